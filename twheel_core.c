@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_core.c - a hierarchical timing wheel as a pure data structure
+ *
+ * The wheel knows no clock, takes no lock and sleeps nowhere: the caller passes
+ * the time in as a count of ticks, serialises all calls on one wheel, and owns
+ * the timers. Adding and cancelling a timer is O(1) whatever the wheel holds.
+ *
+ * Theory
+ *
+ * A level is an array of @size buckets, each of which holds the timers of one
+ * span of ticks. A bucket of level 0 spans one tick; a bucket of any other
+ * level spans as much as the whole level below it, so level n is the overflow
+ * wheel of level n - 1. With a tick of 1 ms and 256 buckets:
+ *
+ *	level	bucket length	range
+ *	0	1 ms		256 ms
+ *	1	256 ms		65 s
+ *	2	65 s		4.6 h
+ *	3	4.6 h		49 d
+ *	4	49 d		34 y
+ *
+ * A timer goes to the lowest level whose range, counted from the bucket that
+ * the clock is in, covers its tick. When the clock reaches a bucket of level 0,
+ * all its timers expire: the bucket is spliced onto the list of expired timers
+ * whole, in O(1). When it reaches a bucket of a higher level, its timers
+ * cascade: each is placed again, and by then a lower level covers it. So every
+ * timer expires at exactly its tick, however far ahead it was set, and moves
+ * at most once for each level on the way.
+ *
+ * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
+ * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
+ * gave them, nothing ticks: the buckets that hold timers form a queue ordered
+ * by when they are due, and the clock jumps from one to the next.
+ *
+ * Bounded work
+ *
+ * twheel_advance() stops after a given number of steps (a bucket of level 0, or
+ * one timer that cascades) and says that there is more. A bucket whose expiry
+ * has come must be cascaded before the clock can move past it, or timers would
+ * be read out of order. Half a million timers in one bucket would thus make
+ * those late that are due right after it. Therefore a bucket of a higher level
+ * that is crowded is queued twice: first some ticks ahead of its expiry (the
+ * level's lead), when all but the last of its timers are within the range of
+ * the level below, and can move there without any hurry; then at its expiry,
+ * for the few that were not. Cascading ahead of time gives way to all that is
+ * due, and the clock does not wait for it.
+ */
+#include <linux/bitops.h>
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/prefetch.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "twheel.h"
+
+/* A bucket with this many timers is opened ahead of its expiry... */
+#define TWHEEL_CROWD		64
+/* ... by the length of the bucket divided by this. */
+#define TWHEEL_LEAD_SHARE	16
+
+/*
+ * Division by an invariant: multiply by the rounded-up reciprocal and keep the
+ * high part (T. Granlund and P. Montgomery, "Division by Invariant Integers
+ * using Multiplication", PLDI 1994). With 2^(l-1) < d < 2^l the multiplier
+ * floor(2^(63+l) / d) + 1 has 64 bits and is exact for dividends below 2^63,
+ * which is all of ktime_t.
+ */
+static void divisor_init(struct twheel_divisor *d, u64 n)
+{
+	unsigned int l = fls64(n);
+	u64 quotient = 0, rest = 1;
+	unsigned int i;
+
+	d->divisor = n;
+	d->magic = 0;
+	d->shift = l - 1;
+	if (is_power_of_2(n))
+		return;
+
+	for (i = 0; i < 63 + l; i++) {
+		bool carry = rest >> 63;
+
+		rest <<= 1;
+		quotient <<= 1;
+		if (carry || rest >= n) {
+			rest -= n;
+			quotient |= 1;
+		}
+	}
+	d->magic = quotient + 1;
+}
+
+static __always_inline u64 divide(const struct twheel_divisor *d, u64 n)
+{
+	if (!d->magic)
+		return n >> d->shift;
+	if (unlikely(n >> 63))
+		return div64_u64(n, d->divisor);
+	return mul_u64_u64_shr(n, d->magic, 64) >> d->shift;
+}
+
+static __always_inline u32 bucket_index(const struct twheel *w, u64 quotient)
+{
+	if (!w->size.magic)
+		return quotient & (w->size.divisor - 1);
+	return quotient - divide(&w->size, quotient) * w->size.divisor;
+}
+
+/**
+ * twheel_tick() - the tick at which a deadline expires
+ * @w: the wheel
+ * @deadline: in the caller's unit of time, any value
+ *
+ * Return: the first tick at or after the deadline.
+ */
+u64 twheel_tick(const struct twheel *w, u64 deadline)
+{
+	return deadline ? divide(&w->tick, deadline - 1) + 1 : 0;
+}
+EXPORT_SYMBOL_GPL(twheel_tick);
+
+/**
+ * twheel_floor() - the last tick that a time has reached
+ * @w: the wheel
+ * @time: in the caller's unit of time, any value
+ *
+ * Return: the tick to hand to twheel_advance() when it is @time.
+ */
+u64 twheel_floor(const struct twheel *w, u64 time)
+{
+	return divide(&w->tick, time);
+}
+EXPORT_SYMBOL_GPL(twheel_floor);
+
+/*
+ * The bucket queue. A timerqueue orders by signed time; ticks are unsigned, and
+ * flipping the top bit maps one order onto the other.
+ */
+static inline ktime_t tick_to_key(u64 tick)
+{
+	return (ktime_t)(tick ^ BIT_ULL(63));
+}
+
+static inline u64 key_to_tick(ktime_t key)
+{
+	return (u64)key ^ BIT_ULL(63);
+}
+
+static inline u64 bucket_due(const struct twheel_bucket *b)
+{
+	return key_to_tick(b->queue.expires);
+}
+
+static struct twheel_bucket *first_bucket(const struct twheel *w)
+{
+	struct timerqueue_node *node;
+
+	/* Only reads, but the queue's type has no room for const. */
+	node = timerqueue_getnext((struct timerqueue_head *)&w->queue);
+	return node ? container_of(node, struct twheel_bucket, queue) : NULL;
+}
+
+static void enqueue_bucket(struct twheel *w, struct twheel_bucket *b, u64 tick)
+{
+	timerqueue_init(&b->queue);
+	b->queue.expires = tick_to_key(tick);
+	timerqueue_add(&w->queue, &b->queue);
+}
+
+static void dequeue_bucket(struct twheel *w, struct twheel_bucket *b)
+{
+	timerqueue_del(&w->queue, &b->queue);
+}
+
+/* One timer has left @b: a bucket without timers is not worth waking up for. */
+static inline void bucket_leave(struct twheel *w, struct twheel_bucket *b)
+{
+	if (!--b->count && timerqueue_node_queued(&b->queue))
+		dequeue_bucket(w, b);
+}
+
+/* Have the crowded bucket @b opened ahead of @expiry, if there is still time. */
+static void bucket_crowded(struct twheel *w, struct twheel_level *level,
+			   struct twheel_bucket *b, u64 expiry)
+{
+	u64 early = expiry - level->lead;
+
+	if (b->early || early <= w->now + 1)
+		return;
+	dequeue_bucket(w, b);
+	b->early = true;
+	enqueue_bucket(w, b, early);
+}
+
+static __always_inline void bucket_enter(struct twheel *w,
+					 struct twheel_level *level, u64 quotient,
+					 struct twheel_timer *timer)
+{
+	struct twheel_bucket *b = &level->bucket[bucket_index(w, quotient)];
+
+	b->count++;
+	if (unlikely(b->count == 1)) {
+		INIT_LIST_HEAD(&b->timers);
+		b->level = level->nr;
+		b->early = false;
+		enqueue_bucket(w, b, quotient * level->length.divisor);
+	} else if (unlikely(b->count == TWHEEL_CROWD) && level->lead) {
+		bucket_crowded(w, level, b, quotient * level->length.divisor);
+	}
+	timer->level = level->nr;
+	list_add_tail(&timer->node, &b->timers);
+}
+
+/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
+static __always_inline bool place(struct twheel *w, struct twheel_timer *timer,
+				  u64 tick)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < w->nr_levels; nr++) {
+		struct twheel_level *level = w->level[nr];
+		u64 quotient = divide(&level->length, tick);
+
+		if (quotient - divide(&level->length, w->now) < w->size.divisor) {
+			bucket_enter(w, level, quotient, timer);
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * twheel_init() - make an empty wheel without levels
+ * @w: the wheel
+ * @tick: length of a tick in the caller's unit of time, at least 1: deadlines
+ *	are divided by it. With 1, deadlines are ticks.
+ * @size: number of buckets in a level, at least 2
+ * @now: the time, in ticks
+ */
+void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
+{
+	memset(w, 0, sizeof(*w));
+	w->now = now;
+	divisor_init(&w->tick, tick);
+	divisor_init(&w->size, size);
+	timerqueue_init_head(&w->queue);
+	INIT_LIST_HEAD(&w->expired);
+}
+EXPORT_SYMBOL_GPL(twheel_init);
+
+/**
+ * twheel_destroy() - free the levels of a wheel
+ * @w: the wheel
+ *
+ * The timers are the caller's, and none of them is touched: the time this takes
+ * does not depend on how many there are. The wheel must not be used afterwards.
+ */
+void twheel_destroy(struct twheel *w)
+{
+	while (w->nr_levels)
+		twheel_level_free(w->level[--w->nr_levels]);
+}
+EXPORT_SYMBOL_GPL(twheel_destroy);
+
+/**
+ * twheel_level_bytes() - what one level of a wheel takes
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ *
+ * Return: bytes.
+ */
+size_t twheel_level_bytes(const struct twheel *w)
+{
+	return struct_size((struct twheel_level *)NULL, bucket, w->size.divisor);
+}
+EXPORT_SYMBOL_GPL(twheel_level_bytes);
+
+/**
+ * twheel_level_alloc() - make a level that is not yet part of the wheel
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
+ * @gfp: how to allocate; with GFP_KERNEL this may sleep
+ *
+ * Return: the level, for twheel_level_install(); or NULL without memory.
+ */
+struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
+{
+	struct twheel_level *level;
+	u64 length = 1;
+	u8 i;
+
+	/* All zero is what an empty bucket looks like. */
+	level = kvzalloc(twheel_level_bytes(w), gfp);
+	if (!level)
+		return NULL;
+
+	for (i = 0; i < nr; i++)
+		length *= w->size.divisor;
+	divisor_init(&level->length, length);
+	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
+	level->nr = nr;
+	INIT_LIST_HEAD(&level->cascade);
+	return level;
+}
+EXPORT_SYMBOL_GPL(twheel_level_alloc);
+
+/**
+ * twheel_level_free() - free a level that was not installed
+ * @level: the level, or NULL
+ */
+void twheel_level_free(struct twheel_level *level)
+{
+	kvfree(level);
+}
+EXPORT_SYMBOL_GPL(twheel_level_free);
+
+/**
+ * twheel_level_install() - put a level on top of a wheel
+ * @w: the wheel
+ * @level: from twheel_level_alloc(), with the number of levels the wheel has
+ */
+void twheel_level_install(struct twheel *w, struct twheel_level *level)
+{
+	w->level[w->nr_levels++] = level;
+}
+EXPORT_SYMBOL_GPL(twheel_level_install);
+
+/*
+ * How many levels it takes until the highest has tick @to less than
+ * @size - @slack buckets after tick @from, or covers all of time.
+ */
+static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
+{
+	u64 size = w->size.divisor;
+	u64 end = U64_MAX;
+	u8 nr = 1;
+
+	while (end >= size && to - from >= size - slack) {
+		from = div64_u64(from, size);
+		to = div64_u64(to, size);
+		end = div64_u64(end, size);
+		nr++;
+	}
+	return nr;
+}
+
+/**
+ * twheel_levels_for() - the levels it takes to add a timer
+ * @w: the wheel
+ * @from: the tick that the wheel's clock shows
+ * @deadline: the timer's
+ *
+ * Return: the number of levels with which twheel_add() succeeds.
+ */
+u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline)
+{
+	u64 tick = twheel_tick(w, deadline);
+
+	return levels_spanning(w, from, max(from, tick), 0);
+}
+EXPORT_SYMBOL_GPL(twheel_levels_for);
+
+/**
+ * twheel_levels_within() - the levels it takes for any delay up to a length
+ * @w: the wheel
+ * @ticks: the longest delay
+ *
+ * Return: the number of levels with which twheel_add() succeeds for timers due
+ * at most @ticks ticks from the wheel's clock, wherever that stands.
+ */
+u8 twheel_levels_within(const struct twheel *w, u64 ticks)
+{
+	/* A span of n bucket lengths can touch n + 1 buckets. */
+	return levels_spanning(w, 0, ticks, 1);
+}
+EXPORT_SYMBOL_GPL(twheel_levels_within);
+
+/**
+ * twheel_expire() - let a timer expire at once
+ * @w: the wheel
+ * @timer: in no wheel
+ *
+ * It queues behind the timers that have expired so far.
+ */
+void twheel_expire(struct twheel *w, struct twheel_timer *timer)
+{
+	timer->level = TWHEEL_LEVEL_DUE;
+	list_add_tail(&timer->node, &w->expired);
+	w->nr_expired++;
+}
+EXPORT_SYMBOL_GPL(twheel_expire);
+
+/**
+ * twheel_covers() - whether there are levels enough to add a timer
+ * @w: the wheel
+ * @deadline: the timer's
+ *
+ * Return: true if twheel_add() would succeed now.
+ */
+bool twheel_covers(const struct twheel *w, u64 deadline)
+{
+	u64 tick = twheel_tick(w, deadline);
+	const struct twheel_level *top;
+
+	if (tick <= w->now)
+		return true;
+	if (!w->nr_levels)
+		return false;
+	top = w->level[w->nr_levels - 1];
+	return divide(&top->length, tick) - divide(&top->length, w->now) < w->size.divisor;
+}
+EXPORT_SYMBOL_GPL(twheel_covers);
+
+/**
+ * twheel_add() - arm a timer
+ * @w: the wheel
+ * @timer: in no wheel, with its deadline set
+ *
+ * A timer whose tick is not after the wheel's clock expires at once. O(1).
+ *
+ * Return: false, and nothing has changed, if the wheel has no level that covers
+ * the deadline: see twheel_levels_for().
+ */
+bool twheel_add(struct twheel *w, struct twheel_timer *timer)
+{
+	u64 tick = twheel_tick(w, timer->deadline);
+
+	if (unlikely(tick <= w->now)) {
+		twheel_expire(w, timer);
+		return true;
+	}
+	if (unlikely(!place(w, timer, tick)))
+		return false;
+	w->nr_pending++;
+	return true;
+}
+EXPORT_SYMBOL_GPL(twheel_add);
+
+/**
+ * twheel_expired() - whether a timer has expired
+ * @w: the wheel
+ * @timer: in the wheel
+ *
+ * No timer is told that it expired, for its bucket was spliced whole: it
+ * follows from its tick and the clock.
+ *
+ * Return: true if it waits for twheel_pop().
+ */
+bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer)
+{
+	return timer->level == TWHEEL_LEVEL_DUE ||
+	       (!timer->level && twheel_tick(w, timer->deadline) <= w->now);
+}
+EXPORT_SYMBOL_GPL(twheel_expired);
+
+/**
+ * twheel_cancel() - take a timer out of the wheel
+ * @w: the wheel
+ * @timer: in the wheel, pending or expired
+ *
+ * O(1).
+ */
+void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
+{
+	struct twheel_level *level;
+	u64 tick;
+
+	list_del(&timer->node);
+	if (timer->level == TWHEEL_LEVEL_DUE) {
+		w->nr_expired--;
+		return;
+	}
+	tick = twheel_tick(w, timer->deadline);
+	if (!timer->level && tick <= w->now) {
+		w->nr_expired--;
+		return;
+	}
+	level = w->level[timer->level];
+	bucket_leave(w, &level->bucket[bucket_index(w, divide(&level->length, tick))]);
+	w->nr_pending--;
+}
+EXPORT_SYMBOL_GPL(twheel_cancel);
+
+/**
+ * twheel_pop() - take the timer that expired first
+ * @w: the wheel
+ *
+ * Return: a timer that is no longer in the wheel; or NULL if none has expired.
+ */
+struct twheel_timer *twheel_pop(struct twheel *w)
+{
+	struct twheel_timer *timer;
+
+	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
+	if (timer) {
+		list_del(&timer->node);
+		w->nr_expired--;
+	}
+	return timer;
+}
+EXPORT_SYMBOL_GPL(twheel_pop);
+
+/* Move the clock to @tick. No bucket of level 0 may be due before it. */
+static void clock_to(struct twheel *w, u64 tick)
+{
+	struct twheel_bucket *b = &w->level[0]->bucket[bucket_index(w, tick)];
+
+	w->now = tick;
+	if (!b->count || bucket_due(b) != tick)
+		return;
+	dequeue_bucket(w, b);
+	list_splice_tail(&b->timers, &w->expired);
+	w->nr_pending -= b->count;
+	w->nr_expired += b->count;
+	b->count = 0;
+}
+
+/* The first bucket in the queue is due: take it out and start to empty it. */
+static void open_bucket(struct twheel *w, struct twheel_bucket *b)
+{
+	struct twheel_level *level = w->level[b->level];
+	u64 due = bucket_due(b);
+
+	if (!b->level) {
+		clock_to(w, due);
+		return;
+	}
+
+	dequeue_bucket(w, b);
+	if (b->early) {
+		b->early = false;
+		enqueue_bucket(w, b, due + level->lead);
+		/* Other buckets may be due at the same tick: stop just before. */
+		w->now = max(w->now, due - 1);
+		w->early |= BIT_ULL(level->nr);
+	} else {
+		if (due != w->now)
+			clock_to(w, due);
+		w->early &= ~BIT_ULL(level->nr);
+		w->late |= BIT_ULL(level->nr);
+	}
+	level->opened = b;
+	list_splice_tail_init(&b->timers, &level->cascade);
+}
+
+/* Place the next timer of the bucket that level @nr has open. */
+static void cascade(struct twheel *w, unsigned int nr)
+{
+	struct twheel_level *level = w->level[nr];
+	struct twheel_timer *timer;
+	u64 tick;
+
+	timer = list_first_entry_or_null(&level->cascade, struct twheel_timer, node);
+	if (!timer) {
+		w->early &= ~BIT_ULL(nr);
+		w->late &= ~BIT_ULL(nr);
+		return;
+	}
+	prefetch(timer->node.next);
+	list_del(&timer->node);
+	bucket_leave(w, level->opened);
+
+	tick = twheel_tick(w, timer->deadline);
+	if (tick <= w->now) {
+		w->nr_pending--;
+		twheel_expire(w, timer);
+	} else {
+		/* It came from level @nr, so that level at least covers it. */
+		place(w, timer, tick);
+	}
+	w->cascaded += timer->level != nr;
+}
+
+/**
+ * twheel_forward() - bring the clock forward, as far as nothing is due
+ * @w: the wheel
+ * @now: the time, in ticks
+ *
+ * For use before twheel_add(): on a wheel whose clock has stood still for long,
+ * near timers would go to far levels and have to cascade.
+ */
+void twheel_forward(struct twheel *w, u64 now)
+{
+	struct twheel_bucket *b;
+
+	if (now <= w->now || w->late)
+		return;
+	b = first_bucket(w);
+	if (b && bucket_due(b) <= now)
+		now = bucket_due(b) - 1;
+	w->now = max(w->now, now);
+}
+EXPORT_SYMBOL_GPL(twheel_forward);
+
+/**
+ * twheel_advance() - bring the clock to a tick and expire what is due
+ * @w: the wheel
+ * @now: the time, in ticks. The clock never goes back: an earlier time than
+ *	before stands for the same time.
+ * @budget: the number of steps to take at most
+ *
+ * Timers expire in the order of their ticks; those of one tick in any order.
+ * Each step is O(1): a bucket of level 0 that expires, or a timer that moves to
+ * a lower level.
+ *
+ * Return: true if there is more to do: call again, not necessarily at once.
+ */
+bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
+{
+	struct twheel_bucket *b;
+
+	for (;;) {
+		b = w->late ? NULL : first_bucket(w);
+		if (b && bucket_due(b) > now)
+			b = NULL;
+		if (!w->late && !b) {
+			w->now = max(w->now, now);
+			if (!w->early)
+				return false;
+		}
+		if (!budget--)
+			return true;
+
+		if (b)
+			open_bucket(w, b);
+		else
+			cascade(w, __ffs64(w->late ?: w->early));
+	}
+}
+EXPORT_SYMBOL_GPL(twheel_advance);
+
+/**
+ * twheel_next() - when the wheel has to be advanced next
+ * @w: the wheel
+ * @tick: set to the tick at which the first bucket in the queue has to be opened
+ *
+ * Return: false if no bucket holds timers, and @tick is untouched.
+ */
+bool twheel_next(const struct twheel *w, u64 *tick)
+{
+	const struct twheel_bucket *b = first_bucket(w);
+
+	if (!b)
+		return false;
+	*tick = bucket_due(b);
+	return true;
+}
+EXPORT_SYMBOL_GPL(twheel_next);

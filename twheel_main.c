@@ -1,0 +1,1106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_main.c - /dev/twheel: a hierarchical timing wheel behind a descriptor
+ *
+ * Each open file has a wheel of its own (twheel_core.c), the memory of its
+ * timers (twheel_store.c) and one hrtimer, which fires when the first bucket of
+ * the wheel has to be opened. This file brings them together with the clock, the
+ * lock and user space.
+ *
+ * Locking
+ *
+ * file->lock protects everything in struct twheel_file but what open() sets. It
+ * is held for a bounded number of steps only, whatever the wheel holds: longer
+ * work is cut into chunks, and what the hrtimer leaves over goes on in a work
+ * item, where it can be preempted. Memory is allocated and freed outside the
+ * lock; file->grow, taken first, keeps that in order.
+ *
+ * User memory is written with the lock held and page faults disabled, so that a
+ * timer and its id, or an event and its delivery, happen together or not at all.
+ * When the page is not there, nothing has happened: the lock is dropped, the
+ * page is brought in, and it is tried again.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pagemap.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <uapi/linux/twheel.h>
+
+#include "twheel.h"
+#include "twheel_compat.h"
+#include "twheel_store.h"
+#include "twheel_user.h"
+
+/* Timers, ids or events worked through before the lock is given up. */
+#define TWHEEL_CHUNK		32
+/* Steps of the wheel before the lock is given up. */
+#define TWHEEL_BUDGET		64
+/* Empty pages of timers kept for what is added next. */
+#define TWHEEL_KEEP_PAGES	16
+/* How often to bring in a page that goes away again before giving up. */
+#define TWHEEL_FAULT_TRIES	16
+/* file->armed when the hrtimer is not. */
+#define TWHEEL_UNARMED		U64_MAX
+
+static ulong tick_ns = TWHEEL_TICK_DEFAULT_NS;
+module_param(tick_ns, ulong, 0444);
+MODULE_PARM_DESC(tick_ns, "Default tick in nanoseconds (1000 to 3600000000000)");
+
+static uint wheel_size = TWHEEL_SIZE_DEFAULT;
+module_param(wheel_size, uint, 0444);
+MODULE_PARM_DESC(wheel_size, "Default number of buckets in a level (2 to 65536)");
+
+static ulong max_timers = 1UL << 24;
+module_param(max_timers, ulong, 0644);
+MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
+
+static ulong max_user_bytes;
+module_param(max_user_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_user_bytes,
+		 "Bytes that the wheels of one user may hold (0 when loaded: 4% of low memory)");
+
+static struct workqueue_struct *twheel_wq;
+
+/**
+ * struct twheel_file - an open file: one wheel
+ * @lock: see the top of this file.
+ * @wheel: the wheel; its unit of time is the nanosecond.
+ * @store: the timers.
+ * @armed: the tick that the hrtimer is armed for, or TWHEEL_UNARMED.
+ * @behind: the wheel's clock could not be brought to the time within a budget:
+ *	@work is on it, and the hrtimer need not be armed.
+ * @is_set_up: TWHEEL_SETUP has been done.
+ * @tick_ns: the tick.
+ * @max_timers: how many timers there may be.
+ * @clock_id: the clock.
+ * @had_expired: nr_expired of the wheel when the lock was taken.
+ * @added: see struct twheel_info; so with the next four.
+ * @modified: see struct twheel_info.
+ * @cancelled: see struct twheel_info.
+ * @delivered: see struct twheel_info.
+ * @fires: see struct twheel_info.
+ * @hrtimer: fires when the first bucket has to be opened.
+ * @wait: readers and pollers.
+ * @work: carries on where the hrtimer ran out of budget.
+ * @grow: serialises the allocation of levels and pages.
+ * @charged: bytes charged to @user.
+ * @user: whose wheel it is.
+ * @memcg: who pays for the memory: the control group of the opener.
+ */
+struct twheel_file {
+	spinlock_t lock;
+	struct twheel wheel;
+	struct twheel_store store;
+	u64 armed;
+	bool behind;
+	bool is_set_up;
+	u64 tick_ns;
+	u64 max_timers;
+	clockid_t clock_id;
+	u64 had_expired;
+	u64 added;
+	u64 modified;
+	u64 cancelled;
+	u64 delivered;
+	u64 fires;
+	struct hrtimer hrtimer;
+	wait_queue_head_t wait;
+	struct work_struct work;
+	struct mutex grow;
+	atomic_long_t charged;
+	struct twheel_user *user;
+	struct mem_cgroup *memcg;
+};
+
+/* Why an operation has to be tried again once the lock has been dropped. */
+enum twheel_retry {
+	TWHEEL_ROOM = 1,	/* a level or a page of timers is missing */
+	TWHEEL_FAULT,		/* the page for the answer is missing */
+	TWHEEL_BEHIND,		/* the wheel has yet to catch up with the clock */
+};
+
+static struct twheel_entry *to_entry(struct twheel_timer *timer)
+{
+	return container_of(timer, struct twheel_entry, timer);
+}
+
+static u64 file_now(const struct twheel_file *file)
+{
+	if (file->clock_id == CLOCK_BOOTTIME)
+		return ktime_get_boottime_ns();
+	return ktime_get_ns();
+}
+
+static u64 file_timers(const struct twheel_file *file)
+{
+	return file->wheel.nr_pending + file->wheel.nr_expired;
+}
+
+/* Have the hrtimer fire for the first bucket, and not at all without one. */
+static void file_arm(struct twheel_file *file)
+{
+	u64 tick, ns;
+
+	if (unlikely(!twheel_next(&file->wheel, &tick))) {
+		if (file->armed != TWHEEL_UNARMED) {
+			hrtimer_try_to_cancel(&file->hrtimer);
+			file->armed = TWHEEL_UNARMED;
+		}
+		return;
+	}
+	/* Should the first bucket have become a later one, it fires once in vain. */
+	if (likely(tick >= file->armed) || file->behind)
+		return;
+	file->armed = tick;
+	if (check_mul_overflow(tick, file->tick_ns, &ns))
+		ns = KTIME_MAX;
+	hrtimer_start(&file->hrtimer, min_t(u64, ns, KTIME_MAX), HRTIMER_MODE_ABS_SOFT);
+}
+
+static void file_lock(struct twheel_file *file)
+{
+	spin_lock_bh(&file->lock);
+	file->had_expired = file->wheel.nr_expired;
+}
+
+static void file_wake(struct twheel_file *file)
+{
+	if (wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+static void file_uncharge(struct twheel_file *file, size_t bytes)
+{
+	atomic_long_sub(bytes, &file->charged);
+	twheel_user_uncharge(file->user, bytes);
+}
+
+/* Give pages back that the lock's holder took out of the store. */
+static void file_free_pages(struct twheel_file *file, struct twheel_page *pages)
+{
+	struct twheel_page *page;
+	size_t bytes = 0;
+
+	for (page = pages; page; page = page->next)
+		bytes += PAGE_SIZE;
+	twheel_page_free(pages);
+	file_uncharge(file, bytes);
+}
+
+/* Drop the lock, and leave everything behind as it has to be without it. */
+static void file_unlock(struct twheel_file *file)
+{
+	struct twheel_page *pages = NULL;
+	bool wake;
+
+	file_arm(file);
+	wake = file->wheel.nr_expired > file->had_expired;
+	if (unlikely(file->store.nr_empty > TWHEEL_KEEP_PAGES))
+		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+	spin_unlock_bh(&file->lock);
+
+	if (wake)
+		file_wake(file);
+	if (unlikely(pages))
+		file_free_pages(file, pages);
+}
+
+/* Bring the wheel to the time @now, or leave the rest of that to the work item. */
+static bool file_advance(struct twheel_file *file, u64 now)
+{
+	u64 tick = twheel_floor(&file->wheel, now);
+	bool more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+
+	file->behind = file->wheel.now < tick;
+	return more;
+}
+
+static void file_advance_or_queue(struct twheel_file *file, u64 now)
+{
+	if (file_advance(file, now))
+		queue_work(twheel_wq, &file->work);
+}
+
+static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
+{
+	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
+
+	file_lock(file);
+	file->fires++;
+	file->armed = TWHEEL_UNARMED;
+	file_advance_or_queue(file, file_now(file));
+	/* Starts the hrtimer again, if need be: it must not restart itself. */
+	file_unlock(file);
+	return HRTIMER_NORESTART;
+}
+
+static void twheel_carry_on(struct work_struct *work)
+{
+	struct twheel_file *file = container_of(work, struct twheel_file, work);
+	bool more;
+
+	do {
+		file_lock(file);
+		more = file_advance(file, file_now(file));
+		file_unlock(file);
+		cond_resched();
+	} while (more);
+}
+
+/*
+ * Growing: levels and pages of timers. The lock is not held.
+ */
+
+static int file_charge(struct twheel_file *file, size_t bytes)
+{
+	if (!twheel_user_charge(file->user, bytes, READ_ONCE(max_user_bytes)))
+		return -ENOSPC;
+	atomic_long_add(bytes, &file->charged);
+	return 0;
+}
+
+static int file_grow_level(struct twheel_file *file, u8 nr)
+{
+	size_t bytes = twheel_level_bytes(&file->wheel);
+	struct twheel_level *level;
+	int err;
+
+	err = file_charge(file, bytes);
+	if (err)
+		return err;
+	level = twheel_level_alloc(&file->wheel, nr, GFP_KERNEL_ACCOUNT);
+	if (!level) {
+		file_uncharge(file, bytes);
+		return -ENOMEM;
+	}
+	file_lock(file);
+	twheel_level_install(&file->wheel, level);
+	file_unlock(file);
+	return 0;
+}
+
+static int file_grow_store(struct twheel_file *file)
+{
+	struct twheel_page *page;
+	bool installed;
+	int err;
+
+	err = file_charge(file, PAGE_SIZE);
+	if (err)
+		return err;
+	page = twheel_page_alloc(GFP_KERNEL_ACCOUNT);
+	if (!page || !twheel_store_reserve(&file->store, GFP_KERNEL_ACCOUNT)) {
+		twheel_page_free(page);
+		file_uncharge(file, PAGE_SIZE);
+		return -ENOMEM;
+	}
+	file_lock(file);
+	installed = twheel_store_install(&file->store, page);
+	file_unlock(file);
+	if (!installed) {
+		/* Every block number is in use, or spent. */
+		twheel_page_free(page);
+		file_uncharge(file, PAGE_SIZE);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+/* The levels that a timer needs, now and whenever its period makes it start anew. */
+static u8 file_levels_for(const struct twheel_file *file, u64 deadline, u64 interval)
+{
+	const struct twheel *w = &file->wheel;
+	u8 levels = twheel_levels_for(w, w->now, deadline);
+
+	if (!interval)
+		return levels;
+	/* Its next deadline can be a period and part of a tick after the clock. */
+	return max(levels, twheel_levels_within(w, twheel_tick(w, interval) + 1));
+}
+
+/* Make what an operation that ended with TWHEEL_ROOM was missing. */
+static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval)
+{
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	u8 have, need;
+	bool full;
+	int err = 0;
+
+	mutex_lock(&file->grow);
+	file_lock(file);
+	have = file->wheel.nr_levels;
+	need = file_levels_for(file, deadline, interval);
+	full = list_empty(&file->store.partial);
+	file_unlock(file);
+
+	for (; have < need && !err; have++)
+		err = file_grow_level(file, have);
+	if (full && !err)
+		err = file_grow_store(file);
+	mutex_unlock(&file->grow);
+	set_active_memcg(old);
+	return err;
+}
+
+static int file_catch_up(struct twheel_file *file, u64 now)
+{
+	bool behind;
+
+	do {
+		file_lock(file);
+		file_advance_or_queue(file, now);
+		behind = file->wheel.now < twheel_floor(&file->wheel, now);
+		file_unlock(file);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	} while (behind);
+	return 0;
+}
+
+/*
+ * Adding, modifying and cancelling. A single operation is a batch of one.
+ */
+
+static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
+{
+	if (flags & TWHEEL_ABSTIME)
+		return time_ns;
+	return min_t(u64, now + time_ns, KTIME_MAX);
+}
+
+static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
+{
+	return time_ns <= KTIME_MAX && !(flags & ~TWHEEL_ABSTIME) && !reserved;
+}
+
+/* Queue a timer that is due already behind all that has expired by @now. */
+static int file_expire(struct twheel_file *file, struct twheel_timer *timer, u64 now)
+{
+	file_advance_or_queue(file, now);
+	if (unlikely(file->behind))
+		return TWHEEL_BEHIND;
+	twheel_expire(&file->wheel, timer);
+	return 0;
+}
+
+static int add_one(struct twheel_file *file, const struct twheel_add *add,
+		   u64 __user *id, u64 now)
+{
+	u64 interval = add->interval_ns;
+	struct twheel_entry *entry;
+	int err = 0;
+
+	if (unlikely(!time_is_valid(add->time_ns, add->flags, add->reserved)))
+		return -EINVAL;
+	if (unlikely(interval && (interval < file->tick_ns || interval > KTIME_MAX)))
+		return -EINVAL;
+	if (unlikely(file_timers(file) >= file->max_timers))
+		return -ENOSPC;
+	if (unlikely(interval && file_levels_for(file, 0, interval) > file->wheel.nr_levels))
+		return TWHEEL_ROOM;
+	entry = twheel_store_get(&file->store);
+	if (unlikely(!entry))
+		return TWHEEL_ROOM;
+
+	entry->data = add->data;
+	entry->interval = interval;
+	entry->timer.deadline = deadline_of(add->time_ns, add->flags, now);
+	if (unlikely(entry->timer.deadline <= now))
+		err = file_expire(file, &entry->timer, now);
+	else if (unlikely(!twheel_add(&file->wheel, &entry->timer)))
+		err = TWHEEL_ROOM;
+	if (unlikely(err))
+		goto put;
+
+	if (unlikely(put_user(twheel_entry_id(entry), id))) {
+		twheel_cancel(&file->wheel, &entry->timer);
+		err = TWHEEL_FAULT;
+		goto put;
+	}
+	file->added++;
+	return 0;
+
+put:
+	twheel_store_put(&file->store, entry);
+	return err;
+}
+
+/* Returns how many of @n were done; the rest wait for what @err says. */
+static unsigned int add_chunk(struct twheel_file *file, const struct twheel_add *add,
+			      struct twheel_add __user *uadd, unsigned int n,
+			      u64 *now, int *err)
+{
+	unsigned int i;
+
+	file_lock(file);
+	*now = file_now(file);
+	twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
+	pagefault_disable();
+	for (i = 0; i < n; i++) {
+		*err = add_one(file, &add[i], &uadd[i].id, *now);
+		if (unlikely(*err))
+			break;
+	}
+	pagefault_enable();
+	file_unlock(file);
+	return i;
+}
+
+/* Do without the lock what the operation on one entry has been waiting for. */
+static int file_retry(struct twheel_file *file, int why, u64 deadline, u64 interval,
+		      u64 now, void __user *answer, unsigned int *faults)
+{
+	switch (why) {
+	case TWHEEL_ROOM:
+		return file_make_room(file, deadline, interval);
+	case TWHEEL_BEHIND:
+		return file_catch_up(file, now);
+	case TWHEEL_FAULT:
+		if (++*faults > TWHEEL_FAULT_TRIES ||
+		    fault_in_writeable(answer, sizeof(u64)))
+			return -EFAULT;
+		return 0;
+	default:
+		return why;
+	}
+}
+
+/* How many whole entries of @size there are when @missing bytes of @n are not. */
+static unsigned int whole_entries(unsigned int n, size_t size, size_t missing)
+{
+	return n - DIV_ROUND_UP(missing, size);
+}
+
+static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *uadd,
+			    u32 count)
+{
+	struct twheel_add chunk[TWHEEL_CHUNK];
+	unsigned int faults = 0;
+	u32 done = 0;
+	int err = 0;
+
+	while (done < count && !err) {
+		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
+		unsigned int i = 0;
+		u64 now;
+
+		n = whole_entries(n, sizeof(*chunk),
+				  copy_from_user(chunk, uadd + done, n * sizeof(*chunk)));
+		if (!n)
+			err = -EFAULT;
+		while (i < n && !err) {
+			i += add_chunk(file, &chunk[i], &uadd[done + i], n - i, &now, &err);
+			if (unlikely(err))
+				err = file_retry(file, err,
+						 deadline_of(chunk[i].time_ns, chunk[i].flags, now),
+						 chunk[i].interval_ns, now,
+						 &uadd[done + i].id, &faults);
+		}
+		done += i;
+		if (done < count && signal_pending(current))
+			break;
+	}
+	if (!done && !err && count)
+		err = -EINTR;
+	return done ?: err;
+}
+
+static int modify_one(struct twheel_file *file, const struct twheel_modify *mod, u64 now)
+{
+	struct twheel *w = &file->wheel;
+	struct twheel_entry *entry;
+	u64 deadline;
+
+	if (unlikely(!time_is_valid(mod->time_ns, mod->flags, mod->reserved)))
+		return -EINVAL;
+	entry = twheel_store_find(&file->store, mod->id);
+	if (unlikely(!entry))
+		return -ENOENT;
+
+	deadline = deadline_of(mod->time_ns, mod->flags, now);
+	if (unlikely(deadline <= now)) {
+		/* First catch up, for what is due already goes before it. */
+		file_advance_or_queue(file, now);
+		if (file->behind)
+			return TWHEEL_BEHIND;
+	} else if (unlikely(!twheel_covers(w, deadline))) {
+		return TWHEEL_ROOM;
+	}
+
+	twheel_cancel(w, &entry->timer);
+	entry->timer.deadline = deadline;
+	if (deadline <= now)
+		twheel_expire(w, &entry->timer);
+	else
+		twheel_add(w, &entry->timer);
+	file->modified++;
+	return 0;
+}
+
+static unsigned int modify_chunk(struct twheel_file *file, const struct twheel_modify *mod,
+				 unsigned int n, u64 *now, int *err)
+{
+	unsigned int i;
+
+	file_lock(file);
+	*now = file_now(file);
+	twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
+	for (i = 0; i < n; i++) {
+		*err = modify_one(file, &mod[i], *now);
+		if (unlikely(*err))
+			break;
+	}
+	file_unlock(file);
+	return i;
+}
+
+static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __user *umod,
+			       u32 count)
+{
+	struct twheel_modify chunk[TWHEEL_CHUNK];
+	u32 done = 0;
+	int err = 0;
+
+	while (done < count && !err) {
+		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
+		unsigned int i = 0;
+		u64 now;
+
+		n = whole_entries(n, sizeof(*chunk),
+				  copy_from_user(chunk, umod + done, n * sizeof(*chunk)));
+		if (!n)
+			err = -EFAULT;
+		while (i < n && !err) {
+			i += modify_chunk(file, &chunk[i], n - i, &now, &err);
+			if (unlikely(err))
+				err = file_retry(file, err,
+						 deadline_of(chunk[i].time_ns, chunk[i].flags, now),
+						 0, now, NULL, NULL);
+		}
+		done += i;
+		if (done < count && signal_pending(current))
+			break;
+	}
+	if (!done && !err && count)
+		err = -EINTR;
+	return done ?: err;
+}
+
+static unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
+				 unsigned int n, int *err)
+{
+	struct twheel_entry *entry;
+	unsigned int i;
+
+	file_lock(file);
+	for (i = 0; i < n; i++) {
+		entry = twheel_store_find(&file->store, id[i]);
+		if (unlikely(!entry)) {
+			*err = -ENOENT;
+			break;
+		}
+		twheel_cancel(&file->wheel, &entry->timer);
+		twheel_store_put(&file->store, entry);
+	}
+	file->cancelled += i;
+	file_unlock(file);
+	return i;
+}
+
+static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 count)
+{
+	u64 chunk[TWHEEL_CHUNK];
+	u32 done = 0;
+	int err = 0;
+
+	while (done < count && !err) {
+		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
+
+		n = whole_entries(n, sizeof(*chunk),
+				  copy_from_user(chunk, uid + done, n * sizeof(*chunk)));
+		if (n)
+			done += cancel_chunk(file, chunk, n, &err);
+		else
+			err = -EFAULT;
+		if (done < count && signal_pending(current))
+			break;
+	}
+	if (!done && !err && count)
+		err = -EINTR;
+	return done ?: err;
+}
+
+static long twheel_batch(struct twheel_file *file, unsigned int cmd,
+			 struct twheel_batch __user *arg)
+{
+	struct twheel_batch batch;
+	void __user *entries;
+
+	if (copy_from_user(&batch, arg, sizeof(batch)))
+		return -EFAULT;
+	if (batch.flags)
+		return -EINVAL;
+	/* The answer is an int in user space. */
+	batch.count = min_t(u32, batch.count, INT_MAX);
+	entries = u64_to_user_ptr(batch.entries);
+
+	switch (cmd) {
+	case TWHEEL_ADD_BATCH:
+		return twheel_add_many(file, entries, batch.count);
+	case TWHEEL_CANCEL_BATCH:
+		return twheel_cancel_many(file, entries, batch.count);
+	default:
+		return twheel_modify_many(file, entries, batch.count);
+	}
+}
+
+/*
+ * Setting up and looking at a wheel.
+ */
+
+static int setup_check(const struct twheel_setup *setup)
+{
+	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)))
+		return -EINVAL;
+	if (setup->tick_ns < TWHEEL_TICK_MIN_NS || setup->tick_ns > TWHEEL_TICK_MAX_NS)
+		return -EINVAL;
+	if (setup->wheel_size < TWHEEL_SIZE_MIN || setup->wheel_size > TWHEEL_SIZE_MAX)
+		return -EINVAL;
+	if (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME)
+		return -EINVAL;
+	if (setup->max_timers > READ_ONCE(max_timers))
+		return -ENOSPC;
+	return 0;
+}
+
+static void file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
+{
+	file->tick_ns = setup->tick_ns;
+	file->clock_id = setup->clock_id;
+	file->max_timers = setup->max_timers ?: READ_ONCE(max_timers);
+	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS_SOFT);
+	twheel_init(&file->wheel, setup->tick_ns, setup->wheel_size, 0);
+	twheel_forward(&file->wheel, twheel_floor(&file->wheel, file_now(file)));
+}
+
+static long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
+{
+	struct twheel_setup setup;
+	struct twheel old = { };
+	int err;
+
+	if (copy_from_user(&setup, arg, sizeof(setup)))
+		return -EFAULT;
+	err = setup_check(&setup);
+	if (err)
+		return err;
+
+	mutex_lock(&file->grow);
+	file_lock(file);
+	if (file->is_set_up || file->added) {
+		err = -EBUSY;
+	} else {
+		/* An add that failed half-way can have left levels behind. */
+		old = file->wheel;
+		file_set_up(file, &setup);
+		file->is_set_up = true;
+	}
+	file_unlock(file);
+	file_uncharge(file, old.nr_levels * twheel_level_bytes(&old));
+	twheel_destroy(&old);
+	mutex_unlock(&file->grow);
+	return err;
+}
+
+static long twheel_look(struct twheel_file *file, struct twheel_query __user *arg)
+{
+	struct twheel_query query = { };
+	struct twheel_entry *entry;
+	u64 now;
+
+	if (get_user(query.id, &arg->id))
+		return -EFAULT;
+
+	file_lock(file);
+	now = file_now(file);
+	entry = twheel_store_find(&file->store, query.id);
+	if (entry) {
+		query.deadline_ns = entry->timer.deadline;
+		query.remaining_ns = max(query.deadline_ns, now) - now;
+		query.interval_ns = entry->interval;
+		query.data = entry->data;
+		if (twheel_expired(&file->wheel, &entry->timer))
+			query.state = TWHEEL_EXPIRED;
+	}
+	file_unlock(file);
+
+	if (!entry)
+		return -ENOENT;
+	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
+}
+
+static void file_info(struct twheel_file *file, struct twheel_info *info)
+{
+	const struct twheel *w = &file->wheel;
+
+	memset(info, 0, sizeof(*info));
+	file_lock(file);
+	info->tick_ns = file->tick_ns;
+	info->max_timers = file->max_timers;
+	info->wheel_size = w->size.divisor;
+	info->clock_id = file->clock_id;
+	info->now_ns = file_now(file);
+	info->pending = w->nr_pending;
+	info->expired = w->nr_expired;
+	info->added = file->added;
+	info->modified = file->modified;
+	info->cancelled = file->cancelled;
+	info->delivered = file->delivered;
+	info->cascaded = w->cascaded;
+	info->fires = file->fires;
+	info->memory = sizeof(*file) + twheel_store_bytes(&file->store) +
+		       w->nr_levels * twheel_level_bytes(w);
+	info->levels = w->nr_levels;
+	file_unlock(file);
+}
+
+static long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
+{
+	struct twheel_info info;
+
+	file_info(file, &info);
+	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
+{
+	struct twheel_info info;
+
+	file_info(filp->private_data, &info);
+	seq_printf(m, "twheel-tick-ns:\t%llu\n", info.tick_ns);
+	seq_printf(m, "twheel-wheel-size:\t%u\n", info.wheel_size);
+	seq_printf(m, "twheel-clock-id:\t%u\n", info.clock_id);
+	seq_printf(m, "twheel-levels:\t%u\n", info.levels);
+	seq_printf(m, "twheel-pending:\t%llu\n", info.pending);
+	seq_printf(m, "twheel-expired:\t%llu\n", info.expired);
+	seq_printf(m, "twheel-memory:\t%llu\n", info.memory);
+}
+
+static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct twheel_file *file = filp->private_data;
+	void __user *argp = (void __user *)arg;
+	long done;
+
+	switch (cmd) {
+	case TWHEEL_ADD:
+		done = twheel_add_many(file, argp, 1);
+		break;
+	case TWHEEL_CANCEL:
+		done = twheel_cancel_many(file, argp, 1);
+		break;
+	case TWHEEL_MODIFY:
+		done = twheel_modify_many(file, argp, 1);
+		break;
+	case TWHEEL_ADD_BATCH:
+	case TWHEEL_CANCEL_BATCH:
+	case TWHEEL_MODIFY_BATCH:
+		return twheel_batch(file, cmd, argp);
+	case TWHEEL_SETUP:
+		return twheel_set_up(file, argp);
+	case TWHEEL_QUERY:
+		return twheel_look(file, argp);
+	case TWHEEL_INFO:
+		return twheel_get_info(file, argp);
+	default:
+		return -ENOTTY;
+	}
+	return done < 0 ? done : 0;
+}
+
+/*
+ * Reading what has expired.
+ */
+
+static bool file_has_expired(struct twheel_file *file)
+{
+	bool has;
+
+	spin_lock_bh(&file->lock);
+	has = file->wheel.nr_expired;
+	spin_unlock_bh(&file->lock);
+	return has;
+}
+
+/* What to tell of the timers that expired first, without taking them yet. */
+static unsigned int file_peek(struct twheel_file *file, struct twheel_event *event,
+			      unsigned int max)
+{
+	u64 now = file->wheel.now * file->tick_ns;
+	struct twheel_timer *timer;
+	unsigned int n = 0;
+
+	list_for_each_entry(timer, &file->wheel.expired, node) {
+		struct twheel_entry *entry = to_entry(timer);
+
+		event[n].id = twheel_entry_id(entry);
+		event[n].data = entry->data;
+		event[n].deadline_ns = timer->deadline;
+		event[n].count = 1;
+		if (unlikely(entry->interval) && timer->deadline < now)
+			event[n].count += div64_u64(now - timer->deadline, entry->interval);
+		if (++n == max)
+			break;
+	}
+	return n;
+}
+
+/* The events have been handed over: take the timers. */
+static void file_take(struct twheel_file *file, const struct twheel_event *event,
+		      unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
+
+		if (likely(!entry->interval)) {
+			twheel_store_put(&file->store, entry);
+			continue;
+		}
+		/* Later than the wheel's clock, and by a period at most. */
+		entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
+					      event[i].count * entry->interval);
+		if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
+			twheel_expire(&file->wheel, &entry->timer);
+	}
+	file->delivered += n;
+}
+
+/* Returns how many events were read. */
+static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to)
+{
+	struct twheel_event event[TWHEEL_CHUNK];
+	unsigned int faults = 0;
+	unsigned int max, n;
+	size_t copied;
+
+	max = min_t(size_t, iov_iter_count(to) / sizeof(*event), TWHEEL_CHUNK);
+	do {
+		file_lock(file);
+		file_advance_or_queue(file, file_now(file));
+		n = file_peek(file, event, max);
+		if (!n) {
+			file_unlock(file);
+			return 0;
+		}
+		pagefault_disable();
+		copied = copy_to_iter(event, n * sizeof(*event), to);
+		pagefault_enable();
+		n = copied / sizeof(*event);
+		iov_iter_revert(to, copied - n * sizeof(*event));
+		file_take(file, event, n);
+		file_unlock(file);
+		if (n)
+			return n;
+	} while (faults++ < TWHEEL_FAULT_TRIES &&
+		 !fault_in_iov_iter_writeable(to, sizeof(*event)));
+	return -EFAULT;
+}
+
+static ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *file = iocb->ki_filp->private_data;
+	bool nonblock = (iocb->ki_filp->f_flags & O_NONBLOCK) ||
+			(iocb->ki_flags & IOCB_NOWAIT);
+	ssize_t done = 0;
+	int n;
+
+	if (iov_iter_count(to) < sizeof(struct twheel_event))
+		return -EINVAL;
+
+	for (;;) {
+		n = twheel_read_chunk(file, to);
+		if (n > 0)
+			done += n * sizeof(struct twheel_event);
+		if (n == TWHEEL_CHUNK && !signal_pending(current) &&
+		    iov_iter_count(to) >= sizeof(struct twheel_event))
+			continue;
+		if (n || done)
+			break;
+		if (nonblock)
+			return -EAGAIN;
+		n = wait_event_interruptible_exclusive(file->wait, file_has_expired(file));
+		if (n)
+			return n;
+	}
+	/* One reader is woken at a time: pass on what is left. */
+	if (file_has_expired(file))
+		file_wake(file);
+	return done ?: n;
+}
+
+static __poll_t twheel_poll(struct file *filp, poll_table *wait)
+{
+	struct twheel_file *file = filp->private_data;
+
+	poll_wait(filp, &file->wait, wait);
+	return file_has_expired(file) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/*
+ * Opening and closing.
+ */
+
+static int twheel_open(struct inode *inode, struct file *filp)
+{
+	const struct twheel_setup setup = {
+		.tick_ns = tick_ns,
+		.wheel_size = wheel_size,
+		.clock_id = CLOCK_MONOTONIC,
+	};
+	struct twheel_file *file;
+	int err;
+
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return -ENOMEM;
+	file->user = twheel_user_get(filp->f_cred->uid);
+	if (!file->user) {
+		err = -ENOMEM;
+		goto free;
+	}
+	err = file_charge(file, sizeof(*file));
+	if (err)
+		goto put;
+
+	spin_lock_init(&file->lock);
+	mutex_init(&file->grow);
+	init_waitqueue_head(&file->wait);
+	INIT_WORK(&file->work, twheel_carry_on);
+	twheel_store_init(&file->store);
+	file->armed = TWHEEL_UNARMED;
+	file->memcg = get_mem_cgroup_from_mm(current->mm);
+	file_set_up(file, &setup);
+
+	filp->private_data = file;
+	filp->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, filp);
+
+put:
+	twheel_user_put(file->user);
+free:
+	kfree(file);
+	return err;
+}
+
+static int twheel_release(struct inode *inode, struct file *filp)
+{
+	struct twheel_file *file = filp->private_data;
+
+	/* Without buckets to open, neither the hrtimer nor the work starts anew. */
+	spin_lock_bh(&file->lock);
+	timerqueue_init_head(&file->wheel.queue);
+	file->wheel.early = 0;
+	file->wheel.late = 0;
+	spin_unlock_bh(&file->lock);
+	hrtimer_cancel(&file->hrtimer);
+	cancel_work_sync(&file->work);
+
+	twheel_destroy(&file->wheel);
+	twheel_store_destroy(&file->store);
+	mem_cgroup_put(file->memcg);
+	twheel_user_uncharge(file->user, atomic_long_read(&file->charged));
+	twheel_user_put(file->user);
+	kfree(file);
+	return 0;
+}
+
+static const struct file_operations twheel_fops = {
+	.owner		= THIS_MODULE,
+	.open		= twheel_open,
+	.release	= twheel_release,
+	.read_iter	= twheel_read_iter,
+	.poll		= twheel_poll,
+	.unlocked_ioctl	= twheel_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= twheel_show_fdinfo,
+};
+
+static struct miscdevice twheel_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &twheel_fops,
+	.mode	= 0666,
+};
+
+static int __init twheel_check_parameters(void)
+{
+	struct sysinfo si;
+
+	if (tick_ns < TWHEEL_TICK_MIN_NS || tick_ns > TWHEEL_TICK_MAX_NS) {
+		pr_err("tick_ns=%lu is not within %llu to %llu\n", tick_ns,
+		       TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS);
+		return -EINVAL;
+	}
+	if (wheel_size < TWHEEL_SIZE_MIN || wheel_size > TWHEEL_SIZE_MAX) {
+		pr_err("wheel_size=%u is not within %u to %u\n", wheel_size,
+		       TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX);
+		return -EINVAL;
+	}
+	if (!max_user_bytes) {
+		si_meminfo(&si);
+		max_user_bytes = ((si.totalram - si.totalhigh) / 25) << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+static int __init twheel_module_init(void)
+{
+	int err;
+
+	err = twheel_check_parameters();
+	if (err)
+		return err;
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	if (!twheel_wq)
+		return -ENOMEM;
+	err = misc_register(&twheel_misc);
+	if (err)
+		destroy_workqueue(twheel_wq);
+	return err;
+}
+module_init(twheel_module_init);
+
+static void __exit twheel_module_exit(void)
+{
+	misc_deregister(&twheel_misc);
+	destroy_workqueue(twheel_wq);
+}
+module_exit(twheel_module_exit);
+
+MODULE_AUTHOR("The twheel maintainers");
+MODULE_DESCRIPTION("Hierarchical timing wheels behind a file descriptor");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * twheel_user.h - how much memory the wheels of each user hold
+ */
+#ifndef _TWHEEL_USER_H
+#define _TWHEEL_USER_H
+
+#include <linux/types.h>
+#include <linux/uidgid.h>
+
+struct twheel_user;
+
+struct twheel_user *twheel_user_get(kuid_t uid);
+void twheel_user_put(struct twheel_user *user);
+bool twheel_user_charge(struct twheel_user *user, size_t bytes, unsigned long limit);
+void twheel_user_uncharge(struct twheel_user *user, size_t bytes);
+
+#endif /* _TWHEEL_USER_H */
