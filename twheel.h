@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel.h - a hierarchical timing wheel as a pure data structure
+ * A hierarchical timing wheel as a pure data structure
  *
- * See the comment at the top of twheel_core.c for how it works. The wheel knows
+ * The comment at the top of twheel_core.c says how it works. The wheel knows
  * no clock and takes no lock: the caller passes the time in, as a count of
  * ticks, serialises all calls on one wheel, and owns the memory of the timers.
  */
@@ -24,16 +24,15 @@
  * @node: links the timer into its bucket or the list of expired timers.
  * @deadline: when it is due, in the caller's unit of time (see twheel_init()).
  *	The caller sets it while the timer is in no wheel.
- * @level: the level of the timer's bucket, or TWHEEL_LEVEL_DUE. The core's.
- * @slot: the caller's, to find what the timer is embedded in: the core leaves
- *	it alone. This and @tag use what alignment would waste.
- * @tag: the caller's too.
+ * @level: the level of the timer's bucket, or TWHEEL_LEVEL_DUE.
+ * @bucket: the place of the bucket in its level.
+ * @tag: the caller's: the core leaves alone what alignment would waste.
  */
 struct twheel_timer {
 	struct list_head node;
 	u64 deadline;
 	u8 level;
-	u16 slot;
+	u16 bucket;
 	u32 tag;
 };
 
@@ -69,6 +68,7 @@ struct twheel_divisor {
 /**
  * struct twheel_level - one wheel of the hierarchy
  * @length: the length of a bucket in ticks.
+ * @range: the number of ticks that all buckets span, or U64_MAX if more.
  * @lead: how many ticks ahead of its expiry a crowded bucket is opened.
  * @opened: the bucket that is being cascaded.
  * @cascade: the timers of @opened that have yet to be placed again.
@@ -77,6 +77,7 @@ struct twheel_divisor {
  */
 struct twheel_level {
 	struct twheel_divisor length;
+	u64 range;
 	u64 lead;
 	struct twheel_bucket *opened;
 	struct list_head cascade;
@@ -135,6 +136,7 @@ struct twheel_timer *twheel_pop(struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
+bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks);
 bool twheel_next(const struct twheel *w, u64 *tick);
 
 #endif /* _TWHEEL_H */

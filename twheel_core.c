@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_core.c - a hierarchical timing wheel as a pure data structure
+ * A hierarchical timing wheel as a pure data structure
  *
  * The wheel knows no clock, takes no lock and sleeps nowhere: the caller passes
  * the time in as a count of ticks, serialises all calls on one wheel, and owns
@@ -112,6 +112,11 @@ static __always_inline u32 bucket_index(const struct twheel *w, u64 quotient)
 	return quotient - divide(&w->size, quotient) * w->size.divisor;
 }
 
+static __always_inline u64 tick_of(const struct twheel *w, u64 deadline)
+{
+	return likely(deadline) ? divide(&w->tick, deadline - 1) + 1 : 0;
+}
+
 /**
  * twheel_tick() - the tick at which a deadline expires
  * @w: the wheel
@@ -121,7 +126,7 @@ static __always_inline u32 bucket_index(const struct twheel *w, u64 quotient)
  */
 u64 twheel_tick(const struct twheel *w, u64 deadline)
 {
-	return deadline ? divide(&w->tick, deadline - 1) + 1 : 0;
+	return tick_of(w, deadline);
 }
 EXPORT_SYMBOL_GPL(twheel_tick);
 
@@ -202,7 +207,8 @@ static __always_inline void bucket_enter(struct twheel *w,
 					 struct twheel_level *level, u64 quotient,
 					 struct twheel_timer *timer)
 {
-	struct twheel_bucket *b = &level->bucket[bucket_index(w, quotient)];
+	u32 index = bucket_index(w, quotient);
+	struct twheel_bucket *b = &level->bucket[index];
 
 	b->count++;
 	if (unlikely(b->count == 1)) {
@@ -214,6 +220,7 @@ static __always_inline void bucket_enter(struct twheel *w,
 		bucket_crowded(w, level, b, quotient * level->length.divisor);
 	}
 	timer->level = level->nr;
+	timer->bucket = index;
 	list_add_tail(&timer->node, &b->timers);
 }
 
@@ -221,12 +228,17 @@ static __always_inline void bucket_enter(struct twheel *w,
 static __always_inline bool place(struct twheel *w, struct twheel_timer *timer,
 				  u64 tick)
 {
+	u64 distance = tick - w->now;
 	unsigned int nr;
 
 	for (nr = 0; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
-		u64 quotient = divide(&level->length, tick);
+		u64 quotient;
 
+		/* Out of reach from wherever in its bucket the clock may be? */
+		if (distance > level->range)
+			continue;
+		quotient = divide(&level->length, tick);
 		if (quotient - divide(&level->length, w->now) < w->size.divisor) {
 			bucket_enter(w, level, quotient, timer);
 			return true;
@@ -302,6 +314,8 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	for (i = 0; i < nr; i++)
 		length *= w->size.divisor;
 	divisor_init(&level->length, length);
+	if (check_mul_overflow(length, w->size.divisor, &level->range))
+		level->range = U64_MAX;
 	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
 	level->nr = nr;
 	INIT_LIST_HEAD(&level->cascade);
@@ -359,7 +373,7 @@ static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
  */
 u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline)
 {
-	u64 tick = twheel_tick(w, deadline);
+	u64 tick = tick_of(w, deadline);
 
 	return levels_spanning(w, from, max(from, tick), 0);
 }
@@ -404,7 +418,7 @@ EXPORT_SYMBOL_GPL(twheel_expire);
  */
 bool twheel_covers(const struct twheel *w, u64 deadline)
 {
-	u64 tick = twheel_tick(w, deadline);
+	u64 tick = tick_of(w, deadline);
 	const struct twheel_level *top;
 
 	if (tick <= w->now)
@@ -428,7 +442,7 @@ EXPORT_SYMBOL_GPL(twheel_covers);
  */
 bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
-	u64 tick = twheel_tick(w, timer->deadline);
+	u64 tick = tick_of(w, timer->deadline);
 
 	if (unlikely(tick <= w->now)) {
 		twheel_expire(w, timer);
@@ -454,7 +468,7 @@ EXPORT_SYMBOL_GPL(twheel_add);
 bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer)
 {
 	return timer->level == TWHEEL_LEVEL_DUE ||
-	       (!timer->level && twheel_tick(w, timer->deadline) <= w->now);
+	       (!timer->level && tick_of(w, timer->deadline) <= w->now);
 }
 EXPORT_SYMBOL_GPL(twheel_expired);
 
@@ -467,21 +481,12 @@ EXPORT_SYMBOL_GPL(twheel_expired);
  */
 void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level;
-	u64 tick;
-
 	list_del(&timer->node);
-	if (timer->level == TWHEEL_LEVEL_DUE) {
+	if (twheel_expired(w, timer)) {
 		w->nr_expired--;
 		return;
 	}
-	tick = twheel_tick(w, timer->deadline);
-	if (!timer->level && tick <= w->now) {
-		w->nr_expired--;
-		return;
-	}
-	level = w->level[timer->level];
-	bucket_leave(w, &level->bucket[bucket_index(w, divide(&level->length, tick))]);
+	bucket_leave(w, &w->level[timer->level]->bucket[timer->bucket]);
 	w->nr_pending--;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel);
@@ -565,7 +570,7 @@ static void cascade(struct twheel *w, unsigned int nr)
 	list_del(&timer->node);
 	bucket_leave(w, level->opened);
 
-	tick = twheel_tick(w, timer->deadline);
+	tick = tick_of(w, timer->deadline);
 	if (tick <= w->now) {
 		w->nr_pending--;
 		twheel_expire(w, timer);
@@ -633,6 +638,30 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
+
+/**
+ * twheel_early() - what there is to cascade ahead of time
+ * @w: the wheel
+ * @timers: set to the number of timers that are left to be placed, or more
+ * @ticks: set to the number of ticks that are left for it
+ *
+ * Return: true if twheel_advance() said that there is more to do only because
+ * of a bucket that is being cascaded ahead of its expiry. If false, @timers and
+ * @ticks are untouched.
+ */
+bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks)
+{
+	const struct twheel_bucket *b;
+
+	if (w->late || !w->early)
+		return false;
+	b = w->level[__ffs64(w->early)]->opened;
+	*timers = b->count;
+	/* With a count, it is in the queue to be opened at its expiry. */
+	*ticks = b->count ? bucket_due(b) - w->now : 0;
+	return true;
+}
+EXPORT_SYMBOL_GPL(twheel_early);
 
 /**
  * twheel_next() - when the wheel has to be advanced next

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_main.c - /dev/twheel: a hierarchical timing wheel behind a descriptor
+ * /dev/twheel: a hierarchical timing wheel behind a descriptor
  *
  * Each open file has a wheel of its own (twheel_core.c), the memory of its
  * timers (twheel_store.c) and one hrtimer, which fires when the first bucket of
@@ -62,6 +62,8 @@
 #define TWHEEL_FAULT_TRIES	16
 /* file->armed when the hrtimer is not. */
 #define TWHEEL_UNARMED		U64_MAX
+/* A wait between two steps of an early cascade that is not worth an hrtimer. */
+#define TWHEEL_PACE_MIN_NS	(50 * NSEC_PER_USEC)
 
 static ulong tick_ns = TWHEEL_TICK_DEFAULT_NS;
 module_param(tick_ns, ulong, 0444);
@@ -87,7 +89,7 @@ static struct workqueue_struct *twheel_wq;
  * @lock: see the top of this file.
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
- * @armed: the tick that the hrtimer is armed for, or TWHEEL_UNARMED.
+ * @armed: the tick before which the hrtimer is to fire, or TWHEEL_UNARMED.
  * @behind: the wheel's clock could not be brought to the time within a budget:
  *	@work is on it, and the hrtimer need not be armed.
  * @is_set_up: TWHEEL_SETUP has been done.
@@ -109,7 +111,7 @@ static struct workqueue_struct *twheel_wq;
  * @memcg: who pays for the memory: the control group of the opener.
  */
 struct twheel_file {
-	spinlock_t lock;
+	spinlock_t lock;	/* all but what open() sets: see the top */
 	struct twheel wheel;
 	struct twheel_store store;
 	u64 armed;
@@ -127,7 +129,7 @@ struct twheel_file {
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
 	struct work_struct work;
-	struct mutex grow;
+	struct mutex grow;	/* levels and pages on their way in */
 	atomic_long_t charged;
 	struct twheel_user *user;
 	struct mem_cgroup *memcg;
@@ -157,6 +159,12 @@ static u64 file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
+static void file_start(struct twheel_file *file, u64 tick, u64 ns)
+{
+	file->armed = tick;
+	hrtimer_start(&file->hrtimer, min_t(u64, ns, KTIME_MAX), HRTIMER_MODE_ABS_SOFT);
+}
+
 /* Have the hrtimer fire for the first bucket, and not at all without one. */
 static void file_arm(struct twheel_file *file)
 {
@@ -172,10 +180,9 @@ static void file_arm(struct twheel_file *file)
 	/* Should the first bucket have become a later one, it fires once in vain. */
 	if (likely(tick >= file->armed) || file->behind)
 		return;
-	file->armed = tick;
 	if (check_mul_overflow(tick, file->tick_ns, &ns))
 		ns = KTIME_MAX;
-	hrtimer_start(&file->hrtimer, min_t(u64, ns, KTIME_MAX), HRTIMER_MODE_ABS_SOFT);
+	file_start(file, tick, ns);
 }
 
 static void file_lock(struct twheel_file *file)
@@ -226,14 +233,37 @@ static void file_unlock(struct twheel_file *file)
 		file_free_pages(file, pages);
 }
 
-/* Bring the wheel to the time @now, or leave the rest of that to the work item. */
+/*
+ * A bucket is being cascaded ahead of time. Spread the work over the time there
+ * is, twice as fast as it takes, so that no reader waits behind all of it.
+ */
+static bool file_pace(struct twheel_file *file, u64 now)
+{
+	u64 timers, ticks, steps, ns;
+
+	if (!twheel_early(&file->wheel, &timers, &ticks))
+		return false;
+	steps = timers / TWHEEL_BUDGET + 1;
+	if (check_mul_overflow(ticks, file->tick_ns, &ns))
+		ns = KTIME_MAX;
+	ns = div64_u64(ns, 2 * steps);
+	if (ns < TWHEEL_PACE_MIN_NS)
+		return false;
+	ns = min_t(u64, now + ns, KTIME_MAX);
+	ticks = twheel_tick(&file->wheel, ns);
+	if (ticks < file->armed)
+		file_start(file, ticks, ns);
+	return true;
+}
+
+/* Bring the wheel to the time @now, and see that what is left is done later. */
 static bool file_advance(struct twheel_file *file, u64 now)
 {
 	u64 tick = twheel_floor(&file->wheel, now);
 	bool more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
 
 	file->behind = file->wheel.now < tick;
-	return more;
+	return more && (file->behind || !file_pace(file, now));
 }
 
 static void file_advance_or_queue(struct twheel_file *file, u64 now)
@@ -303,27 +333,25 @@ static int file_grow_level(struct twheel_file *file, u8 nr)
 static int file_grow_store(struct twheel_file *file)
 {
 	struct twheel_page *page;
-	bool installed;
+	size_t bytes;
+	void *old;
 	int err;
 
-	err = file_charge(file, PAGE_SIZE);
+	if (twheel_store_full(&file->store))
+		return -ENOSPC;
+	bytes = twheel_page_bytes(&file->store);
+	err = file_charge(file, bytes);
 	if (err)
 		return err;
-	page = twheel_page_alloc(GFP_KERNEL_ACCOUNT);
-	if (!page || !twheel_store_reserve(&file->store, GFP_KERNEL_ACCOUNT)) {
-		twheel_page_free(page);
-		file_uncharge(file, PAGE_SIZE);
+	page = twheel_page_alloc(&file->store, GFP_KERNEL_ACCOUNT);
+	if (!page) {
+		file_uncharge(file, bytes);
 		return -ENOMEM;
 	}
 	file_lock(file);
-	installed = twheel_store_install(&file->store, page);
+	old = twheel_store_install(&file->store, page);
 	file_unlock(file);
-	if (!installed) {
-		/* Every block number is in use, or spent. */
-		twheel_page_free(page);
-		file_uncharge(file, PAGE_SIZE);
-		return -ENOSPC;
-	}
+	kvfree(old);
 	return 0;
 }
 
@@ -498,7 +526,7 @@ static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *
 {
 	struct twheel_add chunk[TWHEEL_CHUNK];
 	unsigned int faults = 0;
-	u32 done = 0;
+	long done = 0;
 	int err = 0;
 
 	while (done < count && !err) {
@@ -580,7 +608,7 @@ static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __
 			       u32 count)
 {
 	struct twheel_modify chunk[TWHEEL_CHUNK];
-	u32 done = 0;
+	long done = 0;
 	int err = 0;
 
 	while (done < count && !err) {
@@ -632,7 +660,7 @@ static unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 count)
 {
 	u64 chunk[TWHEEL_CHUNK];
-	u32 done = 0;
+	long done = 0;
 	int err = 0;
 
 	while (done < count && !err) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_store.c - the memory of the timers of one wheel, and their ids
+ * The memory of the timers of one wheel, and their ids
  *
- * Timers live in pages, 85 to a page of 4 KiB, that belong to the wheel. A page
+ * Timers live in pages, 84 to a page of 4 KiB, that belong to the wheel. A page
  * is the memory of a numbered block. The lower half of an id is the number of
  * the block and the slot of the timer in its page, so that a timer is found in
  * O(1); the upper half is a tag that the block has counted up to, so that an id
@@ -13,22 +13,44 @@
  *	| tag, from 1           | block                      | slot    |
  *	+-----------------------+----------------------------+---------+
  *
- * A block whose page falls empty can give the memory back. The block keeps its
- * number and its tag and waits for another page. A block that has used up its
- * tags waits for ever.
+ * The directory finds the page of a block: an array of chunks of one page each.
+ * It grows by a chunk at a time, and the array of chunks to twice its length; it
+ * never shrinks, at 8 bytes to 84 timers.
  *
- * The caller serialises all calls on one store, but for those that say
- * otherwise: they allocate and are for use without a lock.
+ * A page that falls empty can go back to the kernel. Its block keeps the number
+ * and the tag, and waits for another page. A block that has used up its tags
+ * waits for ever.
+ *
+ * The caller serialises all calls on one store. Those that allocate memory need
+ * no lock, only that there is one of them at a time.
  */
+#include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "twheel_store.h"
 
-#define TWHEEL_MAX_BLOCKS	BIT(32 - TWHEEL_SLOT_BITS)
-
 /* Pages that one call takes back at most, so that the lock is not held long. */
 #define TWHEEL_TRIM		32
+/* Chunks that the first directory has room for. */
+#define TWHEEL_DIR_CHUNKS	8
+
+static u64 bare_block(u32 tag, u32 next)
+{
+	return (u64)tag << 32 | next << 1 | 1;
+}
+
+static u32 bare_tag(u64 block)
+{
+	return block >> 32;
+}
+
+static u32 bare_next(u64 block)
+{
+	return (u32)block >> 1;
+}
 
 /**
  * twheel_store_init() - make an empty store
@@ -37,9 +59,8 @@
 void twheel_store_init(struct twheel_store *store)
 {
 	memset(store, 0, sizeof(*store));
-	genradix_init(&store->blocks);
-	INIT_LIST_HEAD(&store->partial);
 	store->bare = TWHEEL_NO_BLOCK;
+	INIT_LIST_HEAD(&store->partial);
 }
 
 /**
@@ -53,10 +74,20 @@ void twheel_store_destroy(struct twheel_store *store)
 	u32 nr;
 
 	for (nr = 0; nr < store->nr_blocks; nr++) {
-		twheel_page_free(genradix_ptr(&store->blocks, nr)->page);
+		u64 block = *twheel_store_block(store, nr);
+
+		if (!twheel_block_is_bare(block))
+			free_page(block);
 		cond_resched();
 	}
-	genradix_free(&store->blocks);
+	for (nr = 0; nr < store->nr_blocks; nr += TWHEEL_CHUNK_BLOCKS)
+		free_page((unsigned long)store->dir[nr >> TWHEEL_CHUNK_BITS]);
+	kvfree(store->dir);
+}
+
+static size_t dir_bytes(u32 chunks)
+{
+	return chunks * sizeof(u64 *);
 }
 
 /**
@@ -67,96 +98,183 @@ void twheel_store_destroy(struct twheel_store *store)
  */
 size_t twheel_store_bytes(const struct twheel_store *store)
 {
-	return (size_t)store->nr_pages * PAGE_SIZE +
-	       (size_t)store->nr_blocks * sizeof(struct twheel_block);
+	size_t chunks = DIV_ROUND_UP(store->nr_blocks, TWHEEL_CHUNK_BLOCKS);
+
+	return (store->nr_pages + chunks) * PAGE_SIZE + dir_bytes(store->dir_chunks);
+}
+
+/**
+ * twheel_store_full() - whether all block numbers have been used up
+ * @store: the store
+ *
+ * Return: true if the store cannot take another page.
+ */
+bool twheel_store_full(const struct twheel_store *store)
+{
+	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
+}
+
+static bool needs_chunk(const struct twheel_store *store)
+{
+	return store->bare == TWHEEL_NO_BLOCK && !(store->nr_blocks % TWHEEL_CHUNK_BLOCKS);
+}
+
+static u32 next_dir_chunks(const struct twheel_store *store)
+{
+	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_CHUNKS;
+}
+
+/* How many chunks a new directory must have room for, or 0 if this one will do. */
+static u32 needs_dir(const struct twheel_store *store)
+{
+	if (!needs_chunk(store) ||
+	    store->nr_blocks >> TWHEEL_CHUNK_BITS < store->dir_chunks)
+		return 0;
+	return next_dir_chunks(store);
+}
+
+/**
+ * twheel_page_bytes() - what twheel_page_alloc() is going to allocate
+ * @store: the store
+ *
+ * Return: bytes.
+ */
+size_t twheel_page_bytes(const struct twheel_store *store)
+{
+	return PAGE_SIZE + (needs_chunk(store) ? PAGE_SIZE : 0) + dir_bytes(needs_dir(store));
 }
 
 /**
  * twheel_page_alloc() - make a page of free entries for twheel_store_install()
+ * @store: the store
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
- * Needs no lock.
+ * Needs no lock, but that no other page is made before this one is installed
+ * or freed.
  *
  * Return: the page; or NULL without memory.
  */
-struct twheel_page *twheel_page_alloc(gfp_t gfp)
+struct twheel_page *twheel_page_alloc(const struct twheel_store *store, gfp_t gfp)
 {
-	struct twheel_page *page = (void *)__get_free_page(gfp);
-	u16 slot;
+	u32 chunks = needs_dir(store);
+	struct twheel_page *page;
 
+	/* All zero is what an entry looks like that was never in use. */
+	page = (void *)get_zeroed_page(gfp);
 	if (!page)
 		return NULL;
-	page->next = NULL;
-	for (slot = 0; slot < TWHEEL_PAGE_ENTRIES; slot++) {
-		page->entry[slot].timer.slot = slot;
-		page->entry[slot].timer.tag = 0;
-		page->entry[slot].data = slot + 1;
+	page->free = TWHEEL_NO_SLOT;
+	if (needs_chunk(store)) {
+		page->chunk = (void *)get_zeroed_page(gfp);
+		if (!page->chunk)
+			goto free;
+	}
+	if (chunks) {
+		page->dir = kvzalloc(dir_bytes(chunks), gfp);
+		if (!page->dir)
+			goto free;
+		if (store->dir)
+			memcpy(page->dir, store->dir, dir_bytes(store->dir_chunks));
 	}
 	return page;
+
+free:
+	twheel_page_free(page);
+	return NULL;
 }
 
 /**
  * twheel_page_free() - free a list of pages that no store has
  * @page: the first one, or NULL
  *
- * Needs no lock.
+ * Needs no lock. May sleep if a page was not installed.
  */
 void twheel_page_free(struct twheel_page *page)
 {
 	while (page) {
 		struct twheel_page *next = page->next;
 
+		free_page((unsigned long)page->chunk);
+		kvfree(page->dir);
 		free_page((unsigned long)page);
 		page = next;
 	}
 }
 
-/**
- * twheel_store_reserve() - make room for the number of another block
- * @store: the store
- * @gfp: how to allocate; with GFP_KERNEL this may sleep
- *
- * Needs no lock. Somebody else may take the room: see twheel_store_install().
- *
- * Return: false without memory.
- */
-bool twheel_store_reserve(struct twheel_store *store, gfp_t gfp)
+/* Take what the page brought along for a block with a number of its own. */
+static void *number_block(struct twheel_store *store, struct twheel_page *page)
 {
-	return genradix_ptr_alloc(&store->blocks, READ_ONCE(store->nr_blocks), gfp);
+	u64 **old = NULL;
+
+	if (page->dir) {
+		old = store->dir;
+		store->dir = page->dir;
+		store->dir_chunks = next_dir_chunks(store);
+		page->dir = NULL;
+	}
+	if (page->chunk) {
+		store->dir[store->nr_blocks >> TWHEEL_CHUNK_BITS] = page->chunk;
+		page->chunk = NULL;
+	}
+	page->block = store->nr_blocks++;
+	page->tag = 1;
+	return old;
 }
 
 /**
  * twheel_store_install() - give a page to a store
  * @store: the store
- * @page: from twheel_page_alloc()
+ * @page: from twheel_page_alloc(); twheel_store_full() must be false
  *
- * Return: false if the page has not been taken because twheel_store_reserve()
- * has to be called once more.
+ * Return: what has become superfluous, for kvfree() without the lock; or NULL.
  */
-bool twheel_store_install(struct twheel_store *store, struct twheel_page *page)
+void *twheel_store_install(struct twheel_store *store, struct twheel_page *page)
 {
-	struct twheel_block *block;
-	u32 nr = store->bare;
+	void *old = NULL;
+	u64 block;
 
-	if (nr != TWHEEL_NO_BLOCK) {
-		block = genradix_ptr(&store->blocks, nr);
-		store->bare = block->bare;
+	/* Pages may have been trimmed since it was seen that a chunk was needed. */
+	if (store->bare != TWHEEL_NO_BLOCK && !page->chunk) {
+		page->block = store->bare;
+		block = *twheel_store_block(store, page->block);
+		page->tag = bare_tag(block);
+		store->bare = bare_next(block);
 	} else {
-		nr = store->nr_blocks;
-		block = genradix_ptr(&store->blocks, nr);
-		if (!block || nr == TWHEEL_MAX_BLOCKS)
-			return false;
-		WRITE_ONCE(store->nr_blocks, nr + 1);
-		block->tag = 1;
+		old = number_block(store, page);
 	}
-	page->block = nr;
-	block->page = page;
-	block->used = 0;
-	block->free = 0;
-	list_add_tail(&block->link, &store->partial);
+	*twheel_store_block(store, page->block) = (unsigned long)page;
+	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;
 	store->nr_empty++;
-	return true;
+	return old;
+}
+
+/* The block stays, without a page; without a tag it is never used again. */
+static void strip_block(struct twheel_store *store, struct twheel_page *page)
+{
+	*twheel_store_block(store, page->block) = bare_block(page->tag, store->bare);
+	if (page->tag)
+		store->bare = page->block;
+	store->nr_pages--;
+}
+
+/**
+ * twheel_store_fell_empty() - the last entry in use of a page has been freed
+ * @store: the store
+ * @page: the page
+ *
+ * For twheel_store_put() only.
+ */
+void twheel_store_fell_empty(struct twheel_store *store, struct twheel_page *page)
+{
+	if (likely(page->tag)) {
+		/* Last to be taken from, first to be freed. */
+		list_move_tail(&page->link, &store->partial);
+		store->nr_empty++;
+	} else {
+		strip_block(store, page);
+		free_page((unsigned long)page);
+	}
 }
 
 /**
@@ -169,101 +287,16 @@ bool twheel_store_install(struct twheel_store *store, struct twheel_page *page)
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 {
 	struct twheel_page *pages = NULL;
-	struct twheel_block *block;
+	struct twheel_page *page;
 	unsigned int n;
 
 	for (n = 0; n < TWHEEL_TRIM && store->nr_empty > keep; n++) {
-		block = list_last_entry(&store->partial, struct twheel_block, link);
-		list_del(&block->link);
-		block->page->next = pages;
-		pages = block->page;
-		block->page = NULL;
-		store->nr_pages--;
+		page = list_last_entry(&store->partial, struct twheel_page, link);
+		list_del(&page->link);
+		strip_block(store, page);
 		store->nr_empty--;
-		block->bare = store->bare;
-		store->bare = pages->block;
+		page->next = pages;
+		pages = page;
 	}
 	return pages;
-}
-
-/**
- * twheel_store_get() - take an entry into use
- * @store: the store
- *
- * O(1).
- *
- * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store a page with twheel_store_install().
- */
-struct twheel_entry *twheel_store_get(struct twheel_store *store)
-{
-	struct twheel_block *block;
-	struct twheel_entry *entry;
-
-	block = list_first_entry_or_null(&store->partial, struct twheel_block, link);
-	if (!block)
-		return NULL;
-	entry = &block->page->entry[block->free];
-	block->free = entry->data;
-	if (!block->used++)
-		store->nr_empty--;
-	entry->timer.tag = block->tag++;
-	/* A full block, or one out of tags, has no more to give. */
-	if (unlikely(block->used == TWHEEL_PAGE_ENTRIES || !block->tag))
-		list_del_init(&block->link);
-	return entry;
-}
-
-/**
- * twheel_store_put() - free an entry
- * @store: the store
- * @entry: from twheel_store_get(). Its id is void from now on.
- *
- * O(1).
- */
-void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
-{
-	struct twheel_page *page = twheel_entry_page(entry);
-	struct twheel_block *block = genradix_ptr(&store->blocks, page->block);
-
-	entry->timer.tag = 0;
-	entry->data = block->free;
-	block->free = entry->timer.slot;
-	if (unlikely(!--block->used && !block->tag)) {
-		twheel_page_free(page);
-		block->page = NULL;
-		store->nr_pages--;
-	} else if (unlikely(!block->used)) {
-		/* Last to be taken from, first to be freed. */
-		list_move_tail(&block->link, &store->partial);
-		store->nr_empty++;
-	} else if (unlikely(list_empty(&block->link)) && block->tag) {
-		list_add(&block->link, &store->partial);
-	}
-}
-
-/**
- * twheel_store_find() - find an entry by its id
- * @store: the store
- * @id: any number
- *
- * O(1).
- *
- * Return: the entry in use that has this id, or NULL.
- */
-struct twheel_entry *twheel_store_find(struct twheel_store *store, u64 id)
-{
-	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = (u32)id >> TWHEEL_SLOT_BITS;
-	u32 tag = id >> 32;
-	struct twheel_block *block;
-	struct twheel_entry *entry;
-
-	if (nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag)
-		return NULL;
-	block = genradix_ptr(&store->blocks, nr);
-	if (!block->page)
-		return NULL;
-	entry = &block->page->entry[slot];
-	return entry->timer.tag == tag ? entry : NULL;
 }

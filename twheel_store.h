@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel_store.h - the memory of the timers of one wheel, and their ids
+ * The memory of the timers of one wheel, and their ids
  *
- * See the comment at the top of twheel_store.c.
+ * The comment at the top of twheel_store.c says how it works. What every
+ * operation on a timer goes through is inline: it is a few instructions, and a
+ * call would cost as much again.
  */
 #ifndef _TWHEEL_STORE_H
 #define _TWHEEL_STORE_H
 
+#include <linux/bits.h>
 #include <linux/build_bug.h>
-#include <linux/generic-radix-tree.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/types.h>
@@ -17,8 +20,8 @@
 
 /**
  * struct twheel_entry - what the driver keeps of a timer
- * @timer: the wheel's part. Its slot is the entry's place in its page; its tag
- *	is the generation half of the id, and zero while the entry is free.
+ * @timer: the wheel's part. Its tag is the upper half of the id, and zero while
+ *	the entry is free.
  * @data: the caller's data; the next free slot while the entry is free.
  * @interval: period in nanoseconds, or 0.
  */
@@ -31,84 +34,92 @@ struct twheel_entry {
 static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 48);
 
 /**
- * struct twheel_page - a page of entries
- * @block: number of the block that this page is the memory of.
- * @next: links pages that are on their way out.
+ * struct twheel_page - the memory of a block: a page of entries
+ * @link: on the store's list of pages with free entries.
+ * @next: links pages that have been taken out of the store.
+ * @chunk: what a new page brings along to put its block into, or NULL.
+ * @dir: what a new page brings along to put @chunk into, or NULL.
+ * @block: number of the block.
+ * @tag: the tag that the next entry taken gets; 0 when all have been used.
+ * @used: number of entries in use.
+ * @fresh: number of entries that have ever been in use.
+ * @free: the entry that was freed last, or TWHEEL_NO_SLOT.
  * @entry: the entries.
  */
 struct twheel_page {
-	u32 block;
+	struct list_head link;
 	struct twheel_page *next;
-	struct twheel_entry entry[];
+	u64 *chunk;
+	u64 **dir;
+	u32 block;
+	u32 tag;
+	u16 used;
+	u16 fresh;
+	u16 free;
+	struct twheel_entry entry[] __aligned(8);
 };
 
 #define TWHEEL_PAGE_ENTRIES \
-	((PAGE_SIZE - sizeof(struct twheel_page)) / sizeof(struct twheel_entry))
+	((PAGE_SIZE - offsetof(struct twheel_page, entry)) / sizeof(struct twheel_entry))
+#define TWHEEL_NO_SLOT		U16_MAX
 
 /* An entry has at least 32 bytes, so this many bits number those of a page. */
 #define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 5)
 
-#define TWHEEL_NO_BLOCK		U32_MAX
-
-/**
- * struct twheel_block - a numbered group of entries, with or without memory
- * @link: on the store's list of blocks with free entries.
- * @page: the memory, or NULL.
- * @tag: the tag that the next entry taken gets. It outlives the page, so that
- *	an id is never used twice.
- * @used: with memory: number of entries in use.
- * @free: with memory: the first free slot, if there is one.
- * @bare: without memory: the next block without memory, or TWHEEL_NO_BLOCK.
- */
-struct twheel_block {
-	struct list_head link;
-	struct twheel_page *page;
-	u32 tag;
-	union {
-		struct {
-			u16 used;
-			u16 free;
-		};
-		u32 bare;
-	};
-};
+/* A chunk of the directory fills a page. */
+#define TWHEEL_CHUNK_BITS	(PAGE_SHIFT - 3)
+#define TWHEEL_CHUNK_BLOCKS	BIT(TWHEEL_CHUNK_BITS)
 
 /**
  * struct twheel_store - the timers of one wheel
- * @blocks: the blocks, by number.
+ * @dir: the directory: chunks of blocks, by number. A block is the address of
+ *	its page, or without a page twheel_bare_block().
+ * @dir_chunks: how many chunks the directory has room for.
  * @nr_blocks: how many blocks have been numbered.
- * @nr_pages: how many of them have memory.
+ * @nr_pages: how many pages there are.
  * @nr_empty: how many of those have no entry in use.
- * @partial: blocks with memory and free entries; those without an entry in use
- *	are at the tail.
- * @bare: the first block without memory, or TWHEEL_NO_BLOCK.
+ * @bare: the block without a page that is to get the next one, or
+ *	TWHEEL_NO_BLOCK.
+ * @partial: pages with free entries; those without an entry in use are last.
  */
 struct twheel_store {
-	GENRADIX(struct twheel_block) blocks;
+	u64 **dir;
+	u32 dir_chunks;
 	u32 nr_blocks;
 	u32 nr_pages;
 	u32 nr_empty;
-	struct list_head partial;
 	u32 bare;
+	struct list_head partial;
 };
+
+#define TWHEEL_NO_BLOCK		(U32_MAX >> TWHEEL_SLOT_BITS)
 
 void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
 size_t twheel_store_bytes(const struct twheel_store *store);
 
-struct twheel_page *twheel_page_alloc(gfp_t gfp);
+bool twheel_store_full(const struct twheel_store *store);
+size_t twheel_page_bytes(const struct twheel_store *store);
+struct twheel_page *twheel_page_alloc(const struct twheel_store *store, gfp_t gfp);
 void twheel_page_free(struct twheel_page *page);
-bool twheel_store_reserve(struct twheel_store *store, gfp_t gfp);
-bool twheel_store_install(struct twheel_store *store, struct twheel_page *page);
+void *twheel_store_install(struct twheel_store *store, struct twheel_page *page);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
-
-struct twheel_entry *twheel_store_get(struct twheel_store *store);
-void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry);
-struct twheel_entry *twheel_store_find(struct twheel_store *store, u64 id);
+void twheel_store_fell_empty(struct twheel_store *store, struct twheel_page *page);
 
 static inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
 {
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
+}
+
+static inline u64 *twheel_store_block(const struct twheel_store *store, u32 nr)
+{
+	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
+}
+
+/* A block without a page, as an odd number, remembers its tag and a successor. */
+static inline bool twheel_block_is_bare(u64 block)
+{
+	return block & 1;
 }
 
 /**
@@ -119,9 +130,88 @@ static inline struct twheel_page *twheel_entry_page(const struct twheel_entry *e
  */
 static inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
-	return (u64)entry->timer.tag << 32 |
-	       twheel_entry_page(entry)->block << TWHEEL_SLOT_BITS |
-	       entry->timer.slot;
+	struct twheel_page *page = twheel_entry_page(entry);
+
+	return (u64)entry->timer.tag << 32 | page->block << TWHEEL_SLOT_BITS |
+	       (u32)(entry - page->entry);
+}
+
+/**
+ * twheel_store_get() - take an entry into use
+ * @store: the store
+ *
+ * O(1).
+ *
+ * Return: an entry with an id of its own and all else unset; or NULL if there
+ * is no free one: give the store a page with twheel_store_install().
+ */
+static inline struct twheel_entry *twheel_store_get(struct twheel_store *store)
+{
+	struct twheel_entry *entry;
+	struct twheel_page *page;
+
+	page = list_first_entry(&store->partial, struct twheel_page, link);
+	if (unlikely(list_entry_is_head(page, &store->partial, link)))
+		return NULL;
+	if (page->free != TWHEEL_NO_SLOT) {
+		entry = &page->entry[page->free];
+		page->free = entry->data;
+	} else {
+		entry = &page->entry[page->fresh++];
+	}
+	if (unlikely(!page->used++))
+		store->nr_empty--;
+	entry->timer.tag = page->tag++;
+	/* A full page, or one out of tags, has no more to give. */
+	if (unlikely(page->used == TWHEEL_PAGE_ENTRIES || !page->tag))
+		list_del_init(&page->link);
+	return entry;
+}
+
+/**
+ * twheel_store_put() - free an entry
+ * @store: the store
+ * @entry: from twheel_store_get(). Its id is void from now on.
+ *
+ * O(1).
+ */
+static inline void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
+{
+	struct twheel_page *page = twheel_entry_page(entry);
+
+	entry->timer.tag = 0;
+	entry->data = page->free;
+	page->free = entry - page->entry;
+	if (unlikely(!--page->used))
+		twheel_store_fell_empty(store, page);
+	else if (unlikely(list_empty(&page->link)) && page->tag)
+		list_add(&page->link, &store->partial);
+}
+
+/**
+ * twheel_store_find() - find an entry by its id
+ * @store: the store
+ * @id: any number
+ *
+ * O(1).
+ *
+ * Return: the entry in use that has this id, or NULL.
+ */
+static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
+{
+	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
+	u32 nr = (u32)id >> TWHEEL_SLOT_BITS;
+	u32 tag = id >> 32;
+	struct twheel_entry *entry;
+	u64 block;
+
+	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
+		return NULL;
+	block = *twheel_store_block(store, nr);
+	if (unlikely(twheel_block_is_bare(block)))
+		return NULL;
+	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
+	return likely(entry->timer.tag == tag) ? entry : NULL;
 }
 
 #endif /* _TWHEEL_STORE_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_user.c - how much memory the wheels of each user hold
+ * How much memory the wheels of each user hold
  *
  * /dev/twheel is open to everybody, and every open file may hold memory that the
  * kernel cannot take back. So the bytes that the wheels of one user hold, all

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel_user.h - how much memory the wheels of each user hold
+ * How much memory the wheels of each user hold
  */
 #ifndef _TWHEEL_USER_H
 #define _TWHEEL_USER_H

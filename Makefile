@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make help says what there is to make.
+
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# A kernel of tools/kernel, or "running": the one this machine runs.
+KERNEL ?= running
+SUITE ?=
+
+BUILD := build
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+mandir ?= $(prefix)/share/man
+
+.PHONY: all
+all: $(BUILD)/bin/twheel module
+
+# ---- User programs ---------------------------------------------------------
+#
+# Every program is linked against libtwheel.a and against an archive of what the
+# programs share, of which the linker takes what it needs.
+
+TOOLS := $(basename $(notdir $(wildcard tools/*.c)))
+UNIT_TESTS := $(filter %-test,$(TOOLS))
+PROGS := $(filter twheel twheel-demo twheel-selftest,$(TOOLS)) $(UNIT_TESTS)
+SHARED := $(filter-out $(PROGS) libtwheel selftest-%,$(TOOLS))
+LIBS := $(BUILD)/obj/shared.a $(BUILD)/lib/libtwheel.a
+
+CFLAGS ?= -O2 -g
+TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools \
+	-DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
+
+.PHONY: tools
+tools: $(PROGS:%=$(BUILD)/bin/%) $(LIBS)
+
+$(BUILD)/obj/%.o: tools/%.c dkms.conf Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TOOL_CFLAGS) -c -o $@ $<
+
+# The self-tests use the harness of the kernel's own.
+$(BUILD)/obj/twheel-selftest.o: TOOL_CFLAGS += -I$(BUILD)/kselftest
+$(BUILD)/obj/twheel-selftest.o: | $(BUILD)/kselftest
+$(BUILD)/kselftest: | deps
+	@mkdir -p $(@D)
+	@source=$$(tools/kernel --source) && \
+	 ln -sfn $$source/tools/testing/selftests $@
+
+$(BUILD)/obj/shared.a: $(SHARED:%=$(BUILD)/obj/%.o)
+$(BUILD)/lib/libtwheel.a: $(BUILD)/obj/libtwheel.o
+%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/bin/%: $(BUILD)/obj/%.o $(LIBS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -static -pthread -o $@ $^ -lm
+
+-include $(wildcard $(BUILD)/obj/*.d)
+
+# ---- Modules ---------------------------------------------------------------
+#
+# A module is built in build/KERNEL, among links to the sources, so that several
+# kernels do not collide and the source stays clean. Only one make at a time may
+# work there.
+
+MODULE_DIR = $(BUILD)/$(KERNEL)
+KBUILD_DIR = $(shell cat $(MODULE_DIR)/kernel)/build
+KBUILD = $(MAKE) -C $(KBUILD_DIR) M=$(CURDIR)/$(MODULE_DIR) \
+	CONFIG_DEBUG_INFO_BTF_MODULES= $(KBUILD_ARGS)
+
+# The KUnit suites are for the kernels of tools/kernel; so is strictness.
+ifeq ($(KERNEL),running)
+KBUILD_ARGS ?= CONFIG_KUNIT=
+else
+KBUILD_ARGS ?= W=1 KCFLAGS=-Werror
+endif
+
+SOURCES := $(wildcard Kbuild *.c *.h include kunit/*.c kunit/*.h)
+
+.PHONY: module
+module: module-tree
+	+@flock $(MODULE_DIR)/lock $(KBUILD) modules
+
+.PHONY: module-tree
+module-tree: $(if $(filter running,$(KERNEL)),,deps)
+	@mkdir -p $(MODULE_DIR)/kunit
+ifeq ($(KERNEL),running)
+	@test -e /lib/modules/$$(uname -r)/build/Makefile || { \
+	 echo "The headers of the running kernel are missing." \
+	      "On Debian: apt install linux-headers-$$(uname -r)" >&2; \
+	 exit 1; }
+	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel
+else
+	@tools/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new && \
+	 mv $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel
+endif
+	@find $(MODULE_DIR) -xtype l -delete
+	@for f in $(SOURCES); do \
+	 ln -sfnr $$f $(MODULE_DIR)/$$f || exit 1; done
+
+# ---- Running it ------------------------------------------------------------
+
+.PHONY: deps demo test check
+deps:
+	@tools/deps
+
+demo: deps
+	@$(MAKE) -s $(BUILD)/bin/twheel-demo
+	@$(MAKE) -s module KERNEL=stock
+	@tools/demo
+
+test: deps
+	@tools/test $(SUITE)
+
+check: deps
+	@tools/check
+
+# ---- Installing it ---------------------------------------------------------
+
+MAN1 = $(wildcard tools/*.1 man/*.1)
+
+.PHONY: install uninstall
+install: all
+	$(KBUILD) INSTALL_MOD_DIR=extra modules_install
+	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
+		$(includedir)/linux $(mandir)/man1)
+	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
+	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
+	install -m 644 tools/libtwheel.h $(DESTDIR)$(includedir)
+	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
+	$(if $(MAN1),install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1)
+
+uninstall:
+	rm -f $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
+	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
+		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
+		$(addprefix $(mandir)/man1/,$(notdir $(MAN1))))
+
+.PHONY: clean
+clean:
+	rm -rf $(BUILD)
+
+define HELP
+make                  the module for the running kernel, and the command
+make tools            all programs, also the tests', in build/bin
+make module KERNEL=K  the module for a kernel of tools/kernel --list
+make demo             half an hour of an order system, in a virtual machine
+make test             all tests; one suite: SUITE=... of tools/test --list
+make check            the checks of the source
+sudo make install     module, command, library and header; prefix=/usr/local
+sudo make uninstall   removes them
+make clean            removes build/
+endef
+
+.PHONY: help
+help:
+	$(info $(HELP))
+	@:

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records on standard output: as text or as JSON, one line each
+ *
+ * A record has a kind and fields, in the order in which they are written:
+ *
+ *	OUTPUT_LINE	expired 1 hello count=1 late=312us
+ *	OUTPUT_JSON	{"event":"expired","id":1,"label":"hello","count":1,...}
+ *	OUTPUT_TABLE	one field on each line, its name first
+ */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum output_style {
+	OUTPUT_LINE,
+	OUTPUT_TABLE,
+	OUTPUT_JSON,
+};
+
+void output_style(enum output_style style);
+
+void output_begin(const char *kind);
+void output_id(uint64_t id);
+void output_label(const char *label);
+void output_message(const char *message);
+void output_word(const char *name, const char *word);
+void output_number(const char *name, uint64_t number);
+void output_duration(const char *name, int64_t ns);
+void output_deadline(uint64_t ns);
+void output_end(void);
+
+int output_flush(void);
+
+void write_plain(FILE *stream, const char *text);
+void write_json_string(FILE *stream, const char *text);
+
+#endif /* OUTPUT_H */

@@ -1,0 +1,724 @@
+// SPDX-License-Identifier: MIT
+/*
+ * read() and what it waits for: sizes and pointers of buffers, blocking reads,
+ * signals, several readers, poll, select and epoll.
+ */
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+
+#include "selftest.h"
+
+FIXTURE(reading)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(reading)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+}
+
+FIXTURE_TEARDOWN(reading)
+{
+	close(self->fd);
+}
+
+/* Adds @count timers that expire at once, with data 0, 1, ... */
+static bool add_expired(int fd, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (!add_at(fd, i, i))
+			return false;
+	}
+	return true;
+}
+
+/* Not inlined: the compiler is not to know which pointers are bad. */
+static __attribute__((noinline)) int read_bytes(int fd, void *buffer, size_t size)
+{
+	ssize_t ret = read(fd, buffer, size);
+
+	return ret < 0 ? -errno : ret;
+}
+
+TEST_F(reading, a_buffer_smaller_than_an_event_is_einval)
+{
+	static const size_t sizes[] = { 0, 1, 8, 16, 31 };
+	struct twheel_info before;
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		EXPECT_EQ(-EINVAL, read_bytes(self->fd, &event, sizes[i]))
+			TH_LOG("%zu bytes, nothing to read", sizes[i]);
+	}
+	ASSERT_TRUE(add_expired(self->fd, 1));
+	before = tw_info(self->fd);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		EXPECT_EQ(-EINVAL, read_bytes(self->fd, &event, sizes[i]))
+			TH_LOG("%zu bytes", sizes[i]);
+	}
+	EXPECT_STREQ("", changes(self->fd, &before));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+}
+
+TEST_F(reading, returns_as_many_whole_events_as_fit)
+{
+	struct twheel_event event[20];
+	int i;
+
+	ASSERT_TRUE(add_expired(self->fd, 13));
+	/* One and a half, two less a byte, exactly three, four and a byte. */
+	ASSERT_EQ(1 * 32, read_bytes(self->fd, event, 48));
+	EXPECT_EQ(0, event[0].data);
+	ASSERT_EQ(1 * 32, read_bytes(self->fd, event, 63));
+	EXPECT_EQ(1, event[0].data);
+	ASSERT_EQ(3 * 32, read_bytes(self->fd, event, 96));
+	EXPECT_EQ(2, event[0].data);
+	ASSERT_EQ(4 * 32, read_bytes(self->fd, event, 129));
+	EXPECT_EQ(5, event[0].data);
+	/* The rest is less than fits. */
+	ASSERT_EQ(4 * 32, read_bytes(self->fd, event, sizeof(event)));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(9 + i, event[i].data);
+		EXPECT_EQ(9 + i, event[i].deadline_ns);
+	}
+	EXPECT_EQ(-EAGAIN, read_bytes(self->fd, event, sizeof(event)));
+}
+
+TEST_F(reading, writes_no_byte_past_the_events)
+{
+	struct twheel_event event[3];
+
+	memset(event, 0x5a, sizeof(event));
+	ASSERT_TRUE(add_expired(self->fd, 1));
+	ASSERT_EQ(1, tw_read(self->fd, event, 3));
+	EXPECT_EQ(0x5a5a5a5a5a5a5a5aULL, event[1].id);
+	EXPECT_EQ(0x5a5a5a5a5a5a5a5aULL, event[2].count);
+}
+
+TEST_F(reading, a_thousand_events_in_one_call)
+{
+	static struct twheel_event event[1500];
+	int i;
+
+	memset(event, 0xff, sizeof(event));
+	ASSERT_TRUE(add_expired(self->fd, 1000));
+	ASSERT_EQ(1000, tw_read(self->fd, event, 1500));
+	for (i = 0; i < 1000; i++)
+		EXPECT_EQ(i, event[i].data);
+}
+
+/* Where a page is missing, no timer is lost and no event left out. */
+TEST_F(reading, into_memory_that_was_never_touched)
+{
+	size_t size = 1000 * sizeof(struct twheel_event);
+	struct twheel_event *event;
+	int i;
+
+	ASSERT_TRUE(add_expired(self->fd, 1000));
+	/* At an odd place, so that events lie across the pages. */
+	event = (void *)((char *)mmap(NULL, size + 8, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 8);
+	ASSERT_EQ(1000, tw_read(self->fd, event, 1000));
+	for (i = 0; i < 1000; i++)
+		EXPECT_EQ(i, event[i].data);
+}
+
+TEST_F(reading, to_a_bad_pointer_is_efault_and_loses_no_event)
+{
+	struct twheel_event event[4] = { 0 };
+	struct twheel_info before;
+	unsigned int i;
+
+	ASSERT_TRUE(add_expired(self->fd, 3));
+	before = tw_info(self->fd);
+	for (i = 0; i < NR_BAD_POINTERS; i++) {
+		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), sizeof(event)));
+		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), sizeof(event[0])));
+	}
+	EXPECT_EQ(-EFAULT, read_bytes(self->fd, read_only_copy(event, sizeof(event)),
+				      sizeof(event)));
+	EXPECT_EQ(-EFAULT, read_bytes(self->fd, before_hole(sizeof(event[0]) - 1),
+				      sizeof(event)));
+	EXPECT_STREQ("", changes(self->fd, &before));
+	EXPECT_TRUE(readable(self->fd));
+	ASSERT_EQ(3, tw_read(self->fd, event, 4));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(i, event[i].data);
+}
+
+TEST_F(reading, to_a_buffer_that_ends_returns_what_fits_before_the_end)
+{
+	struct twheel_event event[10];
+	void *buffer = before_hole(2 * sizeof(event[0]) + 8);
+
+	ASSERT_TRUE(add_expired(self->fd, 5));
+	ASSERT_EQ(2 * 32, read_bytes(self->fd, buffer, 10 * sizeof(event[0])));
+	memcpy(event, buffer, 2 * sizeof(event[0]));
+	EXPECT_EQ(0, event[0].data);
+	EXPECT_EQ(1, event[1].data);
+	EXPECT_EQ(2, tw_info(self->fd).delivered);
+	ASSERT_EQ(3, tw_read(self->fd, event, 10));
+	EXPECT_EQ(2, event[0].data);
+	EXPECT_EQ(3, event[1].data);
+	EXPECT_EQ(4, event[2].data);
+}
+
+TEST_F(reading, a_failed_read_leaves_the_timer_to_cancel_modify_and_query)
+{
+	struct twheel_query query;
+	__u64 id[2];
+
+	ASSERT_NE(0, id[0] = add_at(self->fd, 0, 1));
+	ASSERT_NE(0, id[1] = add_at(self->fd, 0, 2));
+	EXPECT_EQ(-EFAULT, read_bytes(self->fd, NULL, 32));
+	ASSERT_EQ(0, tw_query(self->fd, id[0], &query));
+	EXPECT_EQ(TWHEEL_EXPIRED, query.state);
+	EXPECT_EQ(0, tw_cancel(self->fd, id[0]));
+	EXPECT_EQ(-EFAULT, read_bytes(self->fd, NULL, 64));
+	EXPECT_EQ(0, tw_modify(self->fd, id[1], HOUR, 0));
+	EXPECT_FALSE(readable(self->fd));
+	EXPECT_TRUE(balanced(self->fd));
+}
+
+TEST_F(reading, a_failed_read_of_a_periodic_timer_loses_no_period)
+{
+	__u64 deadline = now(), interval = 10 * MSEC;
+	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 1);
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	sleep_for(50 * MSEC);
+	EXPECT_EQ(-EFAULT, read_bytes(self->fd, NULL, 32));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(deadline, event.deadline_ns);
+	EXPECT_LE(5, event.count);
+	/* The next one follows on. */
+	deadline += event.count * interval;
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	EXPECT_EQ(deadline, event.deadline_ns);
+}
+
+TEST_F(reading, readv_is_one_read)
+{
+	struct twheel_event first[1], rest[2];
+	char head[20], tail[44];
+	struct iovec whole[] = {
+		{ first, sizeof(first) },
+		{ rest, sizeof(rest) },
+	};
+	struct iovec split[] = {
+		{ head, sizeof(head) },
+		{ tail, sizeof(tail) },
+	};
+	__u64 data;
+
+	ASSERT_TRUE(add_expired(self->fd, 6));
+	ASSERT_EQ(96, readv(self->fd, whole, 2));
+	EXPECT_EQ(0, first[0].data);
+	EXPECT_EQ(1, rest[0].data);
+	EXPECT_EQ(2, rest[1].data);
+	/* Events may lie across the pieces. */
+	ASSERT_EQ(64, readv(self->fd, split, 2));
+	memcpy(&data, head + 8, sizeof(data));
+	EXPECT_EQ(3, data);
+	memcpy(&data, tail + 20, sizeof(data));
+	EXPECT_EQ(4, data);
+	/* It does not wait for a second event to fill the second piece. */
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
+	ASSERT_EQ(32, readv(self->fd, whole, 2));
+	EXPECT_EQ(5, first[0].data);
+}
+
+TEST_F(reading, with_nothing_to_read_is_eagain)
+{
+	struct twheel_event event;
+
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+	ASSERT_TRUE(add_expired(self->fd, 1));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+}
+
+/*
+ * Blocking reads.
+ */
+FIXTURE(blocking)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(blocking)
+{
+	self->fd = open_wheel(_metadata, 0);
+}
+
+FIXTURE_TEARDOWN(blocking)
+{
+	close(self->fd);
+}
+
+TEST_F(blocking, read_waits_for_the_deadline)
+{
+	__u64 deadline = now() + 100 * MSEC, when;
+	struct twheel_event event[2];
+	__u64 id = add_at(self->fd, deadline, 1);
+
+	ASSERT_NE(0, id);
+	ASSERT_EQ(1, tw_read(self->fd, event, 2));
+	when = now();
+	EXPECT_EQ(id, event[0].id);
+	EXPECT_LE(deadline, when);
+	EXPECT_GE(deadline + LATE_MAX, when);
+}
+
+TEST_F(blocking, a_short_buffer_does_not_wait)
+{
+	struct twheel_event event;
+
+	EXPECT_EQ(-EINVAL, read_bytes(self->fd, &event, sizeof(event) - 1));
+	EXPECT_EQ(-EINVAL, read_bytes(self->fd, &event, 0));
+}
+
+TEST_F(blocking, o_nonblock_can_be_set_later)
+{
+	struct twheel_event event;
+
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+}
+
+static void note_signal(int signal)
+{
+	(void)signal;
+}
+
+/* A signal every 50 ms, in case the first comes before the read has begun. */
+static bool start_signals(int flags)
+{
+	struct itimerval every = {
+		.it_interval.tv_usec = 50000,
+		.it_value.tv_usec = 50000,
+	};
+	struct sigaction action = { .sa_handler = note_signal, .sa_flags = flags };
+
+	return !sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &every, NULL);
+}
+
+TEST_F(blocking, a_signal_is_eintr)
+{
+	__u64 id = add_after(self->fd, HOUR, 1);
+	struct itimerval never = { 0 };
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	ASSERT_TRUE(start_signals(0));
+	EXPECT_EQ(-EINTR, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(-EINTR, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	EXPECT_EQ(0, tw_modify(self->fd, id, 0, 0));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+}
+
+TEST_F(blocking, a_signal_with_sa_restart_goes_on_waiting)
+{
+	__u64 deadline = now() + 400 * MSEC;
+	struct twheel_event event;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	ASSERT_TRUE(start_signals(SA_RESTART));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_LE(deadline, now());
+}
+
+TEST_F(blocking, a_signal_takes_no_event)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(start_signals(0));
+	ASSERT_TRUE(add_expired(self->fd, 1));
+	sleep_for(120 * MSEC);
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+}
+
+/* A thread that reads one event, and when it had it. */
+struct reader {
+	pthread_t thread;
+	int fd;
+	int ret;
+	__u64 when;
+	struct twheel_event event;
+};
+
+static void *read_one(void *arg)
+{
+	struct reader *reader = arg;
+
+	reader->ret = tw_read(reader->fd, &reader->event, 1);
+	reader->when = now();
+	return NULL;
+}
+
+static bool start_reader(struct reader *reader, int fd)
+{
+	reader->fd = fd;
+	if (pthread_create(&reader->thread, NULL, read_one, reader))
+		return false;
+	/* By then it sleeps in read(). */
+	sleep_for(100 * MSEC);
+	return true;
+}
+
+TEST_F(blocking, an_add_that_is_due_wakes_the_reader)
+{
+	struct reader reader;
+	__u64 id;
+
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_NE(0, id = add_at(self->fd, 0, 1));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(id, reader.event.id);
+}
+
+TEST_F(blocking, a_nearer_deadline_wakes_the_reader_in_time)
+{
+	struct reader reader;
+	__u64 id, deadline;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	deadline = now() + 50 * MSEC;
+	ASSERT_NE(0, id = add_at(self->fd, deadline, 2));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(id, reader.event.id);
+	EXPECT_LE(deadline, reader.when);
+	EXPECT_GE(deadline + LATE_MAX, reader.when);
+}
+
+TEST_F(blocking, a_modify_wakes_the_reader)
+{
+	__u64 id = add_after(self->fd, HOUR, 1);
+	struct reader reader;
+
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_EQ(0, tw_modify(self->fd, id, 0, TWHEEL_ABSTIME));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(id, reader.event.id);
+}
+
+TEST_F(blocking, a_batch_wakes_the_reader)
+{
+	struct twheel_add add[3] = {
+		{ .time_ns = HOUR, .data = 1 },
+		{ .time_ns = 0, .data = 2 },
+		{ .time_ns = HOUR, .data = 3 },
+	};
+	struct reader reader;
+
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_EQ(3, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 3));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(2, reader.event.data);
+}
+
+TEST_F(blocking, several_sleeping_readers_share_what_expires_at_once)
+{
+	struct twheel_add add[3] = {
+		{ .time_ns = 0, .data = 1 },
+		{ .time_ns = 0, .data = 2 },
+		{ .time_ns = 0, .data = 3 },
+	};
+	struct reader reader[3];
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(start_reader(&reader[i], self->fd));
+	ASSERT_EQ(3, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 3));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, pthread_join(reader[i].thread, NULL));
+		EXPECT_EQ(1, reader[i].ret);
+		sum += 1 << reader[i].event.data;
+	}
+	EXPECT_EQ((1 << 1) + (1 << 2) + (1 << 3), sum);
+}
+
+TEST_F(blocking, a_cancelled_timer_does_not_wake_the_reader)
+{
+	struct reader reader;
+	__u64 id, last;
+
+	ASSERT_NE(0, id = add_after(self->fd, 300 * MSEC, 1));
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	ASSERT_NE(0, last = add_after(self->fd, 400 * MSEC, 2));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(last, reader.event.id);
+}
+
+/* The reader's own reference keeps the wheel until the read is over. */
+TEST_F(blocking, close_leaves_the_read_of_another_thread_alone)
+{
+	struct reader reader;
+	__u64 id = add_after(self->fd, 300 * MSEC, 1);
+
+	ASSERT_NE(0, id);
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_EQ(0, close(self->fd));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(1, reader.ret);
+	EXPECT_EQ(id, reader.event.id);
+	self->fd = -1;
+}
+
+/* Several threads that read until they meet a timer with this data. */
+#define LAST_EVENT	(~0ULL)
+#define NR_SHARED	1000
+
+struct shared_reads {
+	int fd;
+	unsigned int at_once;
+	bool sleep_in_poll;
+	atomic_uint times[NR_SHARED];
+	atomic_uint errors;
+};
+
+static void *read_shared(void *arg)
+{
+	struct shared_reads *shared = arg;
+	struct twheel_event event[8];
+	bool last = false;
+	int ret, i;
+
+	while (!last) {
+		if (shared->sleep_in_poll)
+			poll_for(shared->fd, POLLIN, 5000);
+		ret = tw_read(shared->fd, event, shared->at_once);
+		if (ret == -EAGAIN && shared->sleep_in_poll)
+			continue;
+		if (ret <= 0) {
+			shared->errors++;
+			return NULL;
+		}
+		for (i = 0; i < ret; i++) {
+			if (event[i].deadline_ns > now())
+				shared->errors++;
+			if (event[i].data < NR_SHARED)
+				shared->times[event[i].data]++;
+			else
+				last = true;
+		}
+	}
+	return NULL;
+}
+
+static void share_events(struct __test_metadata *_metadata, int fd, unsigned int at_once,
+			 bool sleep_in_poll)
+{
+	struct shared_reads shared = {
+		.fd = fd,
+		.at_once = at_once,
+		.sleep_in_poll = sleep_in_poll,
+	};
+	pthread_t thread[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, read_shared, &shared));
+	for (i = 0; i < NR_SHARED; i++)
+		ASSERT_NE(0, add_after(fd, i % 300 * MSEC, i));
+	/* One for each thread, after everything else, and not in the same read. */
+	sleep_for(400 * MSEC);
+	for (i = 0; i < 4; i++) {
+		while (readable(fd) || tw_info(fd).pending)
+			sleep_for(MSEC);
+		ASSERT_NE(0, add_at(fd, 0, LAST_EVENT));
+	}
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_join(thread[i], NULL));
+	for (i = 0; i < NR_SHARED; i++)
+		EXPECT_EQ(1, shared.times[i]);
+	EXPECT_EQ(0, shared.errors);
+	EXPECT_EQ(NR_SHARED + 4, tw_info(fd).delivered);
+}
+
+TEST_F(blocking, several_readers_get_each_event_once)
+{
+	share_events(_metadata, self->fd, 1, false);
+}
+
+TEST_F(blocking, several_readers_of_several_events_get_each_once)
+{
+	share_events(_metadata, self->fd, 8, false);
+}
+
+TEST_F(reading, several_pollers_get_each_event_once)
+{
+	share_events(_metadata, self->fd, 3, true);
+}
+
+/*
+ * poll, select and epoll.
+ */
+TEST_F(reading, poll_reports_what_there_is_to_read)
+{
+	const short in = POLLIN | POLLRDNORM;
+	struct twheel_event event;
+	__u64 id;
+
+	EXPECT_EQ(0, poll_for(self->fd, in, 0));
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	EXPECT_EQ(0, poll_for(self->fd, in, 0));
+	EXPECT_EQ(0, poll_for(self->fd, in, 50));
+	ASSERT_TRUE(add_expired(self->fd, 2));
+	EXPECT_EQ(in, poll_for(self->fd, in, 0));
+	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, -1));
+	EXPECT_EQ(0, poll_for(self->fd, POLLOUT | POLLPRI, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(in, poll_for(self->fd, in, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, poll_for(self->fd, in, 0));
+	ASSERT_NE(0, id = add_at(self->fd, 0, 1));
+	EXPECT_EQ(in, poll_for(self->fd, in, 0));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	EXPECT_EQ(0, poll_for(self->fd, in, 0));
+}
+
+TEST_F(reading, poll_sleeps_until_the_deadline)
+{
+	__u64 deadline = now() + 100 * MSEC;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
+	EXPECT_LE(deadline, now());
+	EXPECT_GE(deadline + LATE_MAX, now());
+}
+
+TEST_F(reading, select_sleeps_until_the_deadline)
+{
+	struct timeval timeout = { .tv_sec = 5 };
+	__u64 deadline = now() + 100 * MSEC;
+	fd_set set;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	FD_ZERO(&set);
+	FD_SET(self->fd, &set);
+	EXPECT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &timeout));
+	EXPECT_TRUE(FD_ISSET(self->fd, &set));
+	EXPECT_LE(deadline, now());
+}
+
+/* An epoll instance that watches @fd. */
+static int watch(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -1 : epoll;
+}
+
+static int epoll_for(int epoll, int timeout_ms)
+{
+	struct epoll_event event;
+	int ret = epoll_wait(epoll, &event, 1, timeout_ms);
+
+	return ret == 1 ? (int)event.events : ret;
+}
+
+TEST_F(reading, epoll_level_triggered_reports_until_all_is_read)
+{
+	int epoll = watch(self->fd, EPOLLIN);
+	struct twheel_event event;
+
+	ASSERT_LE(0, epoll);
+	EXPECT_EQ(0, epoll_for(epoll, 0));
+	ASSERT_NE(0, add_after(self->fd, 50 * MSEC, 1));
+	ASSERT_NE(0, add_after(self->fd, 51 * MSEC, 2));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	ASSERT_TRUE(wait_expired(self->fd, 2));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, epoll_for(epoll, 0));
+	close(epoll);
+}
+
+TEST_F(reading, epoll_edge_triggered_reports_each_time_there_is_news)
+{
+	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
+	struct twheel_event event;
+	int i;
+
+	ASSERT_LE(0, epoll);
+	for (i = 0; i < 5; i++) {
+		ASSERT_NE(0, add_after(self->fd, 20 * MSEC, i));
+		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+		EXPECT_EQ(0, epoll_for(epoll, 20))
+			TH_LOG("nothing has expired since the last report");
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(0, epoll_for(epoll, 0));
+	}
+	/* Due when added or modified is news as well. */
+	ASSERT_NE(0, add_at(self->fd, 0, 1));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, tw_modify(self->fd, add_after(self->fd, HOUR, 2), 0, 0));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
+	close(epoll);
+}
+
+TEST_F(reading, epoll_edge_triggered_reports_news_while_there_is_more_to_read)
+{
+	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 2));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	close(epoll);
+}
+
+TEST_F(reading, epoll_reports_what_expired_before_it_watched)
+{
+	int level, edge;
+
+	ASSERT_TRUE(add_expired(self->fd, 1));
+	level = watch(self->fd, EPOLLIN);
+	edge = watch(self->fd, EPOLLIN | EPOLLET);
+	ASSERT_LE(0, level);
+	ASSERT_LE(0, edge);
+	EXPECT_EQ(EPOLLIN, epoll_for(level, 0));
+	EXPECT_EQ(EPOLLIN, epoll_for(edge, 0));
+	close(level);
+	close(edge);
+}
+
+/* Closing the fd takes it out of the epoll set, timers and all. */
+TEST_F(reading, epoll_forgets_a_closed_wheel)
+{
+	int epoll = watch(self->fd, EPOLLIN);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, epoll_for(epoll, 100));
+	close(epoll);
+	self->fd = -1;
+}

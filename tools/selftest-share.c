@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One open file description, one wheel: who shares it, who does not, and what
+ * the last close drops.
+ */
+#include <sys/socket.h>
+
+#include "selftest.h"
+
+FIXTURE(sharing)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(sharing)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+}
+
+FIXTURE_TEARDOWN(sharing)
+{
+	close(self->fd);
+}
+
+TEST_F(sharing, each_open_is_a_wheel_of_its_own)
+{
+	int other = tw_open(O_NONBLOCK);
+	struct twheel_event event;
+	__u64 id;
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, tw_setup(other, 5 * MSEC, 3, CLOCK_BOOTTIME, 5));
+	ASSERT_NE(0, id = add_at(self->fd, 0, 1));
+	EXPECT_FALSE(readable(other));
+	EXPECT_EQ(-EAGAIN, tw_read(other, &event, 1));
+	EXPECT_EQ(0, tw_info(other).added);
+	EXPECT_EQ(MSEC, tw_info(self->fd).tick_ns);
+	ASSERT_EQ(0, close(other));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+}
+
+TEST_F(sharing, dup_shares_the_wheel)
+{
+	int copy = dup(self->fd);
+	struct twheel_event event;
+	__u64 id;
+
+	ASSERT_LE(0, copy);
+	ASSERT_EQ(0, tw_setup(copy, 5 * MSEC, 3, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 5 * MSEC, 3, CLOCK_MONOTONIC, 0));
+	ASSERT_NE(0, id = add_after(self->fd, HOUR, 1));
+	EXPECT_EQ(0, tw_modify(copy, id, 0, 0));
+	EXPECT_TRUE(readable(self->fd));
+	EXPECT_TRUE(readable(copy));
+	ASSERT_EQ(1, tw_read(copy, &event, 1));
+	EXPECT_EQ(id, event.id);
+	EXPECT_FALSE(readable(self->fd));
+
+	/* Not the last close: nothing is dropped. */
+	ASSERT_NE(0, id = add_after(copy, 50 * MSEC, 2));
+	ASSERT_EQ(0, close(copy));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	EXPECT_EQ(id, event.id);
+}
+
+/* What a child does with the wheel; it exits with 0 when all went well. */
+static int use_inherited(int fd, __u64 id)
+{
+	if (tw_cancel(fd, id))
+		return 1;
+	if (!add_after(fd, 50 * MSEC, 77))
+		return 2;
+	return tw_info(fd).added == 2 ? 0 : 3;
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(sharing, fork_shares_the_wheel)
+{
+	__u64 id = add_after(self->fd, HOUR, 1);
+	struct twheel_event event;
+	pid_t pid;
+
+	ASSERT_NE(0, id);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(use_inherited(self->fd, id));
+	EXPECT_EQ(0, wait_for(pid));
+	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, id));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	EXPECT_EQ(77, event.data);
+}
+
+static int read_inherited(int fd)
+{
+	struct twheel_event event;
+
+	if (wait_and_read(fd, &event, 1) != 1)
+		return 1;
+	return event.data == 5 ? 0 : 2;
+}
+
+TEST_F(sharing, a_child_keeps_the_wheel_when_its_parent_closes_it)
+{
+	pid_t pid;
+
+	ASSERT_NE(0, add_after(self->fd, 200 * MSEC, 5));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(read_inherited(self->fd));
+	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, wait_for(pid));
+	self->fd = -1;
+}
+
+static int send_fd(int sock, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -1;
+}
+
+static int receive_fd(int sock)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	int fd;
+
+	if (recvmsg(sock, &msg, 0) != 1)
+		return -1;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&fd, CMSG_DATA(cmsg), sizeof(int));
+	return fd;
+}
+
+TEST_F(sharing, scm_rights_shares_the_wheel)
+{
+	struct twheel_event event;
+	int sock[2], received;
+	__u64 id, gone;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	ASSERT_NE(0, id = add_after(self->fd, 100 * MSEC, 1));
+	ASSERT_NE(0, gone = add_after(self->fd, HOUR, 2));
+	ASSERT_EQ(0, send_fd(sock[0], self->fd));
+	/* While the message is on its way, it alone holds the wheel. */
+	ASSERT_EQ(0, close(self->fd));
+	sleep_for(150 * MSEC);
+	received = receive_fd(sock[1]);
+	self->fd = received;
+	ASSERT_LE(0, received);
+	EXPECT_EQ(0, tw_cancel(received, gone));
+	ASSERT_EQ(1, wait_and_read(received, &event, 1));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(2, tw_info(received).added);
+}
+
+TEST_F(sharing, the_last_close_drops_the_timers)
+{
+	__u64 id = add_at(self->fd, 0, 1);
+	struct twheel_info info;
+	int other;
+
+	ASSERT_NE(0, id);
+	ASSERT_NE(0, add_after(self->fd, HOUR, 2));
+	ASSERT_EQ(0, close(self->fd));
+	other = tw_open(O_NONBLOCK);
+	self->fd = other;
+	ASSERT_LE(0, other);
+	info = tw_info(other);
+	EXPECT_EQ(0, info.added + info.pending + info.expired);
+	EXPECT_FALSE(readable(other));
+	EXPECT_EQ(-ENOENT, tw_cancel(other, id));
+}
+
+/* Timers that fall due while, just before and just after their wheel goes. */
+TEST_F(sharing, close_with_timers_about_to_expire)
+{
+	unsigned int round, i;
+
+	for (round = 0; round < 40; round++) {
+		int fd = tw_open(O_NONBLOCK);
+
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2 + round, CLOCK_MONOTONIC, 0));
+		for (i = 0; i < 100; i++)
+			ASSERT_NE(0, tw_add(fd, i * 50 * USEC, 0, i % 2 ? MSEC : 0, i));
+		if (round % 2)
+			sleep_for(round * 100 * USEC);
+		ASSERT_EQ(0, close(fd));
+	}
+	sleep_for(50 * MSEC);
+	EXPECT_EQ(0, tw_info(self->fd).added);
+}
+
+TEST_F(sharing, many_wheels_at_once)
+{
+	struct twheel_event event;
+	int fd[200], i;
+	__u64 id[200];
+
+	for (i = 0; i < 200; i++) {
+		fd[i] = tw_open(O_NONBLOCK);
+		ASSERT_LE(0, fd[i]);
+		ASSERT_NE(0, id[i] = add_after(fd[i], 100 * MSEC + i * MSEC / 2, i));
+	}
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(1, wait_and_read(fd[i], &event, 1));
+		EXPECT_EQ(id[i], event.id);
+		EXPECT_EQ(i, event.data);
+		EXPECT_LE(event.deadline_ns, now());
+		EXPECT_EQ(-EAGAIN, tw_read(fd[i], &event, 1));
+		close(fd[i]);
+	}
+}
+
+/* A child without privileges opens a wheel and uses it. */
+static int use_as_nobody(void)
+{
+	struct twheel_event event;
+	int fd;
+
+	if (setgid(65534) || setuid(65534))
+		return 1;
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0)
+		return 2;
+	if (!add_after(fd, HOUR, 1) || !add_at(fd, 0, 2))
+		return 3;
+	return tw_read(fd, &event, 1) == 1 && event.data == 2 ? 0 : 4;
+}
+
+TEST_F(sharing, an_unprivileged_user_can_open_a_wheel)
+{
+	pid_t pid = fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(use_as_nobody());
+	EXPECT_EQ(0, wait_for(pid));
+}
+
+/* Runs this program to see whether @fd is open after exec: 0 open, 1 not. */
+static int open_after_exec(int fd)
+{
+	pid_t pid = fork();
+	char number[16];
+
+	if (pid)
+		return pid < 0 ? -1 : wait_for(pid);
+	snprintf(number, sizeof(number), "%d", fd);
+	execl("/proc/self/exe", "twheel-selftest", "--is-open", number, NULL);
+	_exit(99);
+}
+
+TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec)
+{
+	int kept = open(DEVICE, O_RDWR);
+
+	ASSERT_LE(0, kept);
+	EXPECT_EQ(1, open_after_exec(self->fd));
+	EXPECT_EQ(0, open_after_exec(kept));
+	ASSERT_EQ(0, fcntl(kept, F_SETFD, FD_CLOEXEC));
+	EXPECT_EQ(1, open_after_exec(kept));
+	close(kept);
+}
+
+/* The value of @field in the fdinfo of @fd, or ~0. */
+static unsigned long long fdinfo_field(int fd, const char *field)
+{
+	unsigned long long value = ~0ULL;
+	char path[64], name[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		return value;
+	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
+		if (!strcmp(name, field))
+			break;
+		value = ~0ULL;
+	}
+	fclose(file);
+	return value;
+}
+
+TEST_F(sharing, fdinfo_shows_the_wheel)
+{
+	struct twheel_info info;
+
+	ASSERT_EQ(0, tw_setup(self->fd, 2 * MSEC, 10, CLOCK_BOOTTIME, 0));
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	ASSERT_NE(0, add_after(self->fd, HOUR, 2));
+	ASSERT_NE(0, add_at(self->fd, 0, 3));
+	info = tw_info(self->fd);
+	EXPECT_EQ(2 * MSEC, fdinfo_field(self->fd, "twheel-tick-ns"));
+	EXPECT_EQ(10, fdinfo_field(self->fd, "twheel-wheel-size"));
+	EXPECT_EQ(CLOCK_BOOTTIME, fdinfo_field(self->fd, "twheel-clock-id"));
+	EXPECT_EQ(2, fdinfo_field(self->fd, "twheel-pending"));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-expired"));
+	EXPECT_EQ(info.levels, fdinfo_field(self->fd, "twheel-levels"));
+	EXPECT_EQ(info.memory, fdinfo_field(self->fd, "twheel-memory"));
+}

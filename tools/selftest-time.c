@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When timers are delivered: never early, at the first tick boundary at or after
+ * the deadline, each once, in order of their ticks, and not by a wheel that is
+ * empty.
+ */
+#include "selftest.h"
+
+FIXTURE(timing)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(timing)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+}
+
+FIXTURE_TEARDOWN(timing)
+{
+	close(self->fd);
+}
+
+/* What is known of a timer without asking the wheel. */
+struct armed {
+	__u64 id;
+	__u64 earliest;		/* bounds of its deadline */
+	__u64 latest;
+	__u64 added;		/* time after the call that added it */
+	bool read;
+};
+
+/* The books on one wheel; the user data of a timer is its index in @timer. */
+struct ledger {
+	int fd;
+	clockid_t clock;
+	__u64 tick;
+	__u64 last_boundary;	/* of the last timer that expired in the wheel */
+	unsigned int added;
+	unsigned int read;
+	struct armed *timer;
+};
+
+static struct ledger open_ledger(int fd, unsigned int max_timers)
+{
+	struct twheel_info info = tw_info(fd);
+	struct ledger books = {
+		.fd = fd,
+		.clock = info.clock_id,
+		.tick = info.tick_ns,
+		.timer = calloc(max_timers, sizeof(struct armed)),
+	};
+
+	if (!books.timer)
+		abort();
+	return books;
+}
+
+/* Adds a timer and books it; with TWHEEL_ABSTIME, @time is the deadline. */
+static bool arm(struct ledger *books, __u64 time, __u32 flags)
+{
+	struct armed *timer = &books->timer[books->added];
+	__u64 before = now_on(books->clock);
+
+	timer->id = tw_add(books->fd, time, flags, 0, books->added);
+	timer->added = now_on(books->clock);
+	timer->earliest = flags & TWHEEL_ABSTIME ? time : before + time;
+	timer->latest = flags & TWHEEL_ABSTIME ? time : timer->added + time;
+	books->added++;
+	return timer->id;
+}
+
+/* Checks one event that was in the reader's hands at time @when. */
+static void check_event(struct __test_metadata *_metadata, struct ledger *books,
+			const struct twheel_event *event, __u64 when, __u64 late_max)
+{
+	__u64 boundary = boundary_of(event->deadline_ns, books->tick);
+	struct armed *timer = &books->timer[event->data];
+	__u64 due = boundary;
+
+	ASSERT_LT(event->data, books->added);
+	ASSERT_EQ(timer->id, event->id);
+	ASSERT_EQ(1, event->count);
+	ASSERT_FALSE(timer->read)
+		TH_LOG("timer %llu was delivered twice", event->data);
+	ASSERT_LE(timer->earliest, event->deadline_ns);
+	ASSERT_GE(timer->latest, event->deadline_ns);
+	if (boundary > timer->added) {
+		/* It was not due when it was added, so it expired in the wheel. */
+		ASSERT_LE(books->last_boundary, boundary)
+			TH_LOG("timer %llu is out of order", event->data);
+		books->last_boundary = boundary;
+	} else {
+		due = event->deadline_ns;
+	}
+	ASSERT_LE(due, when)
+		TH_LOG("timer %llu is early", event->data);
+	due = due > timer->added ? due : timer->added;
+	ASSERT_GE(due + late_max, when)
+		TH_LOG("timer %llu is late", event->data);
+	timer->read = true;
+	books->read++;
+}
+
+/* Reads all there is, up to @max events in a call. */
+static void read_all(struct __test_metadata *_metadata, struct ledger *books,
+		     unsigned int max, __u64 late_max)
+{
+	struct twheel_event event[64];
+	int ret, i;
+
+	for (;;) {
+		ret = tw_read(books->fd, event, max);
+		if (ret == -EAGAIN)
+			return;
+		ASSERT_LT(0, ret);
+		for (i = 0; i < ret; i++)
+			check_event(_metadata, books, &event[i], now_on(books->clock),
+				    late_max);
+	}
+}
+
+/* Reads until every timer has been read, and checks that the wheel is empty. */
+static void read_the_rest(struct __test_metadata *_metadata, struct ledger *books)
+{
+	struct twheel_info info;
+
+	while (books->read < books->added) {
+		ASSERT_EQ(POLLIN, poll_for(books->fd, POLLIN, 5000))
+			TH_LOG("%u of %u timers are lost", books->added - books->read,
+			       books->added);
+		read_all(_metadata, books, 64, LATE_MAX);
+	}
+	info = tw_info(books->fd);
+	EXPECT_EQ(0, info.pending);
+	EXPECT_EQ(0, info.expired);
+	EXPECT_EQ(books->added, info.added);
+	EXPECT_EQ(books->added, info.delivered);
+	EXPECT_EQ(0, poll_for(books->fd, POLLIN, 50))
+		TH_LOG("there is an event more than there were timers");
+}
+
+/* Adds @count timers at random delays, reading meanwhile; then reads the rest. */
+static void arm_and_read(struct __test_metadata *_metadata, int fd, unsigned int count,
+			 __u64 max_delay)
+{
+	struct ledger books = open_ledger(fd, count);
+	__u64 seed = 88172645463325252ULL;
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		__u64 delay = next_random(&seed) % max_delay;
+
+		/* A delay and a deadline in turn. */
+		ASSERT_TRUE(i % 2 ? arm(&books, delay, 0) :
+			    arm(&books, now_on(books.clock) + delay, TWHEEL_ABSTIME));
+		if (i % 16 == 0)
+			read_all(_metadata, &books, 64, LATE_MAX);
+	}
+	read_the_rest(_metadata, &books);
+	free(books.timer);
+}
+
+TEST_F_TIMEOUT(timing, ten_thousand_timers_within_two_seconds, 60)
+{
+	arm_and_read(_metadata, self->fd, 10000, 2 * SEC);
+}
+
+/*
+ * The same deliveries in wheels of many shapes.
+ */
+FIXTURE(shape)
+{
+	int fd;
+};
+
+FIXTURE_VARIANT(shape)
+{
+	__u64 tick;
+	__u32 size;
+	clockid_t clock;
+};
+
+FIXTURE_VARIANT_ADD(shape, of_2) { MSEC, 2, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, of_3) { MSEC, 3, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, of_10) { MSEC, 10, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, of_256) { MSEC, 256, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, of_65536) { MSEC, 65536, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, microsecond_of_2) { USEC, 2, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, microsecond_of_256) { USEC, 256, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, odd_tick_of_60) { 1234567, 60, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, tenth_of_a_second_of_20) { 100 * MSEC, 20, CLOCK_MONOTONIC };
+FIXTURE_VARIANT_ADD(shape, boottime) { MSEC, 256, CLOCK_BOOTTIME };
+
+FIXTURE_SETUP(shape)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	ASSERT_EQ(0, tw_setup(self->fd, variant->tick, variant->size, variant->clock, 0));
+}
+
+FIXTURE_TEARDOWN(shape)
+{
+	close(self->fd);
+}
+
+TEST_F(shape, delivers_each_timer_once_in_order_and_not_early)
+{
+	arm_and_read(_metadata, self->fd, 500, 500 * MSEC);
+}
+
+/*
+ * Nobody reads until everything is due. The deadlines are far enough ahead that
+ * all are added before the first one, so that every timer expires in the wheel.
+ */
+TEST_F(shape, keeps_the_order_for_a_reader_that_stalls)
+{
+	struct ledger books = open_ledger(self->fd, 500);
+	__u64 base = now_on(variant->clock) + SEC;
+	__u64 seed = 2463534242ULL;
+	unsigned int i;
+
+	for (i = 0; i < 500; i++)
+		ASSERT_TRUE(arm(&books, base + next_random(&seed) % (300 * MSEC), TWHEEL_ABSTIME));
+	ASSERT_GT(base, now_on(variant->clock))
+		TH_LOG("the machine is too slow for this test");
+	sleep_for(base + 300 * MSEC + variant->tick - now_on(variant->clock));
+	ASSERT_TRUE(wait_expired(self->fd, 500));
+	EXPECT_EQ(0, tw_info(self->fd).pending);
+	read_all(_metadata, &books, 7, HOUR);
+	EXPECT_EQ(500, books.read);
+	free(books.timer);
+}
+
+/* Three distances that fall into different levels of every wheel above. */
+TEST_F(shape, answers_queries)
+{
+	static const __u64 delays[] = { 300 * MSEC, HOUR, 200 * 365 * 24 * HOUR };
+	struct twheel_query query;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		__u64 deadline = now_on(variant->clock) + delays[i];
+		__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, HOUR + i, ~(__u64)i);
+
+		ASSERT_NE(0, id);
+		ASSERT_EQ(0, tw_query(self->fd, id, &query));
+		EXPECT_EQ(id, query.id);
+		EXPECT_EQ(deadline, query.deadline_ns);
+		EXPECT_EQ(HOUR + i, query.interval_ns);
+		EXPECT_EQ(~(__u64)i, query.data);
+		EXPECT_EQ(TWHEEL_PENDING, query.state);
+		EXPECT_EQ(0, query.reserved);
+		EXPECT_GE(delays[i], query.remaining_ns);
+		EXPECT_LE(deadline, query.remaining_ns + now_on(variant->clock));
+		EXPECT_EQ(0, tw_cancel(self->fd, id));
+	}
+}
+
+TEST_F(shape, tells_the_time_on_its_clock)
+{
+	__u64 before = now_on(variant->clock);
+	__u64 wheel = tw_info(self->fd).now_ns;
+
+	EXPECT_LE(before, wheel);
+	EXPECT_GE(now_on(variant->clock), wheel);
+}
+
+/*
+ * A tick of a second tells the boundaries apart on any machine. The second
+ * boundary is the first one at or after three of the deadlines.
+ */
+TEST_F(timing, delivery_is_at_the_first_boundary_at_or_after_the_deadline)
+{
+	struct twheel_event event[8];
+	struct twheel_query query;
+	__u64 base, id[4], when;
+	int i;
+
+	ASSERT_EQ(0, tw_setup(self->fd, SEC, 256, CLOCK_MONOTONIC, 0));
+	base = boundary_of(now() + 300 * MSEC, SEC);
+	id[0] = add_at(self->fd, base, 0);
+	id[1] = add_at(self->fd, base + 1, 1);
+	id[2] = add_at(self->fd, base + SEC / 2, 2);
+	id[3] = add_at(self->fd, base + SEC, 3);
+	ASSERT_GT(base, now())
+		TH_LOG("the machine is too slow for this test");
+
+	ASSERT_EQ(1, wait_and_read(self->fd, event, 8))
+		TH_LOG("only the first timer's deadline is on the first boundary");
+	when = now();
+	EXPECT_EQ(id[0], event[0].id);
+	EXPECT_LE(base, when);
+	EXPECT_GE(base + LATE_MAX, when);
+
+	/* Its deadline has passed, but its boundary has not. */
+	sleep_until(base + 10 * MSEC);
+	ASSERT_EQ(0, tw_query(self->fd, id[1], &query));
+	if (now() < base + SEC) {
+		EXPECT_EQ(TWHEEL_PENDING, query.state);
+		EXPECT_EQ(0, query.remaining_ns);
+	}
+
+	for (i = 1; i < 4; i++) {
+		ASSERT_EQ(1, wait_and_read(self->fd, event, 1));
+		when = now();
+		EXPECT_LE(base + SEC, when);
+		EXPECT_GE(base + SEC + LATE_MAX, when);
+		EXPECT_EQ(base + SEC, boundary_of(event[0].deadline_ns, SEC));
+	}
+}
+
+TEST_F(timing, what_is_due_when_added_is_delivered_at_once_whatever_the_tick)
+{
+	struct twheel_event event;
+	__u64 id[4];
+	int i;
+
+	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 256, CLOCK_MONOTONIC, 0));
+	ASSERT_NE(0, id[0] = add_after(self->fd, 0, 0));
+	ASSERT_NE(0, id[1] = add_at(self->fd, now() - 1, 1));
+	ASSERT_NE(0, id[2] = add_at(self->fd, 0, 2));
+	ASSERT_NE(0, id[3] = add_at(self->fd, 1, 3));
+	EXPECT_EQ(4, tw_info(self->fd).expired);
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(id[i], event.id);
+		EXPECT_EQ(i, event.data);
+		EXPECT_EQ(1, event.count);
+	}
+	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
+}
+
+TEST_F(timing, a_tick_of_an_hour_holds_timers_until_its_boundary)
+{
+	struct twheel_query query;
+	__u64 deadline, id;
+
+	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 2, CLOCK_MONOTONIC, 0));
+	/* Unless the machine has been up for just under a multiple of an hour. */
+	while (boundary_of(now() + 2 * SEC, HOUR) != boundary_of(now(), HOUR))
+		sleep_for(SEC);
+	deadline = now() + MSEC;
+	id = add_at(self->fd, deadline, 1);
+	ASSERT_NE(0, id);
+	sleep_for(100 * MSEC);
+	EXPECT_FALSE(readable(self->fd));
+	ASSERT_EQ(0, tw_query(self->fd, id, &query));
+	EXPECT_EQ(deadline, query.deadline_ns);
+	EXPECT_EQ(TWHEEL_PENDING, query.state);
+	EXPECT_EQ(0, query.remaining_ns);
+	EXPECT_EQ(0, tw_cancel(self->fd, id));
+}
+
+TEST_F(timing, an_expired_timer_waits_until_it_is_read)
+{
+	struct twheel_event event[100];
+	__u64 id[100];
+	int i;
+
+	for (i = 0; i < 100; i++)
+		ASSERT_NE(0, id[i] = add_after(self->fd, 1 + i * MSEC / 10, i));
+	sleep_for(700 * MSEC);
+	EXPECT_EQ(100, tw_info(self->fd).expired);
+	EXPECT_EQ(0, tw_info(self->fd).delivered);
+	ASSERT_EQ(100, tw_read(self->fd, event, 100));
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(id[event[i].data], event[i].id);
+}
+
+TEST_F(timing, what_is_due_when_added_queues_at_that_moment)
+{
+	static const __u64 order[] = { 1, 2, 3, 4, 5 };
+	struct twheel_event event[8];
+	int i;
+
+	ASSERT_NE(0, add_at(self->fd, 0, 1));
+	ASSERT_NE(0, add_after(self->fd, MSEC, 2));
+	ASSERT_TRUE(wait_expired(self->fd, 2));
+	/* Their deadlines are older, but they come later. */
+	ASSERT_NE(0, add_at(self->fd, 1, 3));
+	ASSERT_NE(0, add_at(self->fd, 0, 4));
+	ASSERT_NE(0, add_after(self->fd, MSEC, 5));
+	ASSERT_TRUE(wait_expired(self->fd, 5));
+	ASSERT_EQ(5, tw_read(self->fd, event, 8));
+	for (i = 0; i < 5; i++)
+		EXPECT_EQ(order[i], event[i].data);
+}
+
+TEST_F(timing, what_is_due_when_modified_queues_at_that_moment)
+{
+	static const __u64 order[] = { 2, 1, 4, 3 };
+	struct twheel_event event[8];
+	__u64 expired, pending;
+	int i;
+
+	ASSERT_NE(0, expired = add_at(self->fd, 0, 1));
+	ASSERT_NE(0, add_at(self->fd, 0, 2));
+	ASSERT_NE(0, pending = add_after(self->fd, HOUR, 3));
+	ASSERT_EQ(0, tw_modify(self->fd, expired, 0, TWHEEL_ABSTIME));
+	ASSERT_NE(0, add_at(self->fd, 0, 4));
+	ASSERT_EQ(0, tw_modify(self->fd, pending, 0, 0));
+	ASSERT_EQ(4, tw_read(self->fd, event, 8));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(order[i], event[i].data);
+}
+
+TEST_F(timing, a_nearer_timer_does_not_wait_for_a_farther_one)
+{
+	struct twheel_event event;
+	__u64 far, near, when, deadline;
+
+	far = add_after(self->fd, HOUR, 1);
+	ASSERT_NE(0, far);
+	deadline = now() + 50 * MSEC;
+	near = add_at(self->fd, deadline, 2);
+	ASSERT_NE(0, near);
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	when = now();
+	EXPECT_EQ(near, event.id);
+	EXPECT_LE(deadline, when);
+	EXPECT_GE(deadline + LATE_MAX, when);
+	EXPECT_EQ(1, tw_info(self->fd).pending);
+}
+
+/* The wheel's clock stood still for long: near timers must not suffer. */
+TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
+{
+	struct ledger books = open_ledger(self->fd, 40);
+	int i;
+
+	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
+	books.tick = 10 * USEC;
+	for (i = 0; i < 3; i++) {
+		sleep_for(300 * MSEC);
+		ASSERT_TRUE(arm(&books, 20 * MSEC, 0));
+		ASSERT_TRUE(arm(&books, 7 * MSEC, 0));
+		read_the_rest(_metadata, &books);
+	}
+	free(books.timer);
+}
+
+TEST_F(timing, an_empty_wheel_never_wakes_up)
+{
+	sleep_for(300 * MSEC);
+	EXPECT_EQ(0, tw_info(self->fd).fires);
+}
+
+TEST_F(timing, a_wheel_emptied_by_cancels_never_wakes_up)
+{
+	__u64 id[20], fires;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		ASSERT_NE(0, id[i] = add_after(self->fd, 400 * MSEC + i * 10 * MSEC, i));
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
+	fires = tw_info(self->fd).fires;
+	sleep_for(800 * MSEC);
+	EXPECT_EQ(fires, tw_info(self->fd).fires);
+}
+
+TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up)
+{
+	struct twheel_event event;
+	__u64 fires;
+
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	fires = tw_info(self->fd).fires;
+	EXPECT_LE(1, fires);
+	sleep_for(400 * MSEC);
+	EXPECT_EQ(fires, tw_info(self->fd).fires);
+}
+
+TEST_F(timing, one_timer_takes_few_wake_ups)
+{
+	struct twheel_event event;
+
+	ASSERT_NE(0, add_after(self->fd, 900 * MSEC, 1));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	/* Two levels of the default wheel: a cascade at most, and the expiry. */
+	EXPECT_GE(4, tw_info(self->fd).fires);
+}

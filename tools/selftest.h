@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selftest.h - what the self-tests of /dev/twheel share
+ *
+ * The tests know the ABI and nothing else: what they check is the contract that
+ * <linux/twheel.h> states. Every call here returns what the system call returned,
+ * or minus its errno, so that a test names the error it expects.
+ *
+ * kselftest's harness keeps its list of tests in static variables. The sources
+ * selftest-*.c are therefore one translation unit: twheel-selftest.c includes
+ * them.
+ */
+#ifndef _TWHEEL_SELFTEST_H
+#define _TWHEEL_SELFTEST_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+/* The harness compares a literal with a value of whatever type it is given. */
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "kselftest_harness.h"
+#pragma GCC diagnostic pop
+
+#define DEVICE		"/dev/twheel"
+
+#define USEC		1000ULL
+#define MSEC		1000000ULL
+#define SEC		1000000000ULL
+#define HOUR		(3600 * SEC)
+
+/*
+ * How late a reader may have an event. The tests run in an emulated machine on
+ * a busy host, which may not run at all for a while: this is no measurement,
+ * it tells "at the boundary" from "at the next one" or "never".
+ */
+#define LATE_MAX	(500 * MSEC)
+
+/* An id that a call was not to touch. */
+#define UNTOUCHED	0xdeadbeefdeadbeefULL
+
+static inline __u64 now_on(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (__u64)ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline __u64 now(void)
+{
+	return now_on(CLOCK_MONOTONIC);
+}
+
+static inline void sleep_until(__u64 when)
+{
+	struct timespec ts = { .tv_sec = when / SEC, .tv_nsec = when % SEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
+static inline void sleep_for(__u64 ns)
+{
+	sleep_until(now() + ns);
+}
+
+/* The first multiple of @tick at or after @when. */
+static inline __u64 boundary_of(__u64 when, __u64 tick)
+{
+	return (when + tick - 1) / tick * tick;
+}
+
+/* xorshift64: the same numbers in every run. */
+static inline __u64 next_random(__u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static inline int tw_open(int flags)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	int ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static inline int tw_setup(int fd, __u64 tick, __u32 size, clockid_t clock, __u64 max_timers)
+{
+	struct twheel_setup setup = {
+		.tick_ns = tick,
+		.max_timers = max_timers,
+		.wheel_size = size,
+		.clock_id = clock,
+	};
+
+	return tw_ioctl(fd, TWHEEL_SETUP, &setup);
+}
+
+/* Adds a timer and returns its id, or 0 when the call failed or gave no id. */
+static inline __u64 tw_add(int fd, __u64 time_ns, __u32 flags, __u64 interval, __u64 data)
+{
+	struct twheel_add add = {
+		.time_ns = time_ns,
+		.interval_ns = interval,
+		.data = data,
+		.flags = flags,
+	};
+
+	return tw_ioctl(fd, TWHEEL_ADD, &add) ? 0 : add.id;
+}
+
+/* A timer that expires once, @delay from now. */
+static inline __u64 add_after(int fd, __u64 delay, __u64 data)
+{
+	return tw_add(fd, delay, 0, 0, data);
+}
+
+/* A timer that expires once, at @deadline. */
+static inline __u64 add_at(int fd, __u64 deadline, __u64 data)
+{
+	return tw_add(fd, deadline, TWHEEL_ABSTIME, 0, data);
+}
+
+/* 0, or minus the errno of an add that was meant to fail. */
+static inline int try_add(int fd)
+{
+	struct twheel_add add = { .time_ns = HOUR };
+
+	return tw_ioctl(fd, TWHEEL_ADD, &add);
+}
+
+static inline int tw_cancel(int fd, __u64 id)
+{
+	return tw_ioctl(fd, TWHEEL_CANCEL, &id);
+}
+
+static inline int tw_modify(int fd, __u64 id, __u64 time_ns, __u32 flags)
+{
+	struct twheel_modify modify = { .id = id, .time_ns = time_ns, .flags = flags };
+
+	return tw_ioctl(fd, TWHEEL_MODIFY, &modify);
+}
+
+static inline int tw_query(int fd, __u64 id, struct twheel_query *query)
+{
+	memset(query, 0xa5, sizeof(*query));
+	query->id = id;
+	return tw_ioctl(fd, TWHEEL_QUERY, query);
+}
+
+static inline struct twheel_info tw_info(int fd)
+{
+	struct twheel_info info;
+
+	memset(&info, 0xa5, sizeof(info));
+	if (tw_ioctl(fd, TWHEEL_INFO, &info))
+		abort();
+	return info;
+}
+
+static inline int tw_batch(int fd, unsigned long cmd, void *entries, __u32 count)
+{
+	struct twheel_batch batch = { .entries = (uintptr_t)entries, .count = count };
+
+	return tw_ioctl(fd, cmd, &batch);
+}
+
+/* The number of events read, or minus errno; -EPROTO for a part of an event. */
+static inline int tw_read(int fd, struct twheel_event *event, unsigned int max)
+{
+	ssize_t ret = read(fd, event, max * sizeof(*event));
+
+	if (ret < 0)
+		return -errno;
+	return ret % sizeof(*event) ? -EPROTO : (int)(ret / sizeof(*event));
+}
+
+/* What poll() reports: the events, 0 after @timeout_ms, or minus errno. */
+static inline int poll_for(int fd, short events, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+	int ret = poll(&pfd, 1, timeout_ms);
+
+	return ret < 0 ? -errno : pfd.revents;
+}
+
+static inline bool readable(int fd)
+{
+	return poll_for(fd, POLLIN, 0) & POLLIN;
+}
+
+/* Waits for something to read and reads it: as tw_read(), or -ETIMEDOUT. */
+static inline int wait_and_read(int fd, struct twheel_event *event, unsigned int max)
+{
+	if (poll_for(fd, POLLIN, 5000) != POLLIN)
+		return -ETIMEDOUT;
+	return tw_read(fd, event, max);
+}
+
+/* Waits until @count timers have expired unread. */
+static inline bool wait_expired(int fd, __u64 count)
+{
+	__u64 until = now() + 5 * SEC;
+
+	while (tw_info(fd).expired != count) {
+		if (now() > until)
+			return false;
+		sleep_for(MSEC);
+	}
+	return true;
+}
+
+/*
+ * The name of the first parameter or counter that differs from @before, or "".
+ * Memory and levels may grow in a call that fails in the end; the clock runs.
+ */
+static inline const char *changes(int fd, const struct twheel_info *before)
+{
+	struct twheel_info after = tw_info(fd);
+
+	if (after.tick_ns != before->tick_ns)
+		return "tick_ns";
+	if (after.max_timers != before->max_timers)
+		return "max_timers";
+	if (after.wheel_size != before->wheel_size)
+		return "wheel_size";
+	if (after.clock_id != before->clock_id)
+		return "clock_id";
+	if (after.pending != before->pending)
+		return "pending";
+	if (after.expired != before->expired)
+		return "expired";
+	if (after.added != before->added)
+		return "added";
+	if (after.modified != before->modified)
+		return "modified";
+	if (after.cancelled != before->cancelled)
+		return "cancelled";
+	return after.delivered != before->delivered ? "delivered" : "";
+}
+
+/* The timers of a wheel without periodic ones: nothing is lost or counted twice. */
+static inline bool balanced(int fd)
+{
+	struct twheel_info info = tw_info(fd);
+
+	return info.added == info.pending + info.expired + info.cancelled + info.delivered;
+}
+
+/*
+ * A page, and after it one that is not there (@prot < 0) or has protection
+ * @prot. Returns the address @size bytes before the second one.
+ */
+static inline void *before_page(size_t size, int prot)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t first = (size + page - 1) / page * page;
+	char *map = mmap(NULL, first + page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		abort();
+	if (prot < 0 ? munmap(map + first, page) : mprotect(map + first, page, prot))
+		abort();
+	return map + first - size;
+}
+
+static inline void *before_hole(size_t size)
+{
+	return before_page(size, -1);
+}
+
+/* A copy of @from in a page that can only be read. */
+static inline void *read_only_copy(const void *from, size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *map = mmap(NULL, page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED || size > page)
+		abort();
+	memcpy(map, from, size);
+	if (mprotect(map, page, PROT_READ))
+		abort();
+	return map;
+}
+
+/* Pointers that no call can use: NULL, an unmapped page, the kernel's memory. */
+#define NR_BAD_POINTERS	3
+static inline void *bad_pointer(unsigned int nr)
+{
+	switch (nr) {
+	case 0:
+		return NULL;
+	case 1:
+		return before_hole(0);
+	default:
+		return (void *)-4096L;
+	}
+}
+
+/* The wheel of a fixture; @flags as for open(). */
+static inline int open_wheel(struct __test_metadata *_metadata, int flags)
+{
+	int fd = tw_open(flags);
+
+	ASSERT_LE(0, fd)
+		TH_LOG("cannot open " DEVICE ": %s; is the module loaded?", strerror(-fd));
+	return fd;
+}
+
+#endif /* _TWHEEL_SELFTEST_H */
