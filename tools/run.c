@@ -329,7 +329,7 @@ static void execute_lines(struct session *session, struct input *input)
 	if (left == LINE_MAX_BYTES) {
 		if (!input->skip)
 			refuse("the line is longer than %d bytes",
-			       LINE_MAX_BYTES);
+			       LINE_MAX_BYTES - 1);
 		input->skip = true;
 		left = 0;
 	}

@@ -208,7 +208,7 @@ TEST_F(batch, timers_expire_as_single_ones_do)
 {
 	static struct twheel_event event[1000];
 	static struct twheel_add add[1000];
-	__u64 base = now() + 300 * MSEC, seed = 31415926, last = 0;
+	__u64 base = now() + SEC, seed = 31415926, last = 0;
 	int i, ret, seen = 0;
 
 	for (i = 0; i < 1000; i++) {

@@ -120,6 +120,20 @@ test_every()
 	ok "every: counts the events of each label" \
 		[ "$(grep -c ' a count' out),$(grep -c ' b count' out)" = 2,2 ]
 
+	timeout 60 "$twheel" every 50ms -n 3 x >out 2>err &
+	pid=$!
+	while [ ! -s out ]; do
+		sleep 0.02
+	done
+	kill -STOP $pid
+	sleep 0.5
+	kill -CONT $pid
+	wait $pid
+	status=$?
+	ok "every: what was missed is one event with its count" \
+		grep -qE '^expired 1 x count=([3-9]|[1-9][0-9])' out
+	ok "every: and goes on" [ "$status,$(wc -l <out)" = 0,3 ]
+
 	run every 1us -n 1 x
 	ok "every: a period below the tick" refuses 1 "at least one tick, 1ms"
 	run every 0 x

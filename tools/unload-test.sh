@@ -93,6 +93,7 @@ load()
 # Starts a process that holds the device open with timers, as $holder.
 hold()
 {
+	: >/tmp/held
 	twheel-selftest --hold >/tmp/held &
 	holder=$!
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit suite of the store: the memory of the timers and their ids
+ *
+ * The store is the driver's own and not exported, so it is tested as a copy.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+
+#include "../twheel_store.c"
+
+static int store_test_init(struct kunit *test)
+{
+	struct twheel_store *store;
+
+	store = kunit_kzalloc(test, sizeof(*store), GFP_KERNEL);
+	if (!store)
+		return -ENOMEM;
+	twheel_store_init(store);
+	test->priv = store;
+	return 0;
+}
+
+static void store_test_exit(struct kunit *test)
+{
+	twheel_store_destroy(test->priv);
+}
+
+static struct twheel_page *grow(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_page *page = twheel_page_alloc(store, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	kvfree(twheel_store_install(store, page));
+	return page;
+}
+
+static struct twheel_entry *get(struct kunit *test)
+{
+	struct twheel_entry *entry = twheel_store_get(test->priv);
+
+	if (entry)
+		return entry;
+	grow(test);
+	entry = twheel_store_get(test->priv);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	return entry;
+}
+
+static void an_empty_store_has_no_entry(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+
+	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 0));
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 1ULL << 32));
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, U64_MAX));
+	KUNIT_EXPECT_EQ(test, twheel_store_bytes(store), 0);
+	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
+}
+
+static void a_timer_costs_56_bytes_at_most(struct kunit *test)
+{
+	unsigned int n = 0;
+
+	grow(test);
+	while (twheel_store_get(test->priv))
+		n++;
+	KUNIT_EXPECT_EQ(test, n, TWHEEL_PAGE_ENTRIES);
+	/* 56 bytes to a timer at most, the page's own share included. */
+	KUNIT_EXPECT_LE(test, PAGE_SIZE, n * 56);
+}
+
+static void ids_find_their_entry(struct kunit *test)
+{
+	const unsigned int n = 3 * TWHEEL_PAGE_ENTRIES;
+	struct twheel_entry **entry;
+	unsigned int i;
+
+	entry = kunit_kcalloc(test, n, sizeof(*entry), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	for (i = 0; i < n; i++) {
+		entry[i] = get(test);
+		KUNIT_EXPECT_NE(test, twheel_entry_id(entry[i]), 0);
+	}
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_PTR_EQ(test, entry[i],
+				    twheel_store_find(test->priv, twheel_entry_id(entry[i])));
+}
+
+static void ids_near_a_real_one_find_nothing(struct kunit *test)
+{
+	u64 id = twheel_entry_id(get(test));
+	unsigned int bit;
+
+	for (bit = 0; bit < 64; bit++)
+		KUNIT_EXPECT_NULL_MSG(test, twheel_store_find(test->priv, id ^ BIT_ULL(bit)),
+				      "bit %u", bit);
+}
+
+static void a_stale_id_finds_nothing(struct kunit *test)
+{
+	struct twheel_entry *entry = get(test);
+	u64 id = twheel_entry_id(entry);
+	unsigned int i;
+
+	for (i = 0; i < 10000; i++) {
+		twheel_store_put(test->priv, entry);
+		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		entry = get(test);
+		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		KUNIT_ASSERT_NE(test, twheel_entry_id(entry), id);
+	}
+}
+
+static void a_stale_id_outlives_its_page(struct kunit *test)
+{
+	struct twheel_entry *entry = get(test);
+	u64 id = twheel_entry_id(entry);
+	struct twheel_page *page;
+
+	twheel_store_put(test->priv, entry);
+	page = twheel_store_trim(test->priv, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	twheel_page_free(page);
+	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+
+	/* The block gets another page, and the slot another timer. */
+	entry = get(test);
+	KUNIT_EXPECT_EQ(test, (u32)twheel_entry_id(entry), (u32)id);
+	KUNIT_EXPECT_NE(test, twheel_entry_id(entry), id);
+	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+}
+
+static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_page *page = grow(test);
+	struct twheel_entry *last, *next;
+	u32 block = page->block;
+
+	page->tag = U32_MAX;
+	last = twheel_store_get(store);
+	KUNIT_ASSERT_NOT_NULL(test, last);
+	KUNIT_EXPECT_EQ(test, last->timer.tag, U32_MAX);
+	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+
+	/* Empty, it leaves for good; its number is never given out again. */
+	twheel_store_put(store, last);
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
+	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	next = get(test);
+	KUNIT_EXPECT_NE(test, twheel_entry_page(next)->block, block);
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, (u64)U32_MAX << 32 |
+						  block << TWHEEL_SLOT_BITS));
+}
+
+static void freed_entries_are_used_before_memory_grows(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry[2 * TWHEEL_PAGE_ENTRIES];
+	unsigned int i, pages;
+
+	for (i = 0; i < ARRAY_SIZE(entry); i++)
+		entry[i] = get(test);
+	pages = store->nr_pages;
+	for (i = 0; i < ARRAY_SIZE(entry); i += 3)
+		twheel_store_put(store, entry[i]);
+	for (i = 0; i < ARRAY_SIZE(entry); i += 3)
+		KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_EQ(test, store->nr_pages, pages);
+	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+}
+
+static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_page *pages;
+	unsigned int i;
+
+	for (i = 0; i < 2 * TWHEEL_TRIM; i++)
+		grow(test);
+	KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 2 * TWHEEL_TRIM - 1);
+	do {
+		pages = twheel_store_trim(store, 5);
+		twheel_page_free(pages);
+	} while (pages);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 5);
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 6);
+}
+
+/* More blocks than fit the first directory, so that it has to grow. */
+static void the_directory_grows(struct kunit *test)
+{
+	const u32 blocks = TWHEEL_DIR_CHUNKS * TWHEEL_CHUNK_BLOCKS + 3;
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry;
+	u64 first, last;
+	size_t bytes;
+	u32 nr;
+
+	first = twheel_entry_id(get(test));
+	for (nr = 1; nr < blocks; nr++) {
+		grow(test);
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, store->dir_chunks, 2 * TWHEEL_DIR_CHUNKS);
+	bytes = twheel_store_bytes(store);
+	KUNIT_EXPECT_GE(test, bytes, blocks * PAGE_SIZE);
+	KUNIT_EXPECT_LE(test, bytes, (blocks + 20) * PAGE_SIZE);
+
+	KUNIT_EXPECT_NOT_NULL(test, twheel_store_find(store, first));
+	/* Use up the first page, then take from another one. */
+	for (nr = 0; nr < TWHEEL_PAGE_ENTRIES; nr++)
+		entry = get(test);
+	last = twheel_entry_id(entry);
+	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_find(store, last));
+}
+
+#define MODEL_SLOTS	1000
+
+/* Take and free at random: what is in use is found, what is not is not. */
+static void random_use_matches_a_model(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry **entry;
+	struct rnd_state rnd;
+	unsigned int i;
+	u64 *id;
+
+	entry = kunit_kcalloc(test, MODEL_SLOTS, sizeof(*entry), GFP_KERNEL);
+	id = kunit_kcalloc(test, MODEL_SLOTS, sizeof(*id), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_ASSERT_NOT_NULL(test, id);
+	prandom_seed_state(&rnd, 7);
+
+	for (i = 0; i < 200000; i++) {
+		unsigned int n = prandom_u32_state(&rnd) % MODEL_SLOTS;
+
+		if (id[n])
+			KUNIT_ASSERT_PTR_EQ(test, entry[n], twheel_store_find(store, id[n]));
+		if (entry[n]) {
+			twheel_store_put(store, entry[n]);
+			entry[n] = NULL;
+		} else {
+			entry[n] = get(test);
+			id[n] = twheel_entry_id(entry[n]);
+		}
+		if (!(i % 100))
+			twheel_page_free(twheel_store_trim(store, 1));
+	}
+}
+
+static struct kunit_case store_test_cases[] = {
+	KUNIT_CASE(an_empty_store_has_no_entry),
+	KUNIT_CASE(a_timer_costs_56_bytes_at_most),
+	KUNIT_CASE(ids_find_their_entry),
+	KUNIT_CASE(ids_near_a_real_one_find_nothing),
+	KUNIT_CASE(a_stale_id_finds_nothing),
+	KUNIT_CASE(a_stale_id_outlives_its_page),
+	KUNIT_CASE(a_page_out_of_tags_is_not_used_again),
+	KUNIT_CASE(freed_entries_are_used_before_memory_grows),
+	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),
+	KUNIT_CASE(the_directory_grows),
+	KUNIT_CASE(random_use_matches_a_model),
+	{}
+};
+
+static struct kunit_suite store_test_suite = {
+	.name = "twheel_store",
+	.init = store_test_init,
+	.exit = store_test_exit,
+	.test_cases = store_test_cases,
+};
+kunit_test_suite(store_test_suite);
