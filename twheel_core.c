@@ -619,12 +619,13 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
 	struct twheel_bucket *b;
 
+	now = max(now, w->now);
 	for (;;) {
 		b = w->late ? NULL : first_bucket(w);
 		if (b && bucket_due(b) > now)
 			b = NULL;
 		if (!w->late && !b) {
-			w->now = max(w->now, now);
+			w->now = now;
 			if (!w->early)
 				return false;
 		}

@@ -120,6 +120,7 @@ test_every()
 	ok "every: counts the events of each label" \
 		[ "$(grep -c ' a count' out),$(grep -c ' b count' out)" = 2,2 ]
 
+	rm out
 	timeout 60 "$twheel" every 50ms -n 3 x >out 2>err &
 	pid=$!
 	while [ ! -s out ]; do
