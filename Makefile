@@ -125,25 +125,29 @@ check: deps
 
 # ---- Installing it ---------------------------------------------------------
 
-MAN1 = $(wildcard tools/*.1 man/*.1)
+MANUALS := $(wildcard tools/*.[1-8])
+MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
+DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 
 .PHONY: install uninstall
 install: all
-	$(KBUILD) INSTALL_MOD_DIR=extra modules_install
+	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
+	$(DEPMOD) $$(cat $(KBUILD_DIR)/include/config/kernel.release)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
-		$(includedir)/linux $(mandir)/man1)
+		$(includedir)/linux $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
 	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
 	install -m 644 tools/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
-	$(if $(MAN1),install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1)
+	$(foreach m,$(MANUALS),install -m 644 $(m) \
+		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
 uninstall:
 	rm -f $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*
-	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
+	-$(DEPMOD)
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
-		$(addprefix $(mandir)/man1/,$(notdir $(MAN1))))
+		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 
 .PHONY: clean
 clean:

@@ -810,7 +810,7 @@ static void file_info(struct twheel_file *file, struct twheel_info *info)
 	info->fires = file->fires;
 	info->memory = sizeof(*file) + twheel_store_bytes(&file->store) +
 		       w->nr_levels * twheel_level_bytes(w);
-	info->levels = w->nr_levels;
+	info->levels = max_t(u32, w->nr_levels, 1);
 	file_unlock(file);
 }
 
@@ -927,8 +927,8 @@ static void file_take(struct twheel_file *file, const struct twheel_event *event
 	file->delivered += n;
 }
 
-/* Returns how many events were read. */
-static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to)
+/* Returns how many events were read, and in @left whether there are others. */
+static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to, bool *left)
 {
 	struct twheel_event event[TWHEEL_CHUNK];
 	unsigned int faults = 0;
@@ -950,6 +950,7 @@ static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to)
 		n = copied / sizeof(*event);
 		iov_iter_revert(to, copied - n * sizeof(*event));
 		file_take(file, event, n);
+		*left = file->wheel.nr_expired;
 		file_unlock(file);
 		if (n)
 			return n;
@@ -958,36 +959,48 @@ static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to)
 	return -EFAULT;
 }
 
+/* Returns the size of what was read without waiting for more. */
+static ssize_t twheel_read_ready(struct twheel_file *file, struct iov_iter *to)
+{
+	bool left = false;
+	ssize_t done = 0;
+	int n;
+
+	do {
+		n = twheel_read_chunk(file, to, &left);
+		if (n <= 0)
+			break;
+		done += n * sizeof(struct twheel_event);
+	} while (left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
+		 !signal_pending(current));
+
+	/* One reader is woken at a time: pass on what is left. */
+	if (left)
+		file_wake(file);
+	return done ?: n;
+}
+
 static ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct twheel_file *file = iocb->ki_filp->private_data;
 	bool nonblock = (iocb->ki_filp->f_flags & O_NONBLOCK) ||
 			(iocb->ki_flags & IOCB_NOWAIT);
-	ssize_t done = 0;
-	int n;
+	ssize_t done;
+	int err;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 
 	for (;;) {
-		n = twheel_read_chunk(file, to);
-		if (n > 0)
-			done += n * sizeof(struct twheel_event);
-		if (n == TWHEEL_CHUNK && !signal_pending(current) &&
-		    iov_iter_count(to) >= sizeof(struct twheel_event))
-			continue;
-		if (n || done)
-			break;
+		done = twheel_read_ready(file, to);
+		if (done)
+			return done;
 		if (nonblock)
 			return -EAGAIN;
-		n = wait_event_interruptible_exclusive(file->wait, file_has_expired(file));
-		if (n)
-			return n;
+		err = wait_event_interruptible_exclusive(file->wait, file_has_expired(file));
+		if (err)
+			return err;
 	}
-	/* One reader is woken at a time: pass on what is left. */
-	if (file_has_expired(file))
-		file_wake(file);
-	return done ?: n;
 }
 
 static __poll_t twheel_poll(struct file *filp, poll_table *wait)

@@ -278,6 +278,8 @@ static void expect_place(struct kunit *test, u64 tick)
 
 	KUNIT_ASSERT_EQ_MSG(test, twheel_levels_for(w, w->now, tick), p.level + 1,
 			    "tick %llu at %llu", tick, w->now);
+	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, tick), w->nr_levels > p.level,
+			    "tick %llu at %llu", tick, w->now);
 	arm(test, timer, tick);
 	KUNIT_ASSERT_EQ_MSG(test, timer->level, p.level, "tick %llu at %llu",
 			    tick, w->now);
@@ -486,11 +488,13 @@ static void missing_level_changes_nothing(struct kunit *test)
 	struct twheel_timer *timer = &f->timer[0];
 
 	timer->deadline = 6;
+	KUNIT_EXPECT_FALSE(test, twheel_covers(w, 6));
 	KUNIT_EXPECT_FALSE(test, twheel_add(w, timer));
 	expect_nothing_pending(test);
 
 	/* A timer that is due already needs no bucket. */
 	timer->deadline = 5;
+	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 5));
 	KUNIT_EXPECT_TRUE(test, twheel_add(w, timer));
 	expect_expired(test, 1);
 
@@ -1374,6 +1378,74 @@ static void crowd_is_overtaken(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* What a caller that spreads the early cascade over time is told. */
+static void early_work_is_told(struct kunit *test)
+{
+	const struct crowd *c = test->param_value;
+	u64 early, timers = 0, ticks = 0;
+	struct twheel *w = start_crowd(test, &early);
+
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	advance(test, early - 1);
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
+	KUNIT_ASSERT_TRUE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_GE(test, timers, CROWD - 10);
+	KUNIT_EXPECT_LE(test, timers, CROWD);
+	KUNIT_EXPECT_EQ(test, ticks, c->length - early);
+
+	advance(test, early);
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	expect_crowd_on_time(test, CROWD);
+}
+
+/* All of the crowd is cancelled: nothing that could be spread over time. */
+static void early_work_vanishes(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 early, timers, ticks;
+	struct twheel *w = start_crowd(test, &early);
+	unsigned int i;
+
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
+	for (i = 0; i < CROWD; i++)
+		twheel_cancel(w, &f->timer[i]);
+	if (twheel_early(w, &timers, &ticks))
+		KUNIT_EXPECT_EQ(test, timers, 0);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, early, 1));
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+}
+
+/*
+ * While a crowd of level 4 cascades ahead of time, buckets of level 1 and 2 are
+ * due at the same tick: work is early work only once both are done.
+ */
+static void early_work_is_not_what_is_due(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	u64 timers, ticks;
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		arm(test, &f->timer[i], 10000 + i);
+	advance(test, 9300);
+	arm(test, &f->timer[i++], 9450);
+	advance(test, 9320);
+	arm(test, &f->timer[i], 9400);
+	KUNIT_ASSERT_EQ(test, f->timer[0].level, 4);
+	KUNIT_ASSERT_EQ(test, f->timer[CROWD].level, 2);
+	KUNIT_ASSERT_EQ(test, f->timer[CROWD + 1].level, 1);
+
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9399, 2));
+	KUNIT_ASSERT_TRUE(test, twheel_early(w, &timers, &ticks));
+	do {
+		KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9400, 1));
+	} while (w->now < 9400 || !twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_EQ(test, w->nr_expired, 1);
+}
+
 /* The crowd comes when the time to open early has passed already. */
 static void crowd_comes_late(struct kunit *test)
 {
@@ -1416,6 +1488,9 @@ static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(crowd_changes_meanwhile, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_cancelled_meanwhile, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_overtaken, crowd_gen_params),
+	KUNIT_CASE_PARAM(early_work_is_told, crowd_gen_params),
+	KUNIT_CASE_PARAM(early_work_vanishes, crowd_gen_params),
+	KUNIT_CASE(early_work_is_not_what_is_due),
 	KUNIT_CASE_PARAM(crowd_comes_late, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowds_on_every_level, size_gen_params),
 	{}

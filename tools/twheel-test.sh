@@ -254,7 +254,7 @@ as_nobody()
 test_run()
 {
 	feed '' && ok "run: nothing to do" [ "$status$(cat out)" = 0 ]
-	feed 'add 60ms late\nadd 30ms buy milk\n# a comment\n\n  \n add\t0   x y \n'
+	feed 'add 600ms late\nadd 300ms buy milk\n# a comment\n\n  \n add\t0   x y \n'
 	ok "run: waits at the end of the input" gives \
 		"added 1 late" "added 2 buy milk" "added 3 x y " \
 		"expired 3 x y  count=1 late=T" \
@@ -263,7 +263,7 @@ test_run()
 	feed 'add 10ms a'
 	ok "run: the last line needs no line end" gives "added 1 a" \
 		"expired 1 a count=1 late=T"
-	feed 'every 1h a\nadd 20ms b\n'
+	feed 'every 1h a\nadd 500ms b\n'
 	ok "run: at the end of the input periodic timers are cancelled" gives \
 		"added 1 a" "added 2 b" "cancelled 1" \
 		"expired 2 b count=1 late=T"
@@ -274,7 +274,7 @@ test_run()
 		"added 1 a" "added 2 b" "cancelled 2" \
 		"error: there is no timer 2: it has expired, was cancelled or never existed" \
 		"expired 1 a count=1 late=T"
-	feed 'add 1h a\nadd 50ms b\nmodify 1 20ms\n'
+	feed 'add 1h a\nadd 800ms b\nmodify 1 50ms\n'
 	ok "run: a modified timer expires at its new time" gives \
 		"added 1 a" "added 2 b" "modified 1" \
 		"expired 1 a count=1 late=T" "expired 2 b count=1 late=T"
@@ -458,7 +458,7 @@ test_output()
 test_signals()
 {
 	for signal in INT TERM; do
-		timeout -s $signal 2 "$twheel" after 0 a 1h b >out 2>err
+		timeout -s $signal 3 "$twheel" after 0 a 1h b >out 2>err
 		status=$?
 		ok "signals: $signal ends it" \
 			[ "$status" = $((128 + $(kill -l $signal))) ]
