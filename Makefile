@@ -72,8 +72,8 @@ $(BUILD)/bin/%: $(BUILD)/obj/%.o $(LIBS)
 # work there.
 
 MODULE_DIR = $(BUILD)/$(KERNEL)
-KBUILD_DIR = $(shell cat $(MODULE_DIR)/kernel)/build
-KBUILD = $(MAKE) -C $(KBUILD_DIR) M=$(CURDIR)/$(MODULE_DIR) \
+KERNEL_DIR = $(shell cat $(MODULE_DIR)/kernel)
+KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 	CONFIG_DEBUG_INFO_BTF_MODULES= $(KBUILD_ARGS)
 
 # The KUnit suites are for the kernels of tools/kernel; so is strictness.
@@ -128,11 +128,12 @@ check: deps
 MANUALS := $(wildcard tools/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
+RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
 .PHONY: install uninstall
 install: all
 	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
-	$(DEPMOD) $$(cat $(KBUILD_DIR)/include/config/kernel.release)
+	$(DEPMOD) $(RELEASE)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
 		$(includedir)/linux $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
@@ -143,8 +144,11 @@ install: all
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
 uninstall:
-	rm -f $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*
-	-$(DEPMOD)
+	for f in $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*; do \
+	 test -e $$f || continue; \
+	 rm -f $$f; \
+	 release=$${f%/extra/*}; \
+	 $(DEPMOD) $${release##*/}; done
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
