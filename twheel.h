@@ -68,7 +68,6 @@ struct twheel_divisor {
 /**
  * struct twheel_level - one wheel of the hierarchy
  * @length: the length of a bucket in ticks.
- * @range: the number of ticks that all buckets span, or U64_MAX if more.
  * @lead: how many ticks ahead of its expiry a crowded bucket is opened.
  * @opened: the bucket that is being cascaded.
  * @cascade: the timers of @opened that have yet to be placed again.
@@ -77,7 +76,6 @@ struct twheel_divisor {
  */
 struct twheel_level {
 	struct twheel_divisor length;
-	u64 range;
 	u64 lead;
 	struct twheel_bucket *opened;
 	struct list_head cascade;
@@ -98,6 +96,8 @@ struct twheel_level {
  * @cascaded: how often a timer moved to a lower level.
  * @early: levels (a bit each) that cascade an opened bucket ahead of time.
  * @late: levels whose opened bucket has expired: the clock waits for them.
+ * @lowest: for a distance of 2^n ticks or more, the lowest level that may cover
+ *	it.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first.
  */
@@ -112,6 +112,7 @@ struct twheel {
 	u64 cascaded;
 	u64 early;
 	u64 late;
+	u8 lowest[64];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS];
 };

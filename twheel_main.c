@@ -433,67 +433,111 @@ static int file_expire(struct twheel_file *file, struct twheel_timer *timer, u64
 	return 0;
 }
 
-static int add_one(struct twheel_file *file, const struct twheel_add *add,
-		   u64 __user *id, u64 now)
+/* A period has to have at least a tick, and the levels for starting anew. */
+static int check_interval(const struct twheel_file *file, u64 interval)
 {
-	u64 interval = add->interval_ns;
+	if (interval < file->tick_ns || interval > KTIME_MAX)
+		return -EINVAL;
+	if (file_levels_for(file, 0, interval) > file->wheel.nr_levels)
+		return TWHEEL_ROOM;
+	return 0;
+}
+
+static __always_inline int add_one(struct twheel_file *file, struct twheel_add *add, u64 now)
+{
 	struct twheel_entry *entry;
-	int err = 0;
+	int err;
 
 	if (unlikely(!time_is_valid(add->time_ns, add->flags, add->reserved)))
 		return -EINVAL;
-	if (unlikely(interval && (interval < file->tick_ns || interval > KTIME_MAX)))
-		return -EINVAL;
-	if (unlikely(file_timers(file) >= file->max_timers))
-		return -ENOSPC;
-	if (unlikely(interval && file_levels_for(file, 0, interval) > file->wheel.nr_levels))
-		return TWHEEL_ROOM;
-	entry = twheel_store_get(&file->store);
+	if (unlikely(add->interval_ns)) {
+		err = check_interval(file, add->interval_ns);
+		if (err)
+			return err;
+	}
+	entry = twheel_store_get(&file->store, &add->id);
 	if (unlikely(!entry))
 		return TWHEEL_ROOM;
 
 	entry->data = add->data;
-	entry->interval = interval;
+	entry->interval = add->interval_ns;
 	entry->timer.deadline = deadline_of(add->time_ns, add->flags, now);
-	if (unlikely(entry->timer.deadline <= now))
+	if (unlikely(entry->timer.deadline <= now)) {
 		err = file_expire(file, &entry->timer, now);
-	else if (unlikely(!twheel_add(&file->wheel, &entry->timer)))
+		if (likely(!err))
+			return 0;
+	} else if (likely(twheel_add(&file->wheel, &entry->timer))) {
+		return 0;
+	} else {
 		err = TWHEEL_ROOM;
-	if (unlikely(err))
-		goto put;
-
-	if (unlikely(put_user(twheel_entry_id(entry), id))) {
-		twheel_cancel(&file->wheel, &entry->timer);
-		err = TWHEEL_FAULT;
-		goto put;
 	}
-	file->added++;
-	return 0;
-
-put:
 	twheel_store_put(&file->store, entry);
 	return err;
 }
 
-/* Returns how many of @n were done; the rest wait for what @err says. */
-static unsigned int add_chunk(struct twheel_file *file, const struct twheel_add *add,
-			      struct twheel_add __user *uadd, unsigned int n,
-			      u64 *now, int *err)
+/* Hand the ids of @n timers back; returns how many it came to. */
+static unsigned int put_ids(struct twheel_add __user *uadd, const struct twheel_add *add,
+			    unsigned int n)
 {
-	unsigned int i;
+	unsigned int i = 0;
+
+	pagefault_disable();
+	if (!user_write_access_begin(uadd, n * sizeof(*uadd)))
+		goto enable;
+	for (; i < n; i++)
+		unsafe_put_user(add[i].id, &uadd[i].id, end);
+end:
+	user_write_access_end();
+enable:
+	pagefault_enable();
+	return i;
+}
+
+/* Drop timers whose ids could not be handed back: they never existed. */
+static void drop_timers(struct twheel_file *file, const struct twheel_add *add,
+			unsigned int n)
+{
+	while (n--) {
+		struct twheel_entry *entry = twheel_store_find(&file->store, add[n].id);
+
+		twheel_cancel(&file->wheel, &entry->timer);
+		twheel_store_put(&file->store, entry);
+	}
+}
+
+/* Returns how many of @n were done; the rest wait for what @err says. */
+static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
+			      struct twheel_add __user *uadd, unsigned int n,
+			      u64 *when, int *err)
+{
+	unsigned int done, i;
+	u64 now, room;
 
 	file_lock(file);
-	*now = file_now(file);
-	twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
-	pagefault_disable();
-	for (i = 0; i < n; i++) {
-		*err = add_one(file, &add[i], &uadd[i].id, *now);
-		if (unlikely(*err))
-			break;
+	now = file_now(file);
+	twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
+	room = file->max_timers - file_timers(file);
+	if (unlikely(room < n)) {
+		n = room;
+		*err = -ENOSPC;
 	}
-	pagefault_enable();
+	for (i = 0; i < n; i++) {
+		int why = add_one(file, &add[i], now);
+
+		if (unlikely(why)) {
+			*err = why;
+			break;
+		}
+	}
+	done = put_ids(uadd, add, i);
+	if (unlikely(done < i)) {
+		drop_timers(file, add + done, i - done);
+		*err = TWHEEL_FAULT;
+	}
+	file->added += done;
 	file_unlock(file);
-	return i;
+	*when = now;
+	return done;
 }
 
 /* Do without the lock what the operation on one entry has been waiting for. */

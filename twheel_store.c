@@ -52,6 +52,11 @@ static u32 bare_next(u64 block)
 	return (u32)block >> 1;
 }
 
+static u32 page_block(const struct twheel_page *page)
+{
+	return page->base >> TWHEEL_SLOT_BITS;
+}
+
 /**
  * twheel_store_init() - make an empty store
  * @store: the store
@@ -216,7 +221,7 @@ static void *number_block(struct twheel_store *store, struct twheel_page *page)
 		store->dir[store->nr_blocks >> TWHEEL_CHUNK_BITS] = page->chunk;
 		page->chunk = NULL;
 	}
-	page->block = store->nr_blocks++;
+	page->base = store->nr_blocks++ << TWHEEL_SLOT_BITS;
 	page->tag = 1;
 	return old;
 }
@@ -235,14 +240,14 @@ void *twheel_store_install(struct twheel_store *store, struct twheel_page *page)
 
 	/* Pages may have been trimmed since it was seen that a chunk was needed. */
 	if (store->bare != TWHEEL_NO_BLOCK && !page->chunk) {
-		page->block = store->bare;
-		block = *twheel_store_block(store, page->block);
+		page->base = store->bare << TWHEEL_SLOT_BITS;
+		block = *twheel_store_block(store, store->bare);
 		page->tag = bare_tag(block);
 		store->bare = bare_next(block);
 	} else {
 		old = number_block(store, page);
 	}
-	*twheel_store_block(store, page->block) = (unsigned long)page;
+	*twheel_store_block(store, page_block(page)) = (unsigned long)page;
 	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;
 	store->nr_empty++;
@@ -252,9 +257,11 @@ void *twheel_store_install(struct twheel_store *store, struct twheel_page *page)
 /* The block stays, without a page; without a tag it is never used again. */
 static void strip_block(struct twheel_store *store, struct twheel_page *page)
 {
-	*twheel_store_block(store, page->block) = bare_block(page->tag, store->bare);
+	u32 nr = page_block(page);
+
+	*twheel_store_block(store, nr) = bare_block(page->tag, store->bare);
 	if (page->tag)
-		store->bare = page->block;
+		store->bare = nr;
 	store->nr_pages--;
 }
 

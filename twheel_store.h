@@ -39,7 +39,7 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * @next: links pages that have been taken out of the store.
  * @chunk: what a new page brings along to put its block into, or NULL.
  * @dir: what a new page brings along to put @chunk into, or NULL.
- * @block: number of the block.
+ * @base: number of the block, where an id has it.
  * @tag: the tag that the next entry taken gets; 0 when all have been used.
  * @used: number of entries in use.
  * @fresh: number of entries that have ever been in use.
@@ -51,7 +51,7 @@ struct twheel_page {
 	struct twheel_page *next;
 	u64 *chunk;
 	u64 **dir;
-	u32 block;
+	u32 base;
 	u32 tag;
 	u16 used;
 	u16 fresh;
@@ -132,36 +132,43 @@ static inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
 
-	return (u64)entry->timer.tag << 32 | page->block << TWHEEL_SLOT_BITS |
-	       (u32)(entry - page->entry);
+	return (u64)entry->timer.tag << 32 | page->base | (u32)(entry - page->entry);
 }
 
 /**
  * twheel_store_get() - take an entry into use
  * @store: the store
+ * @id: set to the id of the entry, unless there is none
  *
  * O(1).
  *
  * Return: an entry with an id of its own and all else unset; or NULL if there
  * is no free one: give the store a page with twheel_store_install().
  */
-static inline struct twheel_entry *twheel_store_get(struct twheel_store *store)
+static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {
 	struct twheel_entry *entry;
 	struct twheel_page *page;
+	u32 slot, tag;
 
 	page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (unlikely(list_entry_is_head(page, &store->partial, link)))
 		return NULL;
-	if (page->free != TWHEEL_NO_SLOT) {
-		entry = &page->entry[page->free];
+	slot = page->free;
+	if (slot != TWHEEL_NO_SLOT) {
+		entry = &page->entry[slot];
 		page->free = entry->data;
 	} else {
-		entry = &page->entry[page->fresh++];
+		slot = page->fresh++;
+		entry = &page->entry[slot];
 	}
-	if (unlikely(!page->used++))
+	tag = page->tag++;
+	entry->timer.tag = tag;
+	*id = (u64)tag << 32 | page->base | slot;
+
+	page->used++;
+	if (unlikely(page->used == 1))
 		store->nr_empty--;
-	entry->timer.tag = page->tag++;
 	/* A full page, or one out of tags, has no more to give. */
 	if (unlikely(page->used == TWHEEL_PAGE_ENTRIES || !page->tag))
 		list_del_init(&page->link);

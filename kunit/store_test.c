@@ -36,15 +36,26 @@ static struct twheel_page *grow(struct kunit *test)
 	return page;
 }
 
+/* An entry, if there is a free one. */
+static struct twheel_entry *get_free(struct twheel_store *store)
+{
+	u64 id;
+
+	return twheel_store_get(store, &id);
+}
+
 static struct twheel_entry *get(struct kunit *test)
 {
-	struct twheel_entry *entry = twheel_store_get(test->priv);
+	struct twheel_entry *entry;
+	u64 id;
 
-	if (entry)
-		return entry;
-	grow(test);
-	entry = twheel_store_get(test->priv);
-	KUNIT_ASSERT_NOT_NULL(test, entry);
+	entry = twheel_store_get(test->priv, &id);
+	if (!entry) {
+		grow(test);
+		entry = twheel_store_get(test->priv, &id);
+		KUNIT_ASSERT_NOT_NULL(test, entry);
+	}
+	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
 	return entry;
 }
 
@@ -52,7 +63,7 @@ static void an_empty_store_has_no_entry(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
 
-	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NULL(test, get_free(store));
 	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 0));
 	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 1ULL << 32));
 	KUNIT_EXPECT_NULL(test, twheel_store_find(store, U64_MAX));
@@ -65,7 +76,7 @@ static void a_timer_costs_56_bytes_at_most(struct kunit *test)
 	unsigned int n = 0;
 
 	grow(test);
-	while (twheel_store_get(test->priv))
+	while (get_free(test->priv))
 		n++;
 	KUNIT_EXPECT_EQ(test, n, TWHEEL_PAGE_ENTRIES);
 	/* 56 bytes to a timer at most, the page's own share included. */
@@ -138,22 +149,21 @@ static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
 	struct twheel_store *store = test->priv;
 	struct twheel_page *page = grow(test);
 	struct twheel_entry *last, *next;
-	u32 block = page->block;
+	u32 base = page->base;
 
 	page->tag = U32_MAX;
-	last = twheel_store_get(store);
+	last = get_free(store);
 	KUNIT_ASSERT_NOT_NULL(test, last);
 	KUNIT_EXPECT_EQ(test, last->timer.tag, U32_MAX);
-	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NULL(test, get_free(store));
 
 	/* Empty, it leaves for good; its number is never given out again. */
 	twheel_store_put(store, last);
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
-	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NULL(test, get_free(store));
 	next = get(test);
-	KUNIT_EXPECT_NE(test, twheel_entry_page(next)->block, block);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, (u64)U32_MAX << 32 |
-						  block << TWHEEL_SLOT_BITS));
+	KUNIT_EXPECT_NE(test, twheel_entry_page(next)->base, base);
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, (u64)U32_MAX << 32 | base));
 }
 
 static void freed_entries_are_used_before_memory_grows(struct kunit *test)
@@ -168,9 +178,9 @@ static void freed_entries_are_used_before_memory_grows(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(entry); i += 3)
 		twheel_store_put(store, entry[i]);
 	for (i = 0; i < ARRAY_SIZE(entry); i += 3)
-		KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store));
+		KUNIT_EXPECT_NOT_NULL(test, get_free(store));
 	KUNIT_EXPECT_EQ(test, store->nr_pages, pages);
-	KUNIT_EXPECT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NULL(test, get_free(store));
 }
 
 static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
@@ -181,7 +191,7 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
 
 	for (i = 0; i < 2 * TWHEEL_TRIM; i++)
 		grow(test);
-	KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store));
+	KUNIT_EXPECT_NOT_NULL(test, get_free(store));
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 2 * TWHEEL_TRIM - 1);
 	do {
 		pages = twheel_store_trim(store, 5);
