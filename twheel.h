@@ -9,12 +9,18 @@
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
 
+#include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
 
 /* A wheel of two buckets needs this many levels to reach U64_MAX ticks. */
 #define TWHEEL_MAX_LEVELS	64
+
+/* A bucket with this many timers is opened ahead of its expiry. */
+#define TWHEEL_CROWD		64
 
 /* timer->level of a timer that was due before it reached a bucket. */
 #define TWHEEL_LEVEL_DUE	0xff
@@ -40,6 +46,7 @@ struct twheel_timer {
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers; initialised when @count leaves zero.
  * @queue: the bucket's place in the wheel's bucket queue, while it has one.
+ * @expiry: the first tick of the span.
  * @count: number of timers whose bucket this is, those on its level's cascade
  *	list included.
  * @level: the number of the bucket's level.
@@ -48,6 +55,7 @@ struct twheel_timer {
 struct twheel_bucket {
 	struct list_head timers;
 	struct timerqueue_node queue;
+	u64 expiry;
 	u32 count;
 	u8 level;
 	bool early;
@@ -55,9 +63,9 @@ struct twheel_bucket {
 
 /**
  * struct twheel_divisor - division by a number that is known beforehand
- * @magic: multiplier, or 0 when @divisor is a power of two.
+ * @magic: what to multiply by, or 0 when @divisor is 1.
  * @divisor: the number to divide by.
- * @shift: what to shift by, after the multiplication if there is one.
+ * @shift: what to shift the upper half of the product by.
  */
 struct twheel_divisor {
 	u64 magic;
@@ -72,6 +80,7 @@ struct twheel_divisor {
  * @opened: the bucket that is being cascaded.
  * @cascade: the timers of @opened that have yet to be placed again.
  * @nr: the number of this level; 0 is the lowest.
+ * @shift: what to shift by to divide by @length, where that is a power of two.
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
@@ -80,6 +89,7 @@ struct twheel_level {
 	struct twheel_bucket *opened;
 	struct list_head cascade;
 	u8 nr;
+	u8 shift;
 	struct twheel_bucket bucket[];
 };
 
@@ -89,6 +99,8 @@ struct twheel_level {
  *	those with this very tick have too, or are about to be cascaded.
  * @tick: what a deadline is divided by, rounding up, to find its tick.
  * @size: number of buckets in a level.
+ * @mask: one less, if that is a power of two; or else 0.
+ * @fast: the multiplier of @tick, if shifts and masks do for the rest; or else 0.
  * @queue: the buckets that hold timers, ordered by when they must be opened.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
@@ -105,6 +117,8 @@ struct twheel {
 	u64 now;
 	struct twheel_divisor tick;
 	struct twheel_divisor size;
+	u64 mask;
+	u64 fast;
 	struct timerqueue_head queue;
 	struct list_head expired;
 	u64 nr_pending;
@@ -127,11 +141,9 @@ u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline);
 u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
 u64 twheel_floor(const struct twheel *w, u64 time);
-
 bool twheel_covers(const struct twheel *w, u64 deadline);
-bool twheel_add(struct twheel *w, struct twheel_timer *timer);
+
 void twheel_expire(struct twheel *w, struct twheel_timer *timer);
-void twheel_cancel(struct twheel *w, struct twheel_timer *timer);
 bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer);
 struct twheel_timer *twheel_pop(struct twheel *w);
 
@@ -139,5 +151,146 @@ void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks);
 bool twheel_next(const struct twheel *w, u64 *tick);
+
+/*
+ * Adding and cancelling are inline: they are a few instructions, of which calls
+ * would be a large part. What follows up to them is not for other callers.
+ */
+
+bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer);
+void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
+			  struct twheel_bucket *b, u64 number);
+void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b);
+u64 twheel_divide(const struct twheel_divisor *d, u64 n);
+
+/* Exact for @n below 2^63 and a divisor above 1: see divisor_init(). */
+static __always_inline u64 twheel_multiply_shift(const struct twheel_divisor *d, u64 n)
+{
+	return mul_u64_u64_shr(n, d->magic, 64) >> d->shift;
+}
+
+/*
+ * A wheel whose size is a power of two makes do with shifts and masks, which is
+ * what @fast stands for: it is a constant wherever speed matters.
+ */
+static __always_inline u64 twheel_bucket_number(const struct twheel_level *level, u64 tick,
+						bool fast)
+{
+	return fast ? tick >> level->shift : twheel_divide(&level->length, tick);
+}
+
+static __always_inline u32 twheel_bucket_index(const struct twheel *w, u64 number, bool fast)
+{
+	if (fast)
+		return number & w->mask;
+	return number - twheel_divide(&w->size, number) * w->size.divisor;
+}
+
+/*
+ * Link and unlink a timer: list_add_tail() and list_del() but for their checks
+ * on kernels with DEBUG_LIST, which with the calls cost a third of adding a
+ * timer.
+ */
+static __always_inline void twheel_link(struct twheel_timer *timer, struct list_head *list)
+{
+	struct list_head *last = list->prev;
+
+	timer->node.next = list;
+	timer->node.prev = last;
+	list->prev = &timer->node;
+	WRITE_ONCE(last->next, &timer->node);
+}
+
+static __always_inline void twheel_unlink(struct twheel_timer *timer)
+{
+	__list_del(timer->node.prev, timer->node.next);
+}
+
+static __always_inline unsigned int twheel_log2(u64 n)
+{
+	return BITS_PER_LONG == 64 ? __fls(n) : fls64(n) - 1;
+}
+
+/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
+static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
+					 u64 tick, bool fast)
+{
+	unsigned int nr = w->lowest[twheel_log2(tick - w->now)];
+	struct twheel_level *level;
+	struct twheel_bucket *b;
+	u32 index, count;
+	u64 number;
+
+	for (;; nr++) {
+		if (unlikely(nr >= w->nr_levels))
+			return false;
+		level = w->level[nr];
+		number = twheel_bucket_number(level, tick, fast);
+		if (likely(number - twheel_bucket_number(level, w->now, fast) <
+			   w->size.divisor))
+			break;
+	}
+
+	index = twheel_bucket_index(w, number, fast);
+	timer->level = nr;
+	timer->bucket = index;
+	b = &level->bucket[index];
+	count = ++b->count;
+	if (unlikely(count == 1))
+		INIT_LIST_HEAD(&b->timers);
+	twheel_link(timer, &b->timers);
+	if (unlikely(count == 1 || count == TWHEEL_CROWD))
+		twheel_bucket_counts(w, level, b, number);
+	return true;
+}
+
+/**
+ * twheel_add() - arm a timer
+ * @w: the wheel
+ * @timer: in no wheel, with its deadline set
+ *
+ * A timer whose tick is not after the wheel's clock expires at once. O(1).
+ *
+ * Return: false, and nothing has changed, if the wheel has no level that covers
+ * the deadline: see twheel_levels_for().
+ */
+static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
+{
+	u64 time = timer->deadline - 1;
+	u64 tick;
+
+	if (unlikely(!w->fast || (s64)time < 0))
+		return twheel_add_slowly(w, timer);
+	tick = (mul_u64_u64_shr(time, w->fast, 64) >> w->tick.shift) + 1;
+	if (unlikely(tick <= w->now))
+		return twheel_add_slowly(w, timer);
+	if (unlikely(!twheel_place(w, timer, tick, true)))
+		return false;
+	w->nr_pending++;
+	return true;
+}
+
+/**
+ * twheel_cancel() - take a timer out of the wheel
+ * @w: the wheel
+ * @timer: in the wheel, pending or expired
+ *
+ * O(1).
+ */
+static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
+{
+	struct twheel_bucket *b;
+
+	twheel_unlink(timer);
+	if (unlikely(timer->level == TWHEEL_LEVEL_DUE ||
+		     (!timer->level && twheel_expired(w, timer)))) {
+		w->nr_expired--;
+		return;
+	}
+	w->nr_pending--;
+	b = &w->level[timer->level]->bucket[timer->bucket];
+	if (unlikely(!--b->count))
+		twheel_bucket_emptied(w, b);
+}
 
 #endif /* _TWHEEL_H */

@@ -59,28 +59,26 @@
 
 #include "twheel.h"
 
-/* A bucket with this many timers is opened ahead of its expiry... */
-#define TWHEEL_CROWD		64
-/* ... by the length of the bucket divided by this. */
+/* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
 
 /*
  * Division by an invariant: multiply by the rounded-up reciprocal and keep the
  * high part (T. Granlund and P. Montgomery, "Division by Invariant Integers
- * using Multiplication", PLDI 1994). With 2^(l-1) < d < 2^l the multiplier
- * floor(2^(63+l) / d) + 1 has 64 bits and is exact for dividends below 2^63,
- * which is all of ktime_t.
+ * using Multiplication", PLDI 1994). With 2^(l-1) < d <= 2^l the multiplier
+ * floor(2^(63+l) / d) + 1 is exact for dividends below 2^63, which is all of
+ * ktime_t; it has 64 bits. For d = 2^l it would be exact without the 1.
  */
 static void divisor_init(struct twheel_divisor *d, u64 n)
 {
-	unsigned int l = fls64(n);
+	unsigned int l = fls64(n - 1);
 	u64 quotient = 0, rest = 1;
 	unsigned int i;
 
 	d->divisor = n;
 	d->magic = 0;
-	d->shift = l - 1;
-	if (is_power_of_2(n))
+	d->shift = 0;
+	if (n == 1)
 		return;
 
 	for (i = 0; i < 63 + l; i++) {
@@ -93,47 +91,22 @@ static void divisor_init(struct twheel_divisor *d, u64 n)
 			quotient |= 1;
 		}
 	}
-	d->magic = quotient + 1;
+	d->magic = quotient + !is_power_of_2(n);
+	d->shift = l - 1;
 }
 
-static __always_inline u64 multiply_shift(const struct twheel_divisor *d, u64 n)
+/* Division by a divisor of a wheel; for twheel.h. */
+u64 twheel_divide(const struct twheel_divisor *d, u64 n)
 {
-	return mul_u64_u64_shr(n, d->magic, 64) >> d->shift;
-}
-
-static noinline u64 divide_slowly(const struct twheel_divisor *d, u64 n)
-{
-	if (unlikely(n >> 63))
+	if (unlikely(n >> 63 || !d->magic))
 		return div64_u64(n, d->divisor);
-	return multiply_shift(d, n);
+	return twheel_multiply_shift(d, n);
 }
+EXPORT_SYMBOL_GPL(twheel_divide);
 
-/* For sizes and lengths, which are powers of two where speed matters. */
-static __always_inline u64 divide(const struct twheel_divisor *d, u64 n)
+static u64 tick_of(const struct twheel *w, u64 deadline)
 {
-	if (unlikely(d->magic))
-		return divide_slowly(d, n);
-	return n >> d->shift;
-}
-
-/* For ticks, which mostly are not. */
-static __always_inline u64 divide_time(const struct twheel_divisor *d, u64 n)
-{
-	if (unlikely(!d->magic || n >> 63))
-		return divide(d, n);
-	return multiply_shift(d, n);
-}
-
-static __always_inline u32 bucket_index(const struct twheel *w, u64 quotient)
-{
-	if (likely(!w->size.magic))
-		return quotient & (w->size.divisor - 1);
-	return quotient - divide(&w->size, quotient) * w->size.divisor;
-}
-
-static __always_inline u64 tick_of(const struct twheel *w, u64 deadline)
-{
-	return likely(deadline) ? divide_time(&w->tick, deadline - 1) + 1 : 0;
+	return deadline ? twheel_divide(&w->tick, deadline - 1) + 1 : 0;
 }
 
 /**
@@ -158,7 +131,7 @@ EXPORT_SYMBOL_GPL(twheel_tick);
  */
 u64 twheel_floor(const struct twheel *w, u64 time)
 {
-	return divide_time(&w->tick, time);
+	return twheel_divide(&w->tick, time);
 }
 EXPORT_SYMBOL_GPL(twheel_floor);
 
@@ -202,86 +175,34 @@ static void dequeue_bucket(struct twheel *w, struct twheel_bucket *b)
 	timerqueue_del(&w->queue, &b->queue);
 }
 
-/* One timer has left @b: a bucket without timers is not worth waking up for. */
-static inline void bucket_leave(struct twheel *w, struct twheel_bucket *b)
+/* The last timer of @b has left: not worth waking up for; for twheel.h. */
+void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
 {
-	if (!--b->count && timerqueue_node_queued(&b->queue))
+	if (timerqueue_node_queued(&b->queue))
 		dequeue_bucket(w, b);
 }
-
-/* The bucket @b has got its first timer. */
-static noinline void bucket_first(struct twheel *w, struct twheel_level *level,
-				  struct twheel_bucket *b, u64 expiry)
-{
-	INIT_LIST_HEAD(&b->timers);
-	b->level = level->nr;
-	b->early = false;
-	enqueue_bucket(w, b, expiry);
-}
-
-/* Have the crowded bucket @b opened ahead of @expiry, if there is still time. */
-static noinline void bucket_crowded(struct twheel *w, struct twheel_level *level,
-				    struct twheel_bucket *b, u64 expiry)
-{
-	u64 early = expiry - level->lead;
-
-	if (!level->lead || b->early || early <= w->now + 1)
-		return;
-	dequeue_bucket(w, b);
-	b->early = true;
-	enqueue_bucket(w, b, early);
-}
+EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
 /*
- * Link and unlink a timer: list_add_tail() and list_del() but for their checks
- * on kernels with DEBUG_LIST, which with the calls cost a third of adding a
- * timer.
+ * The bucket @b has got its first timer and goes to the queue; or it is crowded
+ * and has to be opened ahead of its expiry, if there is still time for that. For
+ * twheel.h.
  */
-static __always_inline void link_timer(struct twheel_timer *timer, struct list_head *list)
+void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
+			  struct twheel_bucket *b, u64 number)
 {
-	INIT_LIST_HEAD(&timer->node);
-	list_bulk_move_tail(list, &timer->node, &timer->node);
-}
-
-static __always_inline void unlink_timer(struct twheel_timer *timer)
-{
-	__list_del(timer->node.prev, timer->node.next);
-}
-
-static __always_inline void bucket_enter(struct twheel *w,
-					 struct twheel_level *level, u64 quotient,
-					 struct twheel_timer *timer)
-{
-	u32 index = bucket_index(w, quotient);
-	struct twheel_bucket *b = &level->bucket[index];
-	u32 count = ++b->count;
-
-	if (unlikely(count == 1))
-		bucket_first(w, level, b, quotient * level->length.divisor);
-	else if (unlikely(count == TWHEEL_CROWD))
-		bucket_crowded(w, level, b, quotient * level->length.divisor);
-	timer->level = level->nr;
-	timer->bucket = index;
-	link_timer(timer, &b->timers);
-}
-
-/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
-static __always_inline bool place(struct twheel *w, struct twheel_timer *timer,
-				  u64 tick)
-{
-	unsigned int nr = w->lowest[fls64(tick - w->now) - 1];
-
-	for (; nr < w->nr_levels; nr++) {
-		struct twheel_level *level = w->level[nr];
-		u64 quotient = divide(&level->length, tick);
-
-		if (quotient - divide(&level->length, w->now) < w->size.divisor) {
-			bucket_enter(w, level, quotient, timer);
-			return true;
-		}
+	if (b->count == 1) {
+		b->expiry = number * level->length.divisor;
+		b->level = level->nr;
+		b->early = false;
+		enqueue_bucket(w, b, b->expiry);
+	} else if (level->lead && !b->early && b->expiry - level->lead > w->now + 1) {
+		dequeue_bucket(w, b);
+		b->early = true;
+		enqueue_bucket(w, b, b->expiry - level->lead);
 	}
-	return false;
 }
+EXPORT_SYMBOL_GPL(twheel_bucket_counts);
 
 /**
  * twheel_init() - make an empty wheel without levels
@@ -301,6 +222,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	w->now = now;
 	divisor_init(&w->tick, tick);
 	divisor_init(&w->size, size);
+	w->mask = is_power_of_2(size) ? size - 1 : 0;
+	w->fast = w->mask ? w->tick.magic : 0;
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
 
@@ -366,6 +289,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	divisor_init(&level->length, length);
 	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
 	level->nr = nr;
+	level->shift = ilog2(length);
 	INIT_LIST_HEAD(&level->cascade);
 	return level;
 }
@@ -452,7 +376,7 @@ EXPORT_SYMBOL_GPL(twheel_levels_within);
 void twheel_expire(struct twheel *w, struct twheel_timer *timer)
 {
 	timer->level = TWHEEL_LEVEL_DUE;
-	link_timer(timer, &w->expired);
+	twheel_link(timer, &w->expired);
 	w->nr_expired++;
 }
 EXPORT_SYMBOL_GPL(twheel_expire);
@@ -474,42 +398,26 @@ bool twheel_covers(const struct twheel *w, u64 deadline)
 	if (!w->nr_levels)
 		return false;
 	top = w->level[w->nr_levels - 1];
-	return divide(&top->length, tick) - divide(&top->length, w->now) < w->size.divisor;
+	return twheel_bucket_number(top, tick, false) - twheel_bucket_number(top, w->now, false) <
+	       w->size.divisor;
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
-/**
- * twheel_add() - arm a timer
- * @w: the wheel
- * @timer: in no wheel, with its deadline set
- *
- * A timer whose tick is not after the wheel's clock expires at once. O(1).
- *
- * Return: false, and nothing has changed, if the wheel has no level that covers
- * the deadline: see twheel_levels_for().
- */
-bool twheel_add(struct twheel *w, struct twheel_timer *timer)
+/* twheel_add() for every deadline, tick and size; for twheel.h. */
+bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 {
 	u64 tick = tick_of(w, timer->deadline);
 
-	if (unlikely(tick <= w->now)) {
+	if (tick <= w->now) {
 		twheel_expire(w, timer);
 		return true;
 	}
-	if (unlikely(!place(w, timer, tick)))
+	if (!twheel_place(w, timer, tick, false))
 		return false;
 	w->nr_pending++;
 	return true;
 }
-EXPORT_SYMBOL_GPL(twheel_add);
-
-static __always_inline bool is_expired(const struct twheel *w,
-				       const struct twheel_timer *timer)
-{
-	if (likely(timer->level))
-		return timer->level == TWHEEL_LEVEL_DUE;
-	return tick_of(w, timer->deadline) <= w->now;
-}
+EXPORT_SYMBOL_GPL(twheel_add_slowly);
 
 /**
  * twheel_expired() - whether a timer has expired
@@ -523,28 +431,11 @@ static __always_inline bool is_expired(const struct twheel *w,
  */
 bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer)
 {
-	return is_expired(w, timer);
+	if (timer->level)
+		return timer->level == TWHEEL_LEVEL_DUE;
+	return tick_of(w, timer->deadline) <= w->now;
 }
 EXPORT_SYMBOL_GPL(twheel_expired);
-
-/**
- * twheel_cancel() - take a timer out of the wheel
- * @w: the wheel
- * @timer: in the wheel, pending or expired
- *
- * O(1).
- */
-void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
-{
-	unlink_timer(timer);
-	if (is_expired(w, timer)) {
-		w->nr_expired--;
-		return;
-	}
-	w->nr_pending--;
-	bucket_leave(w, &w->level[timer->level]->bucket[timer->bucket]);
-}
-EXPORT_SYMBOL_GPL(twheel_cancel);
 
 /**
  * twheel_pop() - take the timer that expired first
@@ -558,7 +449,7 @@ struct twheel_timer *twheel_pop(struct twheel *w)
 
 	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
 	if (timer) {
-		unlink_timer(timer);
+		twheel_unlink(timer);
 		w->nr_expired--;
 	}
 	return timer;
@@ -568,10 +459,10 @@ EXPORT_SYMBOL_GPL(twheel_pop);
 /* Move the clock to @tick. No bucket of level 0 may be due before it. */
 static void clock_to(struct twheel *w, u64 tick)
 {
-	struct twheel_bucket *b = &w->level[0]->bucket[bucket_index(w, tick)];
+	struct twheel_bucket *b = &w->level[0]->bucket[twheel_bucket_index(w, tick, w->mask)];
 
 	w->now = tick;
-	if (!b->count || bucket_due(b) != tick)
+	if (!b->count || b->expiry != tick)
 		return;
 	dequeue_bucket(w, b);
 	list_splice_tail(&b->timers, &w->expired);
@@ -594,7 +485,7 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 	dequeue_bucket(w, b);
 	if (b->early) {
 		b->early = false;
-		enqueue_bucket(w, b, due + level->lead);
+		enqueue_bucket(w, b, b->expiry);
 		/* Other buckets may be due at the same tick: stop just before. */
 		w->now = max(w->now, due - 1);
 		w->early |= BIT_ULL(level->nr);
@@ -609,29 +500,30 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 }
 
 /* Place the next timer of the bucket that level @nr has open. */
-static void cascade(struct twheel *w, unsigned int nr)
+static __always_inline void cascade(struct twheel *w, unsigned int nr, bool fast)
 {
 	struct twheel_level *level = w->level[nr];
 	struct twheel_timer *timer;
 	u64 tick;
 
-	timer = list_first_entry_or_null(&level->cascade, struct twheel_timer, node);
-	if (!timer) {
+	timer = list_first_entry(&level->cascade, struct twheel_timer, node);
+	if (list_entry_is_head(timer, &level->cascade, node)) {
 		w->early &= ~BIT_ULL(nr);
 		w->late &= ~BIT_ULL(nr);
 		return;
 	}
 	prefetch(timer->node.next);
-	unlink_timer(timer);
-	bucket_leave(w, level->opened);
+	twheel_unlink(timer);
+	if (!--level->opened->count)
+		twheel_bucket_emptied(w, level->opened);
 
 	tick = tick_of(w, timer->deadline);
-	if (tick <= w->now) {
+	if (unlikely(tick <= w->now)) {
 		w->nr_pending--;
 		twheel_expire(w, timer);
 	} else {
 		/* It came from level @nr, so that level at least covers it. */
-		place(w, timer, tick);
+		twheel_place(w, timer, tick, fast);
 	}
 	w->cascaded += timer->level != nr;
 }
@@ -690,7 +582,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 		if (b)
 			open_bucket(w, b);
 		else
-			cascade(w, __ffs64(w->late ?: w->early));
+			cascade(w, __ffs64(w->late ?: w->early), w->mask);
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
@@ -713,8 +605,8 @@ bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks)
 		return false;
 	b = w->level[__ffs64(w->early)]->opened;
 	*timers = b->count;
-	/* With a count, it is in the queue to be opened at its expiry. */
-	*ticks = b->count ? bucket_due(b) - w->now : 0;
+	/* The clock waits for it only while it holds timers. */
+	*ticks = b->count ? b->expiry - w->now : 0;
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_early);

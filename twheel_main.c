@@ -413,14 +413,16 @@ static int file_catch_up(struct twheel_file *file, u64 now)
 
 static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
 {
+	s64 deadline = now + time_ns;
+
 	if (flags & TWHEEL_ABSTIME)
 		return time_ns;
-	return min_t(u64, now + time_ns, KTIME_MAX);
+	return likely(deadline >= 0) ? deadline : KTIME_MAX;
 }
 
 static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 {
-	return time_ns <= KTIME_MAX && !(flags & ~TWHEEL_ABSTIME) && !reserved;
+	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
 /* Queue a timer that is due already behind all that has expired by @now. */

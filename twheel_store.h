@@ -149,7 +149,7 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 {
 	struct twheel_entry *entry;
 	struct twheel_page *page;
-	u32 slot, tag;
+	u32 slot, tag, used;
 
 	page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (unlikely(list_entry_is_head(page, &store->partial, link)))
@@ -162,15 +162,16 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 		slot = page->fresh++;
 		entry = &page->entry[slot];
 	}
-	tag = page->tag++;
+	tag = page->tag;
+	page->tag = tag + 1;
 	entry->timer.tag = tag;
 	*id = (u64)tag << 32 | page->base | slot;
 
-	page->used++;
-	if (unlikely(page->used == 1))
+	used = ++page->used;
+	if (unlikely(used == 1))
 		store->nr_empty--;
 	/* A full page, or one out of tags, has no more to give. */
-	if (unlikely(page->used == TWHEEL_PAGE_ENTRIES || !page->tag))
+	if (unlikely(used == TWHEEL_PAGE_ENTRIES || tag == U32_MAX))
 		list_del_init(&page->link);
 	return entry;
 }

@@ -404,6 +404,55 @@ TEST_F(timing, what_is_due_when_modified_queues_at_that_moment)
 		EXPECT_EQ(order[i], event[i].data);
 }
 
+/*
+ * So many timers, so many levels: what expires takes a while to work through.
+ * What is due when it is added or modified meanwhile comes behind all of it.
+ */
+static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool by_modify)
+{
+	const unsigned int count = 4000;
+	struct twheel_event event;
+	struct ledger books;
+	__u64 base, last = 0;
+	unsigned int i;
+	int ret = 0;
+
+	ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
+	books = open_ledger(fd, count);
+	base = now() + SEC;
+	if (by_modify)
+		last = add_after(fd, HOUR, count);
+	for (i = 0; i < count; i++)
+		ASSERT_TRUE(arm(&books, base - i % 50 * USEC, TWHEEL_ABSTIME));
+	ASSERT_GT(base - MSEC, now())
+		TH_LOG("the machine is too slow for this test");
+	while (now() < base + 10 * USEC)
+		;
+	if (by_modify)
+		ret = tw_modify(fd, last, 0, TWHEEL_ABSTIME);
+	else
+		last = add_at(fd, 0, count);
+	ASSERT_EQ(0, ret);
+	ASSERT_NE(0, last);
+	for (i = 0; i < count; i++) {
+		ASSERT_EQ(1, wait_and_read(fd, &event, 1));
+		check_event(_metadata, &books, &event, now(), HOUR);
+	}
+	ASSERT_EQ(1, tw_read(fd, &event, 1));
+	EXPECT_EQ(last, event.id);
+	free(books.timer);
+}
+
+TEST_F(timing, what_is_due_when_added_queues_behind_a_backlog)
+{
+	queue_behind_backlog(_metadata, self->fd, false);
+}
+
+TEST_F(timing, what_is_due_when_modified_queues_behind_a_backlog)
+{
+	queue_behind_backlog(_metadata, self->fd, true);
+}
+
 TEST_F(timing, a_nearer_timer_does_not_wait_for_a_farther_one)
 {
 	struct twheel_event event;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What twheel-bench asks of the bench module, through /dev/twheel-bench
+ *
+ * Private to the two: both come from one source tree.
+ */
+#ifndef _TWHEEL_BENCH_H
+#define _TWHEEL_BENCH_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define TWHEEL_BENCH_DEVICE	"twheel-bench"
+
+/* The facilities inside the kernel. */
+#define TWHEEL_BENCH_CORE	0
+#define TWHEEL_BENCH_HRTIMER	1
+#define TWHEEL_BENCH_TIMER_LIST	2
+
+/**
+ * struct twheel_bench_run - one facility inside the kernel, one number of timers
+ * @facility: TWHEEL_BENCH_*.
+ * @cancel_percent: of the timers, in a random order; the others expire.
+ * @pending: number of timers.
+ * @span_ns: deadlines are uniform over this time from now.
+ * @seed: of the deadlines and of the random order.
+ * @add_ns: set on return: what adding all timers took.
+ * @modify_ns: set on return: giving all of them @span_ns from now, at random.
+ * @cancel_ns: set on return: cancelling.
+ * @expire_ns: set on return: expiry and callback of the timers left over.
+ */
+struct twheel_bench_run {
+	__u32 facility;
+	__u32 cancel_percent;
+	__u64 pending;
+	__u64 span_ns;
+	__u64 seed;
+	__u64 add_ns;
+	__u64 modify_ns;
+	__u64 cancel_ns;
+	__u64 expire_ns;
+};
+
+/**
+ * struct twheel_bench_watch - the longest times without bottom halves
+ * @lock_ns: between a spin_lock_bh() of twheel and its end.
+ * @lock_holds: how many there were.
+ * @softirq_ns: in one run of the hrtimers' bottom half.
+ * @softirqs: how many there were.
+ * @probe_ns: what watching adds to each of the above; it is subtracted there.
+ */
+struct twheel_bench_watch {
+	__u64 lock_ns;
+	__u64 lock_holds;
+	__u64 softirq_ns;
+	__u64 softirqs;
+	__u64 probe_ns;
+};
+
+#define TWHEEL_BENCH_MAGIC	0xD4
+
+/* Move CLOCK_BOOTTIME forward by so many ns, as waking up from suspend does. */
+#define TWHEEL_BENCH_JUMP	_IOW(TWHEEL_BENCH_MAGIC, 0x00, __u64)
+/* The time that the calling CPU has been idle, in ns. */
+#define TWHEEL_BENCH_IDLE	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
+#define TWHEEL_BENCH_RUN	_IOWR(TWHEEL_BENCH_MAGIC, 0x02, struct twheel_bench_run)
+/* Watch from now on; and stop, and tell. */
+#define TWHEEL_BENCH_WATCH	_IO(TWHEEL_BENCH_MAGIC, 0x03)
+#define TWHEEL_BENCH_WATCHED	_IOR(TWHEEL_BENCH_MAGIC, 0x04, struct twheel_bench_watch)
+
+#endif /* _TWHEEL_BENCH_H */

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/*
+ * timerfd with epoll, for twheel-bench: a descriptor for each timer
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static const struct work *work;
+static int epoll;
+static int *fds;
+
+static void open_epoll(const struct work *w)
+{
+	work = w;
+	fds = bench_array(w->pending, sizeof(*fds));
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0)
+		err(1, "epoll_create1");
+}
+
+static void set(int fd, uint64_t delay_ns)
+{
+	struct itimerspec its = { .it_value = bench_timespec(delay_ns) };
+
+	if (timerfd_settime(fd, 0, &its, NULL))
+		err(1, "timerfd_settime");
+}
+
+static void add(size_t first, size_t n)
+{
+	for (; n; n--, first++) {
+		/* Edge-triggered: epoll need not look at a timer that was read. */
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = first };
+		int fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+
+		if (fd < 0)
+			err(1, "timerfd_create");
+		set(fd, work->delay_ns[first]);
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+			err(1, "epoll_ctl");
+		fds[first] = fd;
+	}
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++)
+		set(fds[*which], BENCH_SPAN_NS);
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++)
+		close(fds[*which]);
+}
+
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	static struct epoll_event events[BENCH_BATCH_MAX];
+	int n = epoll_wait(epoll, events, max, -1);
+	int i;
+
+	if (n < 0)
+		err(1, "epoll_wait");
+	for (i = 0; i < n; i++) {
+		uint64_t which = events[i].data.u64;
+		uint64_t count;
+
+		if (read(fds[which], &count, sizeof(count)) != sizeof(count))
+			err(1, "read");
+		*sum += which;
+	}
+	return n;
+}
+
+/* The descriptors of timers that were cancelled are closed already. */
+static void close_epoll(void)
+{
+	close(epoll);
+	free(fds);
+}
+
+const struct facility timerfd_facility = {
+	.name = "timerfd",
+	.open = open_epoll,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_epoll,
+};

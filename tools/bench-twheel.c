@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel, for twheel-bench
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "libtwheel.h"
+
+static const struct work *work;
+static int wheel;
+static uint64_t *ids;
+
+static void open_wheel(const struct work *w)
+{
+	struct twheel_setup setup = {
+		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.clock_id = CLOCK_BOOTTIME,
+	};
+
+	work = w;
+	ids = bench_array(w->pending, sizeof(*ids));
+	wheel = twheel_open(NULL, O_CLOEXEC);
+	if (wheel < 0)
+		err(1, "%s", TWHEEL_DEVICE);
+	if (twheel_setup(wheel, &setup))
+		err(1, "TWHEEL_SETUP");
+}
+
+static void add(size_t first, size_t n)
+{
+	static struct twheel_add adds[BENCH_BATCH_MAX];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		adds[i].time_ns = work->delay_ns[first + i];
+		adds[i].data = first + i;
+	}
+	if (n == 1) {
+		if (twheel_add(wheel, adds))
+			err(1, "TWHEEL_ADD");
+	} else if (twheel_add_batch(wheel, adds, n) != (int)n) {
+		err(1, "TWHEEL_ADD_BATCH");
+	}
+	for (i = 0; i < n; i++)
+		ids[first + i] = adds[i].id;
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	static struct twheel_modify mods[BENCH_BATCH_MAX];
+	size_t i;
+
+	if (n == 1) {
+		if (twheel_modify(wheel, ids[*which], BENCH_SPAN_NS, 0))
+			err(1, "TWHEEL_MODIFY");
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		mods[i].id = ids[which[i]];
+		mods[i].time_ns = BENCH_SPAN_NS;
+	}
+	if (twheel_modify_batch(wheel, mods, n) != (int)n)
+		err(1, "TWHEEL_MODIFY_BATCH");
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	static uint64_t batch[BENCH_BATCH_MAX];
+	size_t i;
+
+	if (n == 1) {
+		if (twheel_cancel(wheel, ids[*which]))
+			err(1, "TWHEEL_CANCEL");
+		return;
+	}
+	for (i = 0; i < n; i++)
+		batch[i] = ids[which[i]];
+	if (twheel_cancel_batch(wheel, batch, n) != (int)n)
+		err(1, "TWHEEL_CANCEL_BATCH");
+}
+
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	static struct twheel_event events[BENCH_BATCH_MAX];
+	ssize_t n = twheel_read(wheel, events, max);
+	ssize_t i;
+
+	if (n < 0)
+		err(1, "read");
+	for (i = 0; i < n; i++)
+		*sum += events[i].data;
+	return n;
+}
+
+static void close_wheel(void)
+{
+	close(wheel);
+	free(ids);
+}
+
+const struct facility twheel_facility = {
+	.name = "twheel",
+	.batches = true,
+	.open = open_wheel,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_wheel,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of twheel-bench have in common
+ *
+ * A facility is a way to have many timers. Each gets the same work and does it
+ * in its cheapest form. In the counting VM a nanosecond is an instruction, and
+ * what is measured here is time.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "helpers.h"
+
+#define NS_PER_SEC	1000000000ULL
+#define NS_PER_MSEC	1000000ULL
+
+/* Deadlines are uniform over this time; afterwards all timers are due. */
+#define BENCH_SPAN_NS	(30 * 60 * NS_PER_SEC)
+#define BENCH_BATCH_MAX	1024
+
+/**
+ * struct work - what to do with a facility
+ * @pending: number of timers, which are numbered from 0.
+ * @batch: how many to pass at once; 1 for single calls.
+ * @delay_ns: of each timer, from when it is added.
+ * @order: all numbers, in a random order.
+ */
+struct work {
+	size_t pending;
+	size_t batch;
+	uint64_t *delay_ns;
+	uint32_t *order;
+};
+
+/**
+ * struct facility - a way to have many timers
+ * @name: its name.
+ * @batches: it can do more than one timer at a call. All can deliver so.
+ * @loop: its clock is that of a loop in user space: it sees what is due when it
+ *	looks. The others have to be on CLOCK_BOOTTIME.
+ * @open: get ready for the work, whose arrays stay.
+ * @add: arm the timers numbered @first to @first + @n - 1.
+ * @modify: push the deadlines of @n timers back to the whole span from now.
+ * @cancel: drop @n timers, some of which may have expired, but not been
+ *	delivered.
+ * @deliver: take at most @max expired timers, and add the numbers they were
+ *	armed with to *@sum. Returns how many; waits until there is one.
+ * @close: drop everything.
+ */
+struct facility {
+	const char *name;
+	bool batches;
+	bool loop;
+	void (*open)(const struct work *work);
+	void (*add)(size_t first, size_t n);
+	void (*modify)(const uint32_t *which, size_t n);
+	void (*cancel)(const uint32_t *which, size_t n);
+	size_t (*deliver)(size_t max, uint64_t *sum);
+	void (*close)(void);
+};
+
+extern const struct facility twheel_facility;
+extern const struct facility timerfd_facility;
+extern const struct facility posix_facility;
+extern const struct facility io_uring_facility;
+extern const struct facility libevent_facility;
+extern const struct facility libev_facility;
+
+/* Memory for @n elements of @size that are there, not only promised. */
+void *bench_array(size_t n, size_t size);
+
+static inline uint64_t bench_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
+static inline struct timespec bench_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC };
+}
+
+#endif /* BENCH_H */
