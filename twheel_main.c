@@ -102,6 +102,7 @@ static struct workqueue_struct *twheel_wq;
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info.
+ * @event: events on their way to a reader.
  * @hrtimer: fires when the first bucket has to be opened.
  * @wait: readers and pollers.
  * @work: carries on where the hrtimer ran out of budget.
@@ -126,6 +127,7 @@ struct twheel_file {
 	u64 cancelled;
 	u64 delivered;
 	u64 fires;
+	struct twheel_event event[TWHEEL_CHUNK];
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
 	struct work_struct work;
@@ -408,7 +410,7 @@ static int file_catch_up(struct twheel_file *file, u64 now)
 }
 
 /*
- * Adding, modifying and cancelling. A single operation is a batch of one.
+ * Adding, modifying and cancelling. A batch goes through the kernel in chunks.
  */
 
 static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
@@ -567,32 +569,53 @@ static unsigned int whole_entries(unsigned int n, size_t size, size_t missing)
 	return n - DIV_ROUND_UP(missing, size);
 }
 
+/* Add @n timers that are in the kernel; returns how many were. */
+static unsigned int add_all(struct twheel_file *file, struct twheel_add *add,
+			    struct twheel_add __user *uadd, unsigned int n, int *err)
+{
+	unsigned int faults = 0;
+	unsigned int i = 0;
+	u64 now;
+
+	for (;;) {
+		i += add_chunk(file, add + i, uadd + i, n - i, &now, err);
+		if (likely(!*err))
+			return i;
+		*err = file_retry(file, *err,
+				  deadline_of(add[i].time_ns, add[i].flags, now),
+				  add[i].interval_ns, now, &uadd[i].id, &faults);
+		if (*err)
+			return i;
+	}
+}
+
+static long twheel_add_one(struct twheel_file *file, struct twheel_add __user *uadd)
+{
+	struct twheel_add add;
+	int err = 0;
+
+	if (copy_from_user(&add, uadd, sizeof(add)))
+		return -EFAULT;
+	add_all(file, &add, uadd, 1, &err);
+	return err;
+}
+
 static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *uadd,
 			    u32 count)
 {
 	struct twheel_add chunk[TWHEEL_CHUNK];
-	unsigned int faults = 0;
 	long done = 0;
 	int err = 0;
 
 	while (done < count && !err) {
 		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
-		unsigned int i = 0;
-		u64 now;
 
 		n = whole_entries(n, sizeof(*chunk),
 				  copy_from_user(chunk, uadd + done, n * sizeof(*chunk)));
-		if (!n)
+		if (n)
+			done += add_all(file, chunk, uadd + done, n, &err);
+		else
 			err = -EFAULT;
-		while (i < n && !err) {
-			i += add_chunk(file, &chunk[i], &uadd[done + i], n - i, &now, &err);
-			if (unlikely(err))
-				err = file_retry(file, err,
-						 deadline_of(chunk[i].time_ns, chunk[i].flags, now),
-						 chunk[i].interval_ns, now,
-						 &uadd[done + i].id, &faults);
-		}
-		done += i;
 		if (done < count && signal_pending(current))
 			break;
 	}
@@ -650,6 +673,35 @@ static unsigned int modify_chunk(struct twheel_file *file, const struct twheel_m
 	return i;
 }
 
+static unsigned int modify_all(struct twheel_file *file, const struct twheel_modify *mod,
+			       unsigned int n, int *err)
+{
+	unsigned int i = 0;
+	u64 now;
+
+	for (;;) {
+		i += modify_chunk(file, mod + i, n - i, &now, err);
+		if (likely(!*err))
+			return i;
+		*err = file_retry(file, *err,
+				  deadline_of(mod[i].time_ns, mod[i].flags, now),
+				  0, now, NULL, NULL);
+		if (*err)
+			return i;
+	}
+}
+
+static long twheel_modify_one(struct twheel_file *file, struct twheel_modify __user *umod)
+{
+	struct twheel_modify mod;
+	int err = 0;
+
+	if (copy_from_user(&mod, umod, sizeof(mod)))
+		return -EFAULT;
+	modify_all(file, &mod, 1, &err);
+	return err;
+}
+
 static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __user *umod,
 			       u32 count)
 {
@@ -659,21 +711,13 @@ static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __
 
 	while (done < count && !err) {
 		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
-		unsigned int i = 0;
-		u64 now;
 
 		n = whole_entries(n, sizeof(*chunk),
 				  copy_from_user(chunk, umod + done, n * sizeof(*chunk)));
-		if (!n)
+		if (n)
+			done += modify_all(file, chunk, n, &err);
+		else
 			err = -EFAULT;
-		while (i < n && !err) {
-			i += modify_chunk(file, &chunk[i], n - i, &now, &err);
-			if (unlikely(err))
-				err = file_retry(file, err,
-						 deadline_of(chunk[i].time_ns, chunk[i].flags, now),
-						 0, now, NULL, NULL);
-		}
-		done += i;
 		if (done < count && signal_pending(current))
 			break;
 	}
@@ -701,6 +745,17 @@ static unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 	file->cancelled += i;
 	file_unlock(file);
 	return i;
+}
+
+static long twheel_cancel_one(struct twheel_file *file, u64 __user *uid)
+{
+	int err = 0;
+	u64 id;
+
+	if (get_user(id, uid))
+		return -EFAULT;
+	cancel_chunk(file, &id, 1, &err);
+	return err;
 }
 
 static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 count)
@@ -886,18 +941,14 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct twheel_file *file = filp->private_data;
 	void __user *argp = (void __user *)arg;
-	long done;
 
 	switch (cmd) {
 	case TWHEEL_ADD:
-		done = twheel_add_many(file, argp, 1);
-		break;
+		return twheel_add_one(file, argp);
 	case TWHEEL_CANCEL:
-		done = twheel_cancel_many(file, argp, 1);
-		break;
+		return twheel_cancel_one(file, argp);
 	case TWHEEL_MODIFY:
-		done = twheel_modify_many(file, argp, 1);
-		break;
+		return twheel_modify_one(file, argp);
 	case TWHEEL_ADD_BATCH:
 	case TWHEEL_CANCEL_BATCH:
 	case TWHEEL_MODIFY_BATCH:
@@ -911,7 +962,6 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	default:
 		return -ENOTTY;
 	}
-	return done < 0 ? done : 0;
 }
 
 /*
@@ -976,7 +1026,7 @@ static void file_take(struct twheel_file *file, const struct twheel_event *event
 /* Returns how many events were read, and in @left whether there are others. */
 static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to, bool *left)
 {
-	struct twheel_event event[TWHEEL_CHUNK];
+	struct twheel_event *event = file->event;
 	unsigned int faults = 0;
 	unsigned int max, n;
 	size_t copied;
