@@ -45,7 +45,8 @@ struct twheel_timer {
 /**
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers; initialised when @count leaves zero.
- * @queue: the bucket's place in the wheel's bucket queue, while it has one.
+ * @queue: the bucket's place in the wheel's bucket queue, while it has one; those
+ *	of level 0 have none.
  * @expiry: the first tick of the span.
  * @count: number of timers whose bucket this is, those on its level's cascade
  *	list included.
@@ -81,6 +82,7 @@ struct twheel_divisor {
  * @cascade: the timers of @opened that have yet to be placed again.
  * @nr: the number of this level; 0 is the lowest.
  * @shift: what to shift by to divide by @length, where that is a power of two.
+ * @busy: in level 0, a bit for each bucket that has timers.
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
@@ -90,6 +92,7 @@ struct twheel_level {
 	struct list_head cascade;
 	u8 nr;
 	u8 shift;
+	unsigned long *busy;
 	struct twheel_bucket bucket[];
 };
 
@@ -100,8 +103,11 @@ struct twheel_level {
  * @tick: what a deadline is divided by, rounding up, to find its tick.
  * @size: number of buckets in a level.
  * @mask: one less, if that is a power of two; or else 0.
- * @fast: the multiplier of @tick, if shifts and masks do for the rest; or else 0.
- * @queue: the buckets that hold timers, ordered by when they must be opened.
+ * @fast: multiplying does for @tick, and shifting for all else.
+ * @queue: the buckets of higher levels that hold timers, ordered by when they
+ *	must be opened.
+ * @first: the tick of the first bucket of level 0 that holds timers.
+ * @nr_busy: how many buckets of level 0 do.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
  * @nr_expired: number of timers on @expired.
@@ -118,8 +124,10 @@ struct twheel {
 	struct twheel_divisor tick;
 	struct twheel_divisor size;
 	u64 mask;
-	u64 fast;
+	bool fast;
 	struct timerqueue_head queue;
+	u64 first;
+	u32 nr_busy;
 	struct list_head expired;
 	u64 nr_pending;
 	u64 nr_expired;
@@ -146,6 +154,8 @@ bool twheel_covers(const struct twheel *w, u64 deadline);
 void twheel_expire(struct twheel *w, struct twheel_timer *timer);
 bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer);
 struct twheel_timer *twheel_pop(struct twheel *w);
+void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);
+void twheel_forget(struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
@@ -261,7 +271,7 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 
 	if (unlikely(!w->fast || (s64)time < 0))
 		return twheel_add_slowly(w, timer);
-	tick = (mul_u64_u64_shr(time, w->fast, 64) >> w->tick.shift) + 1;
+	tick = twheel_multiply_shift(&w->tick, time) + 1;
 	if (unlikely(tick <= w->now))
 		return twheel_add_slowly(w, timer);
 	if (unlikely(!twheel_place(w, timer, tick, true)))

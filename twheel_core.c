@@ -31,7 +31,11 @@
  * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
  * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
  * gave them, nothing ticks: the buckets that hold timers form a queue ordered
- * by when they are due, and the clock jumps from one to the next.
+ * by when they are due, and the clock jumps from one to the next. The queue is a
+ * timerqueue for all levels but the lowest. There buckets are due in the order
+ * in which they stand, so that a bit for each is enough to find the next; to put
+ * every one into a tree would be most of the work of a timer that is alone in
+ * its tick.
  *
  * Bounded work
  *
@@ -46,6 +50,7 @@
  * for the few that were not. Cascading ahead of time gives way to all that is
  * due, and the clock does not wait for it.
  */
+#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -154,7 +159,8 @@ static inline u64 bucket_due(const struct twheel_bucket *b)
 	return key_to_tick(b->queue.expires);
 }
 
-static struct twheel_bucket *first_bucket(const struct twheel *w)
+/* The bucket of a higher level that has to be opened first, or NULL. */
+static struct twheel_bucket *first_high_bucket(const struct twheel *w)
 {
 	struct timerqueue_node *node;
 
@@ -175,10 +181,38 @@ static void dequeue_bucket(struct twheel *w, struct twheel_bucket *b)
 	timerqueue_del(&w->queue, &b->queue);
 }
 
+static void low_bucket_busy(struct twheel *w, u32 index, u64 tick)
+{
+	__set_bit(index, w->level[0]->busy);
+	if (!w->nr_busy++ || tick < w->first)
+		w->first = tick;
+}
+
+static void low_bucket_idle(struct twheel *w, u32 index)
+{
+	unsigned long *busy = w->level[0]->busy;
+	u32 size = w->size.divisor;
+	u32 here, next;
+
+	__clear_bit(index, busy);
+	if (!--w->nr_busy)
+		return;
+	here = twheel_bucket_index(w, w->now, w->mask);
+	if (index != twheel_bucket_index(w, w->first, w->mask))
+		return;
+	next = find_next_bit(busy, size, here + 1);
+	if (next < size)
+		w->first = w->now + (next - here);
+	else
+		w->first = w->now + (find_first_bit(busy, size) + size - here);
+}
+
 /* The last timer of @b has left: not worth waking up for; for twheel.h. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
 {
-	if (timerqueue_node_queued(&b->queue))
+	if (!b->level)
+		low_bucket_idle(w, b - w->level[0]->bucket);
+	else if (timerqueue_node_queued(&b->queue))
 		dequeue_bucket(w, b);
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
@@ -195,7 +229,10 @@ void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
 		b->expiry = number * level->length.divisor;
 		b->level = level->nr;
 		b->early = false;
-		enqueue_bucket(w, b, b->expiry);
+		if (b->level)
+			enqueue_bucket(w, b, b->expiry);
+		else
+			low_bucket_busy(w, b - level->bucket, b->expiry);
 	} else if (level->lead && !b->early && b->expiry - level->lead > w->now + 1) {
 		dequeue_bucket(w, b);
 		b->early = true;
@@ -223,7 +260,7 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	divisor_init(&w->tick, tick);
 	divisor_init(&w->size, size);
 	w->mask = is_power_of_2(size) ? size - 1 : 0;
-	w->fast = w->mask ? w->tick.magic : 0;
+	w->fast = w->mask && w->tick.magic;
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
 
@@ -261,7 +298,8 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  */
 size_t twheel_level_bytes(const struct twheel *w)
 {
-	return struct_size((struct twheel_level *)NULL, bucket, w->size.divisor);
+	return struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
+	       BITS_TO_LONGS(w->size.divisor) * sizeof(long);
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
 
@@ -290,6 +328,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
 	level->nr = nr;
 	level->shift = ilog2(length);
+	level->busy = (unsigned long *)&level->bucket[w->size.divisor];
 	INIT_LIST_HEAD(&level->cascade);
 	return level;
 }
@@ -456,31 +495,59 @@ struct twheel_timer *twheel_pop(struct twheel *w)
 }
 EXPORT_SYMBOL_GPL(twheel_pop);
 
+/**
+ * twheel_take() - take several timers that expired first
+ * @w: the wheel
+ * @last: the last one of them
+ * @n: how many they are
+ *
+ * O(1). They are linked from the first one to @last as before.
+ */
+void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n)
+{
+	__list_del(&w->expired, last->node.next);
+	w->nr_expired -= n;
+}
+EXPORT_SYMBOL_GPL(twheel_take);
+
+/**
+ * twheel_forget() - let nothing happen any more
+ * @w: the wheel
+ *
+ * O(1). All timers that there were are the caller's again. Nothing but
+ * twheel_forward(), twheel_advance(), twheel_next() and twheel_destroy() may be
+ * called for the wheel from now on.
+ */
+void twheel_forget(struct twheel *w)
+{
+	timerqueue_init_head(&w->queue);
+	w->nr_busy = 0;
+	w->early = 0;
+	w->late = 0;
+}
+EXPORT_SYMBOL_GPL(twheel_forget);
+
 /* Move the clock to @tick. No bucket of level 0 may be due before it. */
 static void clock_to(struct twheel *w, u64 tick)
 {
-	struct twheel_bucket *b = &w->level[0]->bucket[twheel_bucket_index(w, tick, w->mask)];
+	u32 index = twheel_bucket_index(w, tick, w->mask);
+	struct twheel_bucket *b = &w->level[0]->bucket[index];
 
 	w->now = tick;
-	if (!b->count || b->expiry != tick)
+	if (!w->nr_busy || w->first != tick)
 		return;
-	dequeue_bucket(w, b);
 	list_splice_tail(&b->timers, &w->expired);
 	w->nr_pending -= b->count;
 	w->nr_expired += b->count;
 	b->count = 0;
+	low_bucket_idle(w, index);
 }
 
-/* The first bucket in the queue is due: take it out and start to empty it. */
+/* The bucket @b of a higher level is due: take it out and start to empty it. */
 static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 {
 	struct twheel_level *level = w->level[b->level];
 	u64 due = bucket_due(b);
-
-	if (!b->level) {
-		clock_to(w, due);
-		return;
-	}
 
 	dequeue_bucket(w, b);
 	if (b->early) {
@@ -499,34 +566,70 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 	list_splice_tail_init(&b->timers, &level->cascade);
 }
 
-/* Place the next timer of the bucket that level @nr has open. */
-static __always_inline void cascade(struct twheel *w, unsigned int nr, bool fast)
+/*
+ * Place timers of the bucket that level @nr has open. Nothing else can fall due
+ * meanwhile: they are due later than all that is, or the clock waits for them.
+ */
+static __always_inline unsigned int cascade(struct twheel *w, unsigned int nr,
+					    unsigned int budget, bool fast)
 {
 	struct twheel_level *level = w->level[nr];
 	struct twheel_timer *timer;
 	u64 tick;
 
-	timer = list_first_entry(&level->cascade, struct twheel_timer, node);
-	if (list_entry_is_head(timer, &level->cascade, node)) {
-		w->early &= ~BIT_ULL(nr);
-		w->late &= ~BIT_ULL(nr);
-		return;
-	}
-	prefetch(timer->node.next);
-	twheel_unlink(timer);
-	if (!--level->opened->count)
-		twheel_bucket_emptied(w, level->opened);
+	for (; budget; budget--) {
+		timer = list_first_entry(&level->cascade, struct twheel_timer, node);
+		if (list_entry_is_head(timer, &level->cascade, node)) {
+			w->early &= ~BIT_ULL(nr);
+			w->late &= ~BIT_ULL(nr);
+			break;
+		}
+		prefetch(timer->node.next);
+		twheel_unlink(timer);
+		if (unlikely(!--level->opened->count))
+			twheel_bucket_emptied(w, level->opened);
 
-	tick = tick_of(w, timer->deadline);
-	if (unlikely(tick <= w->now)) {
-		w->nr_pending--;
-		twheel_expire(w, timer);
-	} else {
-		/* It came from level @nr, so that level at least covers it. */
-		twheel_place(w, timer, tick, fast);
+		if (fast && likely((s64)(timer->deadline - 1) >= 0))
+			tick = twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
+		else
+			tick = tick_of(w, timer->deadline);
+		if (unlikely(tick <= w->now)) {
+			w->nr_pending--;
+			twheel_expire(w, timer);
+		} else {
+			/* It came from level @nr, so that level at least covers it. */
+			twheel_place(w, timer, tick, fast);
+		}
+		w->cascaded += timer->level != nr;
 	}
-	w->cascaded += timer->level != nr;
+	return budget;
 }
+
+static unsigned int cascade_some(struct twheel *w, unsigned int budget)
+{
+	unsigned int nr = __ffs64(w->late ?: w->early);
+
+	return w->fast ? cascade(w, nr, budget, true) : cascade(w, nr, budget, false);
+}
+
+/**
+ * twheel_next() - when the wheel has to be advanced next
+ * @w: the wheel
+ * @tick: set to the tick at which the first bucket in the queue has to be opened
+ *
+ * Return: false if no bucket holds timers, and @tick is untouched.
+ */
+bool twheel_next(const struct twheel *w, u64 *tick)
+{
+	const struct twheel_bucket *b = first_high_bucket(w);
+
+	if (b)
+		*tick = bucket_due(b);
+	if (w->nr_busy && !(b && *tick < w->first))
+		*tick = w->first;
+	return b || w->nr_busy;
+}
+EXPORT_SYMBOL_GPL(twheel_next);
 
 /**
  * twheel_forward() - bring the clock forward, as far as nothing is due
@@ -538,16 +641,29 @@ static __always_inline void cascade(struct twheel *w, unsigned int nr, bool fast
  */
 void twheel_forward(struct twheel *w, u64 now)
 {
-	struct twheel_bucket *b;
+	u64 next;
 
 	if (now <= w->now || w->late)
 		return;
-	b = first_bucket(w);
-	if (b && bucket_due(b) <= now)
-		now = bucket_due(b) - 1;
+	if (twheel_next(w, &next) && next <= now)
+		now = next - 1;
 	w->now = max(w->now, now);
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
+
+/* Open the first bucket in the queue if it is due. */
+static bool open_next(struct twheel *w, u64 now)
+{
+	struct twheel_bucket *b = first_high_bucket(w);
+
+	if (w->nr_busy && w->first <= now && !(b && bucket_due(b) < w->first))
+		clock_to(w, w->first);
+	else if (b && bucket_due(b) <= now)
+		open_bucket(w, b);
+	else
+		return false;
+	return true;
+}
 
 /**
  * twheel_advance() - bring the clock to a tick and expire what is due
@@ -564,26 +680,26 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
-	struct twheel_bucket *b;
+	u64 next;
 
 	now = max(now, w->now);
-	for (;;) {
-		b = w->late ? NULL : first_bucket(w);
-		if (b && bucket_due(b) > now)
-			b = NULL;
-		if (!w->late && !b) {
+	while (budget) {
+		if (w->late) {
+			budget = cascade_some(w, budget);
+		} else if (open_next(w, now)) {
+			budget--;
+		} else {
 			w->now = now;
 			if (!w->early)
 				return false;
+			budget = cascade_some(w, budget);
 		}
-		if (!budget--)
-			return true;
-
-		if (b)
-			open_bucket(w, b);
-		else
-			cascade(w, __ffs64(w->late ?: w->early), w->mask);
 	}
+	if (!w->late && !(twheel_next(w, &next) && next <= now)) {
+		w->now = now;
+		return w->early;
+	}
+	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
 
@@ -610,21 +726,3 @@ bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks)
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_early);
-
-/**
- * twheel_next() - when the wheel has to be advanced next
- * @w: the wheel
- * @tick: set to the tick at which the first bucket in the queue has to be opened
- *
- * Return: false if no bucket holds timers, and @tick is untouched.
- */
-bool twheel_next(const struct twheel *w, u64 *tick)
-{
-	const struct twheel_bucket *b = first_bucket(w);
-
-	if (!b)
-		return false;
-	*tick = bucket_due(b);
-	return true;
-}
-EXPORT_SYMBOL_GPL(twheel_next);

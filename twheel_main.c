@@ -102,7 +102,8 @@ static struct workqueue_struct *twheel_wq;
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info.
- * @event: events on their way to a reader.
+ * @event: events on their way to a reader...
+ * @entry: ... and the timers that they are of.
  * @hrtimer: fires when the first bucket has to be opened.
  * @wait: readers and pollers.
  * @work: carries on where the hrtimer ran out of budget.
@@ -128,6 +129,7 @@ struct twheel_file {
 	u64 delivered;
 	u64 fires;
 	struct twheel_event event[TWHEEL_CHUNK];
+	struct twheel_entry *entry[TWHEEL_CHUNK];
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
 	struct work_struct work;
@@ -979,8 +981,7 @@ static bool file_has_expired(struct twheel_file *file)
 }
 
 /* What to tell of the timers that expired first, without taking them yet. */
-static unsigned int file_peek(struct twheel_file *file, struct twheel_event *event,
-			      unsigned int max)
+static unsigned int file_peek(struct twheel_file *file, unsigned int max)
 {
 	u64 now = file->wheel.now * file->tick_ns;
 	struct twheel_timer *timer;
@@ -988,37 +989,45 @@ static unsigned int file_peek(struct twheel_file *file, struct twheel_event *eve
 
 	list_for_each_entry(timer, &file->wheel.expired, node) {
 		struct twheel_entry *entry = to_entry(timer);
+		struct twheel_event *event = &file->event[n];
 
-		event[n].id = twheel_entry_id(entry);
-		event[n].data = entry->data;
-		event[n].deadline_ns = timer->deadline;
-		event[n].count = 1;
+		event->id = twheel_entry_id(entry);
+		event->data = entry->data;
+		event->deadline_ns = timer->deadline;
+		event->count = 1;
 		if (unlikely(entry->interval) && timer->deadline < now)
-			event[n].count += div64_u64(now - timer->deadline, entry->interval);
+			event->count += div64_u64(now - timer->deadline, entry->interval);
+		file->entry[n] = entry;
 		if (++n == max)
 			break;
 	}
 	return n;
 }
 
-/* The events have been handed over: take the timers. */
-static void file_take(struct twheel_file *file, const struct twheel_event *event,
-		      unsigned int n)
+/* Its next deadline is later than the wheel's clock, and by a period at most. */
+static void file_start_anew(struct twheel_file *file, struct twheel_entry *entry, u64 count)
+{
+	entry->timer.deadline = min_t(u64, KTIME_MAX,
+				      entry->timer.deadline + count * entry->interval);
+	if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
+		twheel_expire(&file->wheel, &entry->timer);
+}
+
+/* The first @n events have been handed over: take the timers. */
+static void file_take(struct twheel_file *file, unsigned int n)
 {
 	unsigned int i;
 
+	if (!n)
+		return;
+	twheel_take(&file->wheel, &file->entry[n - 1]->timer, n);
 	for (i = 0; i < n; i++) {
-		struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
+		struct twheel_entry *entry = file->entry[i];
 
-		if (likely(!entry->interval)) {
+		if (unlikely(entry->interval))
+			file_start_anew(file, entry, file->event[i].count);
+		else
 			twheel_store_put(&file->store, entry);
-			continue;
-		}
-		/* Later than the wheel's clock, and by a period at most. */
-		entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
-					      event[i].count * entry->interval);
-		if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
-			twheel_expire(&file->wheel, &entry->timer);
 	}
 	file->delivered += n;
 }
@@ -1026,32 +1035,32 @@ static void file_take(struct twheel_file *file, const struct twheel_event *event
 /* Returns how many events were read, and in @left whether there are others. */
 static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to, bool *left)
 {
-	struct twheel_event *event = file->event;
+	const size_t size = sizeof(struct twheel_event);
 	unsigned int faults = 0;
 	unsigned int max, n;
 	size_t copied;
 
-	max = min_t(size_t, iov_iter_count(to) / sizeof(*event), TWHEEL_CHUNK);
+	max = min_t(size_t, iov_iter_count(to) / size, TWHEEL_CHUNK);
 	do {
 		file_lock(file);
 		file_advance_or_queue(file, file_now(file));
-		n = file_peek(file, event, max);
+		n = file_peek(file, max);
 		if (!n) {
 			file_unlock(file);
 			return 0;
 		}
 		pagefault_disable();
-		copied = copy_to_iter(event, n * sizeof(*event), to);
+		copied = copy_to_iter(file->event, n * size, to);
 		pagefault_enable();
-		n = copied / sizeof(*event);
-		iov_iter_revert(to, copied - n * sizeof(*event));
-		file_take(file, event, n);
+		n = copied / size;
+		iov_iter_revert(to, copied - n * size);
+		file_take(file, n);
 		*left = file->wheel.nr_expired;
 		file_unlock(file);
 		if (n)
 			return n;
 	} while (faults++ < TWHEEL_FAULT_TRIES &&
-		 !fault_in_iov_iter_writeable(to, sizeof(*event)));
+		 !fault_in_iov_iter_writeable(to, size));
 	return -EFAULT;
 }
 
@@ -1159,9 +1168,7 @@ static int twheel_release(struct inode *inode, struct file *filp)
 
 	/* Without buckets to open, neither the hrtimer nor the work starts anew. */
 	spin_lock_bh(&file->lock);
-	timerqueue_init_head(&file->wheel.queue);
-	file->wheel.early = 0;
-	file->wheel.late = 0;
+	twheel_forget(&file->wheel);
 	spin_unlock_bh(&file->lock);
 	hrtimer_cancel(&file->hrtimer);
 	cancel_work_sync(&file->work);
