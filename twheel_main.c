@@ -60,6 +60,8 @@
 #define TWHEEL_KEEP_PAGES	16
 /* How often to bring in a page that goes away again before giving up. */
 #define TWHEEL_FAULT_TRIES	16
+/* The opener pays, and is told when there is no memory: the log need not be. */
+#define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 /* file->armed when the hrtimer is not. */
 #define TWHEEL_UNARMED		U64_MAX
 /* A wait between two steps of an early cascade that is not worth an hrtimer. */
@@ -323,7 +325,7 @@ static int file_grow_level(struct twheel_file *file, u8 nr)
 	err = file_charge(file, bytes);
 	if (err)
 		return err;
-	level = twheel_level_alloc(&file->wheel, nr, GFP_KERNEL_ACCOUNT);
+	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
 	if (!level) {
 		file_uncharge(file, bytes);
 		return -ENOMEM;
@@ -347,7 +349,7 @@ static int file_grow_store(struct twheel_file *file)
 	err = file_charge(file, bytes);
 	if (err)
 		return err;
-	page = twheel_page_alloc(&file->store, GFP_KERNEL_ACCOUNT);
+	page = twheel_page_alloc(&file->store, TWHEEL_GFP);
 	if (!page) {
 		file_uncharge(file, bytes);
 		return -ENOMEM;
