@@ -148,7 +148,6 @@ size_t twheel_level_bytes(const struct twheel *w);
 u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline);
 u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
-u64 twheel_floor(const struct twheel *w, u64 time);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
 void twheel_expire(struct twheel *w, struct twheel_timer *timer);
@@ -177,6 +176,20 @@ u64 twheel_divide(const struct twheel_divisor *d, u64 n);
 static __always_inline u64 twheel_multiply_shift(const struct twheel_divisor *d, u64 n)
 {
 	return mul_u64_u64_shr(n, d->magic, 64) >> d->shift;
+}
+
+/**
+ * twheel_floor() - the last tick that a time has reached
+ * @w: the wheel
+ * @time: in the caller's unit of time, any value
+ *
+ * Return: the tick to hand to twheel_advance() when it is @time.
+ */
+static inline u64 twheel_floor(const struct twheel *w, u64 time)
+{
+	if (unlikely(!w->fast || (s64)time < 0))
+		return twheel_divide(&w->tick, time);
+	return twheel_multiply_shift(&w->tick, time);
 }
 
 /*

@@ -127,19 +127,6 @@ u64 twheel_tick(const struct twheel *w, u64 deadline)
 }
 EXPORT_SYMBOL_GPL(twheel_tick);
 
-/**
- * twheel_floor() - the last tick that a time has reached
- * @w: the wheel
- * @time: in the caller's unit of time, any value
- *
- * Return: the tick to hand to twheel_advance() when it is @time.
- */
-u64 twheel_floor(const struct twheel *w, u64 time)
-{
-	return twheel_divide(&w->tick, time);
-}
-EXPORT_SYMBOL_GPL(twheel_floor);
-
 /*
  * The bucket queue. A timerqueue orders by signed time; ticks are unsigned, and
  * flipping the top bit maps one order onto the other.

@@ -513,6 +513,17 @@ static void drop_timers(struct twheel_file *file, const struct twheel_add *add,
 	}
 }
 
+/* Take the lock, and bring the wheel's clock forward before timers are placed. */
+static u64 file_begin(struct twheel_file *file)
+{
+	u64 now;
+
+	file_lock(file);
+	now = file_now(file);
+	twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
+	return now;
+}
+
 /* Returns how many of @n were done; the rest wait for what @err says. */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
 			      struct twheel_add __user *uadd, unsigned int n,
@@ -521,9 +532,7 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
 	unsigned int done, i;
 	u64 now, room;
 
-	file_lock(file);
-	now = file_now(file);
-	twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
+	now = file_begin(file);
 	room = file->max_timers - file_timers(file);
 	if (unlikely(room < n)) {
 		n = room;
@@ -593,14 +602,45 @@ static unsigned int add_all(struct twheel_file *file, struct twheel_add *add,
 	}
 }
 
+/* The same for one timer, without the loops of a chunk. */
+static int add_single(struct twheel_file *file, struct twheel_add *add,
+		      struct twheel_add __user *uadd, u64 *now)
+{
+	int err = -ENOSPC;
+
+	*now = file_begin(file);
+	if (likely(file_timers(file) < file->max_timers))
+		err = add_one(file, add, *now);
+	if (likely(!err)) {
+		pagefault_disable();
+		if (unlikely(put_user(add->id, &uadd->id))) {
+			drop_timers(file, add, 1);
+			err = TWHEEL_FAULT;
+		} else {
+			file->added++;
+		}
+		pagefault_enable();
+	}
+	file_unlock(file);
+	return err;
+}
+
 static long twheel_add_one(struct twheel_file *file, struct twheel_add __user *uadd)
 {
+	unsigned int faults = 0;
 	struct twheel_add add;
-	int err = 0;
+	u64 now;
+	int err;
 
 	if (copy_from_user(&add, uadd, sizeof(add)))
 		return -EFAULT;
-	add_all(file, &add, uadd, 1, &err);
+	do {
+		err = add_single(file, &add, uadd, &now);
+		if (likely(!err))
+			return 0;
+		err = file_retry(file, err, deadline_of(add.time_ns, add.flags, now),
+				 add.interval_ns, now, &uadd->id, &faults);
+	} while (!err);
 	return err;
 }
 
@@ -665,9 +705,7 @@ static unsigned int modify_chunk(struct twheel_file *file, const struct twheel_m
 {
 	unsigned int i;
 
-	file_lock(file);
-	*now = file_now(file);
-	twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
+	*now = file_begin(file);
 	for (i = 0; i < n; i++) {
 		*err = modify_one(file, &mod[i], *now);
 		if (unlikely(*err))
@@ -753,13 +791,20 @@ static unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 
 static long twheel_cancel_one(struct twheel_file *file, u64 __user *uid)
 {
-	int err = 0;
+	struct twheel_entry *entry;
 	u64 id;
 
 	if (get_user(id, uid))
 		return -EFAULT;
-	cancel_chunk(file, &id, 1, &err);
-	return err;
+	file_lock(file);
+	entry = twheel_store_find(&file->store, id);
+	if (likely(entry)) {
+		twheel_cancel(&file->wheel, &entry->timer);
+		twheel_store_put(&file->store, entry);
+		file->cancelled++;
+	}
+	file_unlock(file);
+	return entry ? 0 : -ENOENT;
 }
 
 static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 count)
