@@ -83,6 +83,7 @@ struct twheel_divisor {
  * @nr: the number of this level; 0 is the lowest.
  * @shift: what to shift by to divide by @length, where that is a power of two.
  * @busy: in level 0, a bit for each bucket that has timers.
+ * @busy_words: in level 0, a bit for each word of @busy that is not zero.
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
@@ -93,6 +94,7 @@ struct twheel_level {
 	u8 nr;
 	u8 shift;
 	unsigned long *busy;
+	unsigned long *busy_words;
 	struct twheel_bucket bucket[];
 };
 

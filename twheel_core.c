@@ -170,28 +170,45 @@ static void dequeue_bucket(struct twheel *w, struct twheel_bucket *b)
 
 static void low_bucket_busy(struct twheel *w, u32 index, u64 tick)
 {
-	__set_bit(index, w->level[0]->busy);
+	struct twheel_level *level = w->level[0];
+
+	__set_bit(index, level->busy);
+	__set_bit(BIT_WORD(index), level->busy_words);
 	if (!w->nr_busy++ || tick < w->first)
 		w->first = tick;
 }
 
+/* How many buckets of level 0 after number @here the next busy one comes. */
+static u32 low_bucket_distance(const struct twheel *w, u32 here)
+{
+	const struct twheel_level *level = w->level[0];
+	u32 size = w->size.divisor;
+	u32 words = BITS_TO_LONGS(size);
+	u32 from = here + 1 < size ? here + 1 : 0;
+	u32 word = BIT_WORD(from);
+	unsigned long bits = level->busy[word] & BITMAP_FIRST_WORD_MASK(from);
+	u32 next;
+
+	if (!bits) {
+		word = find_next_bit(level->busy_words, words, word + 1);
+		if (word >= words)
+			word = find_first_bit(level->busy_words, words);
+		bits = level->busy[word];
+	}
+	next = word * BITS_PER_LONG + __ffs(bits);
+	return next > here ? next - here : next + size - here;
+}
+
 static void low_bucket_idle(struct twheel *w, u32 index)
 {
-	unsigned long *busy = w->level[0]->busy;
-	u32 size = w->size.divisor;
-	u32 here, next;
+	struct twheel_level *level = w->level[0];
 
-	__clear_bit(index, busy);
-	if (!--w->nr_busy)
-		return;
-	here = twheel_bucket_index(w, w->now, w->mask);
-	if (index != twheel_bucket_index(w, w->first, w->mask))
-		return;
-	next = find_next_bit(busy, size, here + 1);
-	if (next < size)
-		w->first = w->now + (next - here);
-	else
-		w->first = w->now + (find_first_bit(busy, size) + size - here);
+	__clear_bit(index, level->busy);
+	if (!level->busy[BIT_WORD(index)])
+		__clear_bit(BIT_WORD(index), level->busy_words);
+	if (--w->nr_busy && index == twheel_bucket_index(w, w->first, w->mask))
+		w->first = w->now +
+			   low_bucket_distance(w, twheel_bucket_index(w, w->now, w->mask));
 }
 
 /* The last timer of @b has left: not worth waking up for; for twheel.h. */
@@ -285,8 +302,10 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  */
 size_t twheel_level_bytes(const struct twheel *w)
 {
+	size_t words = BITS_TO_LONGS(w->size.divisor);
+
 	return struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
-	       BITS_TO_LONGS(w->size.divisor) * sizeof(long);
+	       (words + BITS_TO_LONGS(words)) * sizeof(long);
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
 
@@ -316,6 +335,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	level->nr = nr;
 	level->shift = ilog2(length);
 	level->busy = (unsigned long *)&level->bucket[w->size.divisor];
+	level->busy_words = level->busy + BITS_TO_LONGS(w->size.divisor);
 	INIT_LIST_HEAD(&level->cascade);
 	return level;
 }

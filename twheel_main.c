@@ -660,11 +660,10 @@ static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *
 			done += add_all(file, chunk, uadd + done, n, &err);
 		else
 			err = -EFAULT;
-		if (done < count && signal_pending(current))
+		if (signal_pending(current))
 			break;
+		cond_resched();
 	}
-	if (!done && !err && count)
-		err = -EINTR;
 	return done ?: err;
 }
 
@@ -760,11 +759,10 @@ static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __
 			done += modify_all(file, chunk, n, &err);
 		else
 			err = -EFAULT;
-		if (done < count && signal_pending(current))
+		if (signal_pending(current))
 			break;
+		cond_resched();
 	}
-	if (!done && !err && count)
-		err = -EINTR;
 	return done ?: err;
 }
 
@@ -822,11 +820,10 @@ static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 co
 			done += cancel_chunk(file, chunk, n, &err);
 		else
 			err = -EFAULT;
-		if (done < count && signal_pending(current))
+		if (signal_pending(current))
 			break;
+		cond_resched();
 	}
-	if (!done && !err && count)
-		err = -EINTR;
 	return done ?: err;
 }
 
@@ -1123,6 +1120,7 @@ static ssize_t twheel_read_ready(struct twheel_file *file, struct iov_iter *to)
 		if (n <= 0)
 			break;
 		done += n * sizeof(struct twheel_event);
+		cond_resched();
 	} while (left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
 		 !signal_pending(current));
 
