@@ -275,12 +275,15 @@ static void expect_place(struct kunit *test, u64 tick)
 	struct twheel *w = &f->wheel;
 	struct twheel_timer *timer = &f->timer[0];
 	struct place p = place_of(w->size.divisor, w->now, tick);
+	u64 deadline;
 
-	KUNIT_ASSERT_EQ_MSG(test, twheel_levels_for(w, w->now, tick), p.level + 1,
+	if (check_mul_overflow(tick, w->tick.divisor, &deadline))
+		return;
+	KUNIT_ASSERT_EQ_MSG(test, twheel_levels_for(w, w->now, deadline), p.level + 1,
 			    "tick %llu at %llu", tick, w->now);
-	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, tick), w->nr_levels > p.level,
+	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, deadline), w->nr_levels > p.level,
 			    "tick %llu at %llu", tick, w->now);
-	arm(test, timer, tick);
+	arm(test, timer, deadline);
 	KUNIT_ASSERT_EQ_MSG(test, timer->level, p.level, "tick %llu at %llu",
 			    tick, w->now);
 	KUNIT_ASSERT_TRUE_MSG(test, in_bucket(w, timer, &p), "tick %llu at %llu",
@@ -309,9 +312,10 @@ static void expect_places_at_edges(struct kunit *test)
 	}
 }
 
-static void placed_at_lowest_level_that_covers(struct kunit *test)
+static void expect_places(struct kunit *test, u64 tick)
 {
 	const u32 *size = test->param_value;
+	const u64 end = div64_u64(U64_MAX, tick);
 	const u64 clocks[] = {
 		0, 1, *size - 1, *size, (u64)*size * *size - 1,
 		10000000000000001ULL, BIT_ULL(62) + 1, BIT_ULL(63) - 1,
@@ -320,15 +324,23 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int i, j;
 
-	start(test, 1, *size, 0);
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+	start(test, tick, *size, 0);
+	for (i = 0; i < ARRAY_SIZE(clocks) && clocks[i] < end; i++) {
 		advance(test, clocks[i]);
 		expect_places_at_edges(test);
-		expect_place(test, U64_MAX);
+		expect_place(test, end);
 		for (j = 0; j < 200; j++)
 			expect_place(test, random_tick(f, clocks[i], 64));
 	}
 	expect_nothing_pending(test);
+}
+
+/* The tick decides which way twheel_add() goes about it. */
+static void placed_at_lowest_level_that_covers(struct kunit *test)
+{
+	expect_places(test, 1);
+	expect_places(test, 2);
+	expect_places(test, 1000);
 }
 
 /*
@@ -625,7 +637,7 @@ static void jumps_of_every_length(struct kunit *test)
 	u64 expired = 0;
 
 	arm_random(test, NR_TIMERS, 64);
-	while (w->nr_pending) {
+	while (w->now < U64_MAX) {
 		u64 before = w->now;
 		struct twheel_timer *timer;
 		u64 last = before;
@@ -1267,10 +1279,13 @@ static void few_timers_open_on_time(struct kunit *test)
 
 static void crowd_expires_on_time(struct kunit *test)
 {
+	const struct crowd *c = test->param_value;
 	u64 early;
+	struct twheel *w = start_crowd(test, &early);
 
-	start_crowd(test, &early);
 	expect_crowd_on_time(test, CROWD);
+	/* Those that the level below does not cover yet have not moved twice. */
+	KUNIT_EXPECT_LE(test, w->cascaded, CROWD * c->level);
 }
 
 /* The clock moves on while the early cascade is under way, and nothing expires. */
@@ -1362,6 +1377,27 @@ static void crowd_is_cancelled_meanwhile(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
+/* The crowd is cancelled before any of it cascades, and another one comes. */
+static void crowd_comes_again(struct kunit *test)
+{
+	const struct crowd *c = test->param_value;
+	struct fixture *f = test->priv;
+	u64 early;
+	struct twheel *w = start_crowd(test, &early);
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		twheel_cancel(w, &f->timer[i]);
+	expect_nothing_pending(test);
+
+	arm(test, &f->timer[0], crowd_tick(c, 0));
+	expect_next(test, c->length);
+	for (i = 1; i < CROWD; i++)
+		arm(test, &f->timer[i], crowd_tick(c, i));
+	expect_next(test, early);
+	expect_crowd_on_time(test, CROWD);
+}
+
 /* The clock jumps past the expiry: what is left of the cascade is late work. */
 static void crowd_is_overtaken(struct kunit *test)
 {
@@ -1418,32 +1454,37 @@ static void early_work_vanishes(struct kunit *test)
 }
 
 /*
- * While a crowd of level 4 cascades ahead of time, buckets of level 1 and 2 are
- * due at the same tick: work is early work only once both are done.
+ * While a crowd of level 4 cascades ahead of time, buckets of level 0, 1 and 2
+ * are due at the same tick: work is early work only once all of them are done.
  */
 static void early_work_is_not_what_is_due(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
 	struct fixture *f = test->priv;
+	struct twheel_timer *t = &f->timer[CROWD];
 	u64 timers, ticks;
 	unsigned int i;
 
 	for (i = 0; i < CROWD; i++)
 		arm(test, &f->timer[i], 10000 + i);
 	advance(test, 9300);
-	arm(test, &f->timer[i++], 9450);
+	arm(test, &t[2], 9450);
 	advance(test, 9320);
-	arm(test, &f->timer[i], 9400);
-	KUNIT_ASSERT_EQ(test, f->timer[0].level, 4);
-	KUNIT_ASSERT_EQ(test, f->timer[CROWD].level, 2);
-	KUNIT_ASSERT_EQ(test, f->timer[CROWD + 1].level, 1);
-
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9399, 2));
+	arm(test, &t[1], 9400);
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9395, 2));
 	KUNIT_ASSERT_TRUE(test, twheel_early(w, &timers, &ticks));
+	arm(test, &t[0], 9400);
+	KUNIT_ASSERT_EQ(test, f->timer[CROWD - 1].level, 4);
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, t[i].level, i);
+
 	do {
 		KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9400, 1));
 	} while (w->now < 9400 || !twheel_early(w, &timers, &ticks));
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 1);
+	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[0]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[1]));
+	KUNIT_EXPECT_FALSE(test, twheel_expired(w, &t[2]));
+	KUNIT_EXPECT_LT(test, t[2].level, 2);
 }
 
 /* The crowd comes when the time to open early has passed already. */
@@ -1487,6 +1528,7 @@ static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(crowd_gives_way_to_due, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_changes_meanwhile, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_cancelled_meanwhile, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_comes_again, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_overtaken, crowd_gen_params),
 	KUNIT_CASE_PARAM(early_work_is_told, crowd_gen_params),
 	KUNIT_CASE_PARAM(early_work_vanishes, crowd_gen_params),
