@@ -29,7 +29,7 @@ all: $(BUILD)/bin/twheel module
 
 TOOLS := $(basename $(notdir $(wildcard tools/*.c)))
 UNIT_TESTS := $(filter %-test,$(TOOLS))
-PROGS := $(filter twheel twheel-demo twheel-selftest,$(TOOLS)) $(UNIT_TESTS)
+PROGS := $(filter twheel twheel-%,$(TOOLS)) $(UNIT_TESTS)
 SHARED := $(filter-out $(PROGS) libtwheel selftest-%,$(TOOLS))
 LIBS := $(BUILD)/obj/shared.a $(BUILD)/lib/libtwheel.a
 
@@ -61,7 +61,10 @@ $(BUILD)/lib/libtwheel.a: $(BUILD)/obj/libtwheel.o
 
 $(BUILD)/bin/%: $(BUILD)/obj/%.o $(LIBS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -static -pthread -o $@ $^ -lm
+	$(CC) $(CFLAGS) -static -pthread -o $@ $^ $(LDLIBS) -lm
+
+# The linker warns of what libevent does about host names, and this program not.
+$(BUILD)/bin/twheel-bench: LDLIBS = -luring -levent_core -lev -Wl,--no-warnings
 
 -include $(wildcard $(BUILD)/obj/*.d)
 
@@ -80,35 +83,42 @@ KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 ifeq ($(KERNEL),running)
 KBUILD_ARGS ?= CONFIG_KUNIT=
 else
-KBUILD_ARGS ?= W=1 KCFLAGS=-Werror
+KBUILD_ARGS ?= W=1 KCFLAGS=-Werror CONFIG_TWHEEL_BENCH=m
 endif
 
-SOURCES := $(wildcard Kbuild *.c *.h include kunit/*.c kunit/*.h)
+SOURCES := $(wildcard Kbuild *.c *.h include kunit/*.c kunit/*.h bench/*.c bench/*.h)
 
-.PHONY: module
-module: module-tree
-	+@flock $(MODULE_DIR)/lock $(KBUILD) modules
+.PHONY: module module-tree module-build
+module: $(if $(filter running,$(KERNEL)),,deps)
+	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/bench
+	+@flock $(MODULE_DIR)/lock $(MAKE) module-tree module-build
 
-.PHONY: module-tree
-module-tree: $(if $(filter running,$(KERNEL)),,deps)
-	@mkdir -p $(MODULE_DIR)/kunit
+module-build: module-tree
+	+@$(KBUILD) modules
+
+# What was built for another version of the kernel goes.
+module-tree:
 ifeq ($(KERNEL),running)
 	@test -e /lib/modules/$$(uname -r)/build/Makefile || { \
 	 echo "The headers of the running kernel are missing." \
 	      "On Debian: apt install linux-headers-$$(uname -r)" >&2; \
 	 exit 1; }
-	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel
+	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
 else
-	@tools/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new && \
-	 mv $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel
+	@tools/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
 endif
+	@cmp -s $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel || \
+	 find $(MODULE_DIR) ! -type d ! -name lock ! -name kernel.new -delete
+	@mv $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel
 	@find $(MODULE_DIR) -xtype l -delete
 	@for f in $(SOURCES); do \
 	 ln -sfnr $$f $(MODULE_DIR)/$$f || exit 1; done
 
+include tools/native/rules.mk
+
 # ---- Running it ------------------------------------------------------------
 
-.PHONY: deps demo test check
+.PHONY: deps demo test check bench
 deps:
 	@tools/deps
 
@@ -122,6 +132,18 @@ test: deps
 
 check: deps
 	@tools/check
+
+# What to measure: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
+FACILITY ?=
+OP ?=
+PENDING ?=
+BATCH ?=
+
+bench: deps
+	@$(MAKE) -s $(BUILD)/bin/twheel-bench
+	@$(MAKE) -s module KERNEL=stock
+	@tools/bench --facility "$(FACILITY)" --op "$(OP)" \
+		--pending "$(PENDING)" --batch "$(BATCH)"
 
 # ---- Installing it ---------------------------------------------------------
 
@@ -164,6 +186,11 @@ make module KERNEL=K  the module for a kernel of tools/kernel --list
 make demo             half an hour of an order system, in a virtual machine
 make test             all tests; one suite: SUITE=... of tools/test --list
 make check            the checks of the source
+make bench            twheel next to all else that has timers, in numbers;
+                      choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
+make bench-native     the core in user space next to a heap and std::multimap;
+                      choose: FACILITY=a,b PENDING=n,m
+make fuzz-core        random operations on the core, for SECONDS=n
 sudo make install     module, command, library and header; prefix=/usr/local
 sudo make uninstall   removes them
 make clean            removes build/

@@ -24,10 +24,13 @@
  * @pending: number of timers.
  * @span_ns: deadlines are uniform over this time from now.
  * @seed: of the deadlines and of the random order.
+ * @modify: whether to push all deadlines back, in a random order.
+ * @reserved: not used.
  * @add_ns: set on return: what adding all timers took.
- * @modify_ns: set on return: giving all of them @span_ns from now, at random.
+ * @modify_ns: set on return: giving all of them @span_ns from now.
  * @cancel_ns: set on return: cancelling.
- * @expire_ns: set on return: expiry and callback of the timers left over.
+ * @expire_ns: set on return: expiry and callback of the timers left over,
+ *	all at once.
  */
 struct twheel_bench_run {
 	__u32 facility;
@@ -35,6 +38,8 @@ struct twheel_bench_run {
 	__u64 pending;
 	__u64 span_ns;
 	__u64 seed;
+	__u32 modify;
+	__u32 reserved;
 	__u64 add_ns;
 	__u64 modify_ns;
 	__u64 cancel_ns;

@@ -106,6 +106,7 @@ static void close_wheel(void)
 
 const struct facility twheel_facility = {
 	.name = "twheel",
+	.kernel = NOT_IN_KERNEL,
 	.batches = true,
 	.open = open_wheel,
 	.add = add,

@@ -40,6 +40,8 @@ struct work {
 /**
  * struct facility - a way to have many timers
  * @name: its name.
+ * @kernel: the number the bench module has for it; the rest is then unused. Or
+ *	NOT_IN_KERNEL.
  * @batches: it can do more than one timer at a call. All can deliver so.
  * @loop: its clock is that of a loop in user space: it sees what is due when it
  *	looks. The others have to be on CLOCK_BOOTTIME.
@@ -54,6 +56,7 @@ struct work {
  */
 struct facility {
 	const char *name;
+	int kernel;
 	bool batches;
 	bool loop;
 	void (*open)(const struct work *work);
@@ -63,6 +66,8 @@ struct facility {
 	size_t (*deliver)(size_t max, uint64_t *sum);
 	void (*close)(void);
 };
+
+#define NOT_IN_KERNEL	(-1)
 
 extern const struct facility twheel_facility;
 extern const struct facility timerfd_facility;

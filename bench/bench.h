@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the parts of the bench module have in common
+ */
+#ifndef _BENCH_H
+#define _BENCH_H
+
+#include "twheel_bench.h"
+
+/* run.c: facilities inside the kernel. */
+int bench_run(struct twheel_bench_run *run);
+
+/* watch.c: how long bottom halves are off. */
+int bench_watch_init(void);
+int bench_watch(void);
+void bench_watched(struct twheel_bench_watch *watch);
+
+/* Move CLOCK_BOOTTIME forward. */
+void bench_jump(u64 ns);
+
+#endif /* _BENCH_H */

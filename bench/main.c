@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel_bench - what the benchmark needs inside the kernel
+ *
+ * /dev/twheel-bench lets the clock jump, so that half an hour of timers falls
+ * due at once; measures the facilities that exist only inside the kernel; and
+ * watches how long bottom halves are off. It is for the benchmark's virtual
+ * machine and nothing else: it reaches for functions that are not exported.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/time64.h>
+#include <linux/tick.h>
+#include <linux/uaccess.h>
+
+#include "../twheel_compat.h"
+#include "bench.h"
+
+static DEFINE_MUTEX(bench_lock);	/* one run at a time */
+
+static struct hrtimer bench_hrtimer;	/* does nothing but fire */
+
+static void (*inject_sleeptime)(const struct timespec64 *delta);
+
+static enum hrtimer_restart bench_fired(struct hrtimer *hrtimer)
+{
+	return HRTIMER_NORESTART;
+}
+
+void bench_jump(u64 ns)
+{
+	struct timespec64 delta = ns_to_timespec64(ns);
+
+	inject_sleeptime(&delta);
+	/* The kernel would look at this CPU's hrtimers with the next tick only. */
+	hrtimer_start(&bench_hrtimer, 0, HRTIMER_MODE_ABS);
+}
+
+static long bench_jump_ioctl(u64 __user *arg)
+{
+	u64 ns;
+
+	if (get_user(ns, arg))
+		return -EFAULT;
+	bench_jump(ns);
+	return 0;
+}
+
+static long bench_idle(u64 __user *arg)
+{
+	u64 us = get_cpu_idle_time_us(raw_smp_processor_id(), NULL);
+
+	return put_user(us * NSEC_PER_USEC, arg);
+}
+
+static long bench_run_ioctl(struct twheel_bench_run __user *arg)
+{
+	struct twheel_bench_run run;
+	int err;
+
+	if (copy_from_user(&run, arg, sizeof(run)))
+		return -EFAULT;
+	mutex_lock(&bench_lock);
+	err = bench_run(&run);
+	mutex_unlock(&bench_lock);
+	if (err)
+		return err;
+	return copy_to_user(arg, &run, sizeof(run)) ? -EFAULT : 0;
+}
+
+static long bench_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	void __user *argp = (void __user *)arg;
+
+	switch (cmd) {
+	case TWHEEL_BENCH_JUMP:
+		return bench_jump_ioctl(argp);
+	case TWHEEL_BENCH_IDLE:
+		return bench_idle(argp);
+	case TWHEEL_BENCH_RUN:
+		return bench_run_ioctl(argp);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations bench_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= bench_ioctl,
+};
+
+static struct miscdevice bench_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= TWHEEL_BENCH_DEVICE,
+	.fops	= &bench_fops,
+	.mode	= 0600,
+};
+
+/* The address of a function of the kernel. */
+static void *bench_symbol(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name };
+	int err = register_kprobe(&probe);
+	void *addr = probe.addr;
+
+	if (err) {
+		pr_err("no %s in this kernel\n", name);
+		return ERR_PTR(err);
+	}
+	unregister_kprobe(&probe);
+	return addr;
+}
+
+static int __init bench_init(void)
+{
+	inject_sleeptime = bench_symbol("timekeeping_inject_sleeptime64");
+	if (IS_ERR(inject_sleeptime))
+		return PTR_ERR(inject_sleeptime);
+	hrtimer_setup(&bench_hrtimer, bench_fired, CLOCK_BOOTTIME, HRTIMER_MODE_ABS);
+	return misc_register(&bench_misc);
+}
+module_init(bench_init);
+
+static void __exit bench_exit(void)
+{
+	misc_deregister(&bench_misc);
+	hrtimer_cancel(&bench_hrtimer);
+}
+module_exit(bench_exit);
+
+MODULE_DESCRIPTION("What the benchmark of twheel needs inside the kernel");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What only the bench module can do, through its device
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include "bench-kernel.h"
+
+static int device(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/dev/" TWHEEL_BENCH_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		err(1, "/dev/" TWHEEL_BENCH_DEVICE);
+	return fd;
+}
+
+void kernel_jump(uint64_t ns)
+{
+	__u64 arg = ns;
+
+	if (ioctl(device(), TWHEEL_BENCH_JUMP, &arg))
+		err(1, "TWHEEL_BENCH_JUMP");
+}
+
+uint64_t kernel_idle(void)
+{
+	__u64 ns;
+
+	if (ioctl(device(), TWHEEL_BENCH_IDLE, &ns))
+		err(1, "TWHEEL_BENCH_IDLE");
+	return ns;
+}
+
+void kernel_run(struct twheel_bench_run *run)
+{
+	if (ioctl(device(), TWHEEL_BENCH_RUN, run))
+		err(1, "TWHEEL_BENCH_RUN");
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What only the bench module can do
+ */
+#ifndef BENCH_KERNEL_H
+#define BENCH_KERNEL_H
+
+#include <stdint.h>
+
+#include "../bench/twheel_bench.h"
+
+/* Move CLOCK_BOOTTIME forward by @ns, as a suspend that long does. */
+void kernel_jump(uint64_t ns);
+/* The time the CPU has been idle. */
+uint64_t kernel_idle(void);
+/* Run a facility that exists only inside the kernel. */
+void kernel_run(struct twheel_bench_run *run);
+
+#endif /* BENCH_KERNEL_H */

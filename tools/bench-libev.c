@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libev, for twheel-bench: a heap in user space
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include <ev.h>
+
+#include "bench.h"
+
+static const struct work *work;
+static struct ev_loop *loop;
+static ev_timer *timers;
+static uint64_t *sum_expired;
+static size_t expired;
+
+static void open_loop(const struct work *w)
+{
+	work = w;
+	timers = bench_array(w->pending, sizeof(*timers));
+	loop = ev_loop_new(EVFLAG_AUTO);
+	if (!loop)
+		errx(1, "ev_loop_new");
+}
+
+static void on_timer(struct ev_loop *l, ev_timer *timer, int what)
+{
+	(void)l;
+	(void)what;
+	expired++;
+	*sum_expired += timer - timers;
+}
+
+static void add(size_t first, size_t n)
+{
+	for (; n; n--, first++) {
+		ev_timer_init(&timers[first], on_timer,
+			      work->delay_ns[first] / (double)NS_PER_SEC, 0);
+		ev_timer_start(loop, &timers[first]);
+	}
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++) {
+		timers[*which].repeat = BENCH_SPAN_NS / (double)NS_PER_SEC;
+		ev_timer_again(loop, &timers[*which]);
+	}
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++)
+		ev_timer_stop(loop, &timers[*which]);
+}
+
+/* It calls back for everything that is due, whatever @max says. */
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	(void)max;
+	expired = 0;
+	sum_expired = sum;
+	ev_run(loop, EVRUN_ONCE);
+	return expired;
+}
+
+static void close_loop(void)
+{
+	ev_loop_destroy(loop);
+	free(timers);
+}
+
+const struct facility libev_facility = {
+	.name = "libev",
+	.kernel = NOT_IN_KERNEL,
+	.loop = true,
+	.open = open_loop,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_loop,
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libevent, for twheel-bench: a heap in user space
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "bench.h"
+
+static const struct work *work;
+static struct event_base *base;
+static struct event *timers;
+static uint64_t *sum_expired;
+static size_t expired;
+
+static void open_base(const struct work *w)
+{
+	work = w;
+	timers = bench_array(w->pending, sizeof(*timers));
+	base = event_base_new();
+	if (!base)
+		errx(1, "event_base_new");
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	expired++;
+	*sum_expired += (uintptr_t)arg;
+}
+
+static void set(struct event *timer, uint64_t delay_ns)
+{
+	struct timeval tv = {
+		.tv_sec = delay_ns / NS_PER_SEC,
+		.tv_usec = delay_ns % NS_PER_SEC / 1000,
+	};
+
+	if (evtimer_add(timer, &tv))
+		errx(1, "evtimer_add");
+}
+
+static void add(size_t first, size_t n)
+{
+	for (; n; n--, first++) {
+		if (evtimer_assign(&timers[first], base, on_timer, (void *)first))
+			errx(1, "evtimer_assign");
+		set(&timers[first], work->delay_ns[first]);
+	}
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++)
+		set(&timers[*which], BENCH_SPAN_NS);
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	for (; n; n--, which++)
+		if (evtimer_del(&timers[*which]))
+			errx(1, "evtimer_del");
+}
+
+/* It calls back for everything that is due, whatever @max says. */
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	(void)max;
+	expired = 0;
+	sum_expired = sum;
+	if (event_base_loop(base, EVLOOP_ONCE) < 0)
+		errx(1, "event_base_loop");
+	return expired;
+}
+
+static void close_base(void)
+{
+	event_base_free(base);
+	free(timers);
+}
+
+const struct facility libevent_facility = {
+	.name = "libevent",
+	.kernel = NOT_IN_KERNEL,
+	.loop = true,
+	.open = open_base,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_base,
+};

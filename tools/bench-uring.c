@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/*
+ * io_uring timeouts, for twheel-bench
+ */
+#include <err.h>
+#include <errno.h>
+#include <liburing.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* The most there can be. What does not fit waits in the kernel. */
+#define COMPLETIONS	65536
+/* The user data of requests that are not timeouts. */
+#define CONTROL		UINT64_MAX
+
+static const struct work *work;
+static struct io_uring ring;
+static struct __kernel_timespec times[BENCH_BATCH_MAX];
+
+static void open_ring(const struct work *w)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
+			 IORING_SETUP_DEFER_TASKRUN,
+		.cq_entries = COMPLETIONS,
+	};
+	int ret;
+
+	work = w;
+	ret = io_uring_queue_init_params(BENCH_BATCH_MAX, &ring, &params);
+	if (ret)
+		errx(1, "io_uring: %s", strerror(-ret));
+}
+
+static struct io_uring_sqe *request(void)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	if (!sqe)
+		errx(1, "io_uring: the ring is full");
+	return sqe;
+}
+
+static struct __kernel_timespec *after(size_t i, uint64_t ns)
+{
+	times[i].tv_sec = ns / NS_PER_SEC;
+	times[i].tv_nsec = ns % NS_PER_SEC;
+	return &times[i];
+}
+
+static void submit(size_t n)
+{
+	int ret = io_uring_submit_and_get_events(&ring);
+
+	if (ret != (int)n)
+		errx(1, "io_uring: submitted %d instead of %zu", ret, n);
+}
+
+static void add(size_t first, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct io_uring_sqe *sqe = request();
+
+		io_uring_prep_timeout(sqe, after(i, work->delay_ns[first + i]), 0,
+				      IORING_TIMEOUT_BOOTTIME);
+		io_uring_sqe_set_data64(sqe, first + i);
+	}
+	submit(n);
+}
+
+/* Requests that succeed say nothing; one that came too late says so. */
+static void control(struct io_uring_sqe *sqe)
+{
+	io_uring_sqe_set_data64(sqe, CONTROL);
+	io_uring_sqe_set_flags(sqe, IOSQE_CQE_SKIP_SUCCESS);
+}
+
+/* Take what there is; the timeouts that did not expire but were removed, too. */
+static void reap(void)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head, n = 0;
+
+	io_uring_for_each_cqe(&ring, head, cqe) {
+		if (cqe->user_data == CONTROL && cqe->res != -ENOENT)
+			errx(1, "io_uring: %s", strerror(-cqe->res));
+		n++;
+	}
+	io_uring_cq_advance(&ring, n);
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct io_uring_sqe *sqe = request();
+
+		io_uring_prep_timeout_update(sqe, after(i, BENCH_SPAN_NS), which[i], 0);
+		control(sqe);
+	}
+	submit(n);
+	reap();
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct io_uring_sqe *sqe = request();
+
+		io_uring_prep_timeout_remove(sqe, which[i], 0);
+		control(sqe);
+	}
+	submit(n);
+	reap();
+}
+
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	static struct io_uring_cqe *cqes[BENCH_BATCH_MAX];
+	unsigned int i, n;
+
+	n = io_uring_peek_batch_cqe(&ring, cqes, max);
+	if (!n) {
+		io_uring_submit_and_wait(&ring, 1);
+		n = io_uring_peek_batch_cqe(&ring, cqes, max);
+	}
+	for (i = 0; i < n; i++)
+		*sum += cqes[i]->user_data;
+	io_uring_cq_advance(&ring, n);
+	return n;
+}
+
+static void close_ring(void)
+{
+	io_uring_queue_exit(&ring);
+}
+
+const struct facility io_uring_facility = {
+	.name = "io_uring",
+	.kernel = NOT_IN_KERNEL,
+	.batches = true,
+	.open = open_ring,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_ring,
+};

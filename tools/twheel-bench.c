@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel-bench - the same work for every facility that has timers
+ *
+ * Runs in the counting VM, where a nanosecond is an instruction, with the bench
+ * module loaded; tools/bench starts it there. Prints a line for each result:
+ *
+ *	FACILITY OP PENDING BATCH VALUE UNIT [STOPPED]
+ *
+ * STOPPED is how many timers were done when an operation ran into the limit: the
+ * value is the cost of those. What could not be done at all has the value "-".
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "bench-kernel.h"
+
+/* How many timers to work on before looking whether the limit has passed. */
+#define STRIDE		1024
+/* The share of orders that are paid, and so cancelled. */
+#define MIX_PERCENT	95
+
+static const struct facility *const facilities[] = {
+	&twheel_facility,
+	&timerfd_facility,
+	&posix_facility,
+	&io_uring_facility,
+	&libevent_facility,
+	&libev_facility,
+	&(const struct facility){ .name = "core", .kernel = TWHEEL_BENCH_CORE },
+	&(const struct facility){ .name = "hrtimer", .kernel = TWHEEL_BENCH_HRTIMER },
+	&(const struct facility){ .name = "timer_list", .kernel = TWHEEL_BENCH_TIMER_LIST },
+};
+
+/* What the command line says of a run. */
+struct run {
+	const struct facility *facility;
+	size_t pending;
+	size_t batch;
+	uint64_t limit_ns;
+};
+
+void *bench_array(size_t n, size_t size)
+{
+	void *array = malloc(n * size);
+
+	if (!array)
+		err(1, "%zu bytes", n * size);
+	memset(array, 0, n * size);
+	return array;
+}
+
+/* Numbers that are the same in every run: xorshift64*. */
+static uint64_t random_number(void)
+{
+	static uint64_t x = 88172645463325252ULL;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	return x * 2685821657736338717ULL;
+}
+
+static void shuffle(struct work *work)
+{
+	size_t i;
+
+	for (i = work->pending - 1; i; i--) {
+		size_t other = random_number() % (i + 1);
+		uint32_t tmp = work->order[i];
+
+		work->order[i] = work->order[other];
+		work->order[other] = tmp;
+	}
+}
+
+static void plan(struct work *work, const struct run *run)
+{
+	size_t i;
+
+	work->pending = run->pending;
+	work->batch = run->batch;
+	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
+	work->order = bench_array(run->pending, sizeof(*work->order));
+	for (i = 0; i < run->pending; i++) {
+		work->delay_ns[i] = random_number() % BENCH_SPAN_NS;
+		work->order[i] = i;
+	}
+	shuffle(work);
+}
+
+static void say(const struct run *run, const char *op, double value,
+		const char *unit, size_t done)
+{
+	printf("%s %s %zu %zu ", run->facility->name, op, run->pending, run->batch);
+	if (done)
+		printf("%.1f %s", value, unit);
+	else
+		printf("- %s", unit);
+	if (done < run->pending)
+		printf(" %zu", done);
+	printf("\n");
+	fflush(stdout);
+}
+
+/* What a phase came to. */
+struct cost {
+	uint64_t ns;
+	size_t done;
+};
+
+enum op { ADD, MODIFY, CANCEL };
+
+/* Does @n timers in batches: the loop around everything but deliveries. */
+static void step(const struct facility *f, const struct work *work, enum op op,
+		 size_t first, size_t n)
+{
+	const uint32_t *order = work->order;
+	size_t batch = work->batch;
+	size_t end = first + n;
+
+	switch (op) {
+	case ADD:
+		for (; first < end; first += batch)
+			f->add(first, batch < end - first ? batch : end - first);
+		break;
+	case MODIFY:
+		for (; first < end; first += batch)
+			f->modify(order + first, batch < end - first ? batch : end - first);
+		break;
+	case CANCEL:
+		for (; first < end; first += batch)
+			f->cancel(order + first, batch < end - first ? batch : end - first);
+		break;
+	}
+}
+
+static struct cost measure(const struct run *run, const struct work *work,
+			   enum op op, size_t n)
+{
+	uint64_t began = bench_now();
+	struct cost cost = { };
+
+	while (cost.done < n && cost.ns < run->limit_ns) {
+		size_t some = n - cost.done < STRIDE ? n - cost.done : STRIDE;
+
+		step(run->facility, work, op, cost.done, some);
+		cost.done += some;
+		cost.ns = bench_now() - began;
+	}
+	return cost;
+}
+
+/* Everything is due at once: what does it take until all @n are delivered? */
+static struct cost expire(const struct run *run, const struct work *work, size_t n)
+{
+	const struct facility *f = run->facility;
+	struct cost cost = { };
+	uint64_t began, sum = 0;
+
+	if (f->loop) {
+		struct timespec ts = bench_timespec(BENCH_SPAN_NS);
+
+		nanosleep(&ts, NULL);
+		began = bench_now();
+	} else {
+		began = bench_now();
+		kernel_jump(BENCH_SPAN_NS);
+	}
+	while (cost.done < n && cost.ns < run->limit_ns) {
+		size_t target = n - cost.done < STRIDE ? n : cost.done + STRIDE;
+
+		while (cost.done < target)
+			cost.done += f->deliver(work->batch, &sum);
+		cost.ns = bench_now() - began;
+	}
+	if (cost.done == work->pending && sum != cost.done * (cost.done - 1) / 2)
+		errx(1, "%s: delivered %zu timers, but not the right ones",
+		     f->name, cost.done);
+	return cost;
+}
+
+static void report(const struct run *run, const char *op, struct cost cost)
+{
+	say(run, op, cost.done ? (double)cost.ns / cost.done : 0, "insn", cost.done);
+}
+
+/* Arms all timers; false, and says so for @op, when that takes too long. */
+static bool fill(const struct run *run, const struct work *work, const char *op,
+		 struct cost *cost)
+{
+	*cost = measure(run, work, ADD, work->pending);
+	if (cost->done == work->pending)
+		return true;
+	say(run, op, 0, "insn", 0);
+	return false;
+}
+
+static void run_cancel(const struct run *run, struct work *work)
+{
+	struct cost cost = measure(run, work, ADD, work->pending);
+
+	report(run, "add", cost);
+	if (cost.done < work->pending)
+		say(run, "cancel", 0, "insn", 0);
+	else
+		report(run, "cancel", measure(run, work, CANCEL, work->pending));
+}
+
+static void run_modify(const struct run *run, struct work *work)
+{
+	struct cost cost;
+
+	if (fill(run, work, "modify", &cost))
+		report(run, "modify", measure(run, work, MODIFY, work->pending));
+}
+
+static void run_expire(const struct run *run, struct work *work)
+{
+	struct cost cost;
+
+	if (fill(run, work, "expire", &cost))
+		report(run, "expire", expire(run, work, work->pending));
+}
+
+static void run_mix(const struct run *run, struct work *work)
+{
+	size_t paid = work->pending * MIX_PERCENT / 100;
+	struct cost add, cancel, rest;
+
+	if (!fill(run, work, "mix", &add))
+		return;
+	cancel = measure(run, work, CANCEL, paid);
+	if (cancel.done < paid) {
+		say(run, "mix", 0, "insn", 0);
+		return;
+	}
+	rest = expire(run, work, work->pending - paid);
+	add.ns += cancel.ns + rest.ns;
+	report(run, "mix", add);
+}
+
+/*
+ * The operations; inside the kernel they are one call, which is told how many
+ * to cancel and whether to modify.
+ */
+static const struct op_entry {
+	const char *name;
+	void (*run)(const struct run *run, struct work *work);
+	uint32_t cancel_percent;
+	bool modify;
+} ops[] = {
+	{ "cancel", run_cancel, 100, false },
+	{ "modify", run_modify, 100, true },
+	{ "expire", run_expire, 0, false },
+	{ "mix", run_mix, MIX_PERCENT, false },
+};
+
+static void in_kernel(const struct run *run, const struct op_entry *op)
+{
+	struct twheel_bench_run k = {
+		.facility = run->facility->kernel,
+		.pending = run->pending,
+		.span_ns = BENCH_SPAN_NS,
+		.seed = 1,
+		.cancel_percent = op->cancel_percent,
+		.modify = op->modify,
+	};
+	struct cost cost = { .done = run->pending };
+
+	kernel_run(&k);
+	if (op->run == run_cancel) {
+		cost.ns = k.add_ns;
+		report(run, "add", cost);
+		cost.ns = k.cancel_ns;
+	} else if (op->run == run_modify) {
+		cost.ns = k.modify_ns;
+	} else if (op->run == run_expire) {
+		cost.ns = k.expire_ns;
+	} else {
+		cost.ns = k.add_ns + k.cancel_ns + k.expire_ns;
+	}
+	report(run, op->name, cost);
+}
+
+/* In a process of its own, so that nothing is left for the next one. */
+static void in_child(const struct run *run, const struct op_entry *op)
+{
+	struct work work;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (pid) {
+		if (waitpid(pid, &status, 0) != pid || status)
+			errx(1, "%s: %s failed", run->facility->name, op->name);
+		return;
+	}
+	plan(&work, run);
+	run->facility->open(&work);
+	op->run(run, &work);
+	exit(0);
+}
+
+static void raise_limit(int resource, rlim_t limit)
+{
+	struct rlimit rlimit = { .rlim_cur = limit, .rlim_max = limit };
+
+	if (setrlimit(resource, &rlimit))
+		err(1, "setrlimit");
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		err(1, "%s", path);
+	close(fd);
+}
+
+static void raise_limits(void)
+{
+	write_file("/proc/sys/fs/nr_open", "16777216");
+	write_file("/proc/sys/fs/file-max", "16777216");
+	raise_limit(RLIMIT_NOFILE, 16777216);
+	raise_limit(RLIMIT_SIGPENDING, RLIM_INFINITY);
+	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
+}
+
+static const struct facility *facility_by_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(facilities); i++)
+		if (!strcmp(facilities[i]->name, name))
+			return facilities[i];
+	errx(2, "no facility %s", name);
+}
+
+static const struct op_entry *op_by_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		if (!strcmp(ops[i].name, name))
+			return &ops[i];
+	errx(2, "no operation %s", name);
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	raise_limits();
+	for (i = 1; i + 5 <= argc; i += 5) {
+		struct run run = {
+			.facility = facility_by_name(argv[i]),
+			.pending = strtoul(argv[i + 2], NULL, 10),
+			.batch = strtoul(argv[i + 3], NULL, 10),
+			.limit_ns = strtoul(argv[i + 4], NULL, 10),
+		};
+
+		if (run.facility->kernel == NOT_IN_KERNEL)
+			in_child(&run, op_by_name(argv[i + 1]));
+		else
+			in_kernel(&run, op_by_name(argv[i + 1]));
+	}
+	return 0;
+}
