@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the fuzzer of the core shares with what feeds it
+ */
+#ifndef _NATIVE_FUZZ_CORE_H
+#define _NATIVE_FUZZ_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Operations so far, those of all inputs. */
+extern unsigned long long fuzz_operations;
+/* Tell every operation on standard error. */
+extern bool fuzz_verbose;
+
+/* Run one input; it returns only if all checks held. */
+void fuzz_one(const uint8_t *data, size_t length);
+
+/* A check has failed and said so: does not return. */
+void fuzz_failed(void);
+
+/* What libFuzzer calls, by the names that it has for them. */
+int libfuzzer_begin(int *argc, char ***argv) __asm__("LLVMFuzzerInitialize");
+int libfuzzer_input(const uint8_t *data, size_t length) __asm__("LLVMFuzzerTestOneInput");
+
+#endif /* _NATIVE_FUZZ_CORE_H */

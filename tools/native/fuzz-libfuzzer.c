@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libFuzzer feeds the fuzzer of the core
+ *
+ * FUZZ_VERBOSE=1 in the environment tells every operation: for looking at one
+ * input.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz-core.h"
+
+void fuzz_failed(void)
+{
+	abort();
+}
+
+static void report(void)
+{
+	printf("operations: %llu\n", fuzz_operations);
+}
+
+int libfuzzer_begin(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	fuzz_verbose = getenv("FUZZ_VERBOSE");
+	atexit(report);
+	return 0;
+}
+
+int libfuzzer_input(const uint8_t *data, size_t length)
+{
+	fuzz_one(data, length);
+	return 0;
+}

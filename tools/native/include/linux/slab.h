@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _NATIVE_LINUX_SLAB_H
+#define _NATIVE_LINUX_SLAB_H
+
+#include <linux/types.h>
+#include <stdlib.h>
+
+static inline void *kvzalloc(size_t size, gfp_t gfp)
+{
+	(void)gfp;
+	return calloc(1, size);
+}
+
+static inline void kvfree(const void *p)
+{
+	free((void *)p);
+}
+
+#endif /* _NATIVE_LINUX_SLAB_H */

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The core in user space: the kernel's own headers for tools, and stand-ins for
+# what those leave out. Part of the Makefile.
+
+NATIVE := $(BUILD)/native
+
+# As the kernel compiles it; in what is ours, more warnings.
+NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -fno-strict-aliasing -Wall \
+	-Itools/native/include -isystem $(NATIVE)/source/tools/include -I.
+NATIVE_TOOL_FLAGS = -Wextra -Wno-sign-compare
+
+# The kernel's source has the headers, and the red-black tree.
+$(NATIVE)/source: | deps
+	@mkdir -p $(@D)
+	@source=$$(tools/kernel --source) && ln -sfn $$source $@
+
+$(NATIVE)/%.o: %.c tools/native/rules.mk | $(NATIVE)/source
+	$(CC) $(CFLAGS) $(NATIVE_FLAGS) -MMD -MP -c -o $@ $<
+
+$(NATIVE)/%.o: tools/native/%.c tools/native/rules.mk | $(NATIVE)/source
+	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
+
+$(NATIVE)/%.o: tools/native/%.cc tools/native/rules.mk | $(NATIVE)/source
+	$(CXX) $(CFLAGS) -Wall -Wextra -MMD -MP -c -o $@ $<
+
+$(NATIVE)/rbtree.o: tools/native/rules.mk | $(NATIVE)/source
+	$(CC) $(CFLAGS) $(NATIVE_FLAGS) -c -o $@ $(NATIVE)/source/tools/lib/rbtree.c
+
+# The C library's own header, not the stand-in's kernel.
+$(NATIVE)/bench.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall
+
+BENCH_NATIVE := bench bench-core bench-heap bench-multimap twheel_core \
+	twheel_store timerqueue rbtree
+
+$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o)
+	$(CXX) $(CFLAGS) -o $@ $^
+
+-include $(wildcard $(NATIVE)/*.d)
+
+# ---- Fuzzing ----
+
+# Everything in one go: all of it has to be instrumented.
+FUZZ_SOURCES := twheel_core.c tools/native/timerqueue.c tools/native/fuzz-core.c
+FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h tools/native/*.h \
+	tools/native/include/linux/*.h) tools/native/rules.mk
+FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	$(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c
+
+$(NATIVE)/fuzz-core: tools/native/fuzz-libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
+	clang -fsanitize=fuzzer,address,undefined $(FUZZ_BUILD) $<
+
+$(NATIVE)/fuzz-seeded: tools/native/fuzz-seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined $(FUZZ_BUILD) $<
+
+# Without clang there is the one that needs no more than the C compiler.
+FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
+
+# ---- Running it ----
+
+.PHONY: native bench-native fuzzers fuzz-core
+native: $(NATIVE)/bench-native fuzzers
+
+fuzzers: deps
+	@$(MAKE) -s $(FUZZERS)
+
+bench-native: deps
+	@$(MAKE) -s $(NATIVE)/bench-native
+	@$(NATIVE)/bench-native --json $(BUILD)/bench-native.json \
+		$(if $(FACILITY),--facility $(FACILITY)) \
+		$(if $(PENDING),--pending $(PENDING))
+
+# How long: make fuzz-core SECONDS=n
+SECONDS ?= 60
+
+fuzz-core: fuzzers
+	@tools/native/fuzz $(SECONDS)
