@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The accountant of twheel-race; see race.h
+ *
+ * What workers call may run in a process that was forked from one with threads:
+ * it uses system calls and the books only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "race.h"
+
+/* Timers that somebody is likely to have an interest in yet. */
+#define RECENT	4000
+
+static size_t books_size(uint32_t capacity)
+{
+	return sizeof(struct books) + capacity * sizeof(struct record);
+}
+
+struct books *books_open(uint32_t capacity, uint64_t seed)
+{
+	struct books *books = mmap(NULL, books_size(capacity), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+
+	if (books == MAP_FAILED)
+		bail_out("no memory for %u timers", capacity);
+	books->capacity = capacity;
+	for (i = 0; i < MAX_WORKERS; i++) {
+		books->worker[i].books = books;
+		chance_init(&books->worker[i].chance, seed, i);
+	}
+	return books;
+}
+
+void books_close(struct books *books)
+{
+	munmap(books, books_size(books->capacity));
+}
+
+/* Remembers what went wrong; it is printed by books_balance(). */
+void books_error(struct books *books, const char *format, ...)
+{
+	unsigned int nr = books->errors++;
+	va_list args;
+
+	if (nr >= MAX_ERRORS)
+		return;
+	va_start(args, format);
+	vsnprintf(books->error[nr], sizeof(books->error[nr]), format, args);
+	va_end(args);
+}
+
+/* Opens a wheel; its setup may be NULL. */
+struct wheel *books_wheel(struct books *books, int flags, const struct twheel_setup *setup)
+{
+	struct wheel *wheel = &books->wheel[books->wheels];
+
+	wheel->nr = books->wheels++;
+	wheel->clock = setup ? (clockid_t)setup->clock_id : CLOCK_MONOTONIC;
+	wheel->fd = twheel_open(NULL, flags | O_CLOEXEC);
+	if (wheel->fd < 0)
+		bail_out("cannot open " TWHEEL_DEVICE);
+	if (setup && twheel_setup(wheel->fd, setup))
+		bail_out("cannot set up a wheel");
+	return wheel;
+}
+
+void books_close_wheels(struct books *books)
+{
+	while (books->wheels)
+		close(books->wheel[--books->wheels].fd);
+}
+
+uint64_t books_ops(const struct books *books)
+{
+	uint64_t ops = 0;
+	unsigned int i;
+
+	for (i = 0; i < MAX_WORKERS; i++)
+		ops += books->worker[i].ops;
+	return ops;
+}
+
+/* ---- Adding -------------------------------------------------------------- */
+
+/* The timers that have an id exist, the others do not. */
+static void book_adds(struct worker *worker)
+{
+	unsigned int i;
+
+	for (i = 0; i < worker->count; i++)
+		worker->books->record[worker->add[i].data].id = worker->add[i].id;
+}
+
+/*
+ * Adds timers that have their time in worker->add already. Returns false when
+ * the books are full.
+ */
+bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count)
+{
+	struct books *books = worker->books;
+	uint32_t first = atomic_fetch_add(&books->next, count);
+	unsigned int i;
+	int ret;
+
+	if (first + count > books->capacity) {
+		books->next = books->capacity;
+		return false;
+	}
+	for (i = 0; i < count; i++) {
+		worker->add[i].id = 0;
+		worker->add[i].data = first + i;
+		books->record[first + i].wheel = wheel->nr;
+	}
+	worker->count = count;
+	worker->doing = ADDING;
+	if (count == 1)
+		ret = twheel_add(wheel->fd, worker->add) ? -1 : 1;
+	else
+		ret = twheel_add_batch(wheel->fd, worker->add, count);
+	if (ret != (int)count)
+		books_error(books, "added %d of %u timers: %s", ret, count, strerror(errno));
+	book_adds(worker);
+	worker->doing = NOTHING;
+	worker->ops += count;
+	return true;
+}
+
+/* ---- Cancelling and modifying -------------------------------------------- */
+
+/* Picks timers of the wheel that were added not long ago; returns how many. */
+static unsigned int pick(struct worker *worker, const struct wheel *wheel, unsigned int count)
+{
+	struct books *books = worker->books;
+	uint32_t next = books->next, window, number;
+	unsigned int picked = 0;
+
+	if (next > books->capacity)
+		next = books->capacity;
+	window = next < RECENT ? next : RECENT;
+	while (window && count--) {
+		number = next - 1 - chance_below(&worker->chance, window);
+		worker->number[picked] = number;
+		worker->id[picked] = books->record[number].id;
+		if (worker->id[picked] && books->record[number].wheel == wheel->nr)
+			picked++;
+	}
+	return picked;
+}
+
+void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int count)
+{
+	struct books *books = worker->books;
+	int ret, i;
+
+	count = pick(worker, wheel, count);
+	if (!count)
+		return;
+	worker->count = count;
+	worker->doing = CANCELLING;
+	if (count == 1)
+		ret = twheel_cancel(wheel->fd, worker->id[0]) ? -1 : 1;
+	else
+		ret = twheel_cancel_batch(wheel->fd, worker->id, count);
+	if (ret < 0 && errno != ENOENT)
+		books_error(books, "cancel: %s", strerror(errno));
+	for (i = 0; i < ret; i++)
+		books->record[worker->number[i]].cancelled++;
+	worker->doing = NOTHING;
+	worker->ops += ret < 1 ? 1 : ret;
+}
+
+/* New deadlines, which are in worker->modify already, for some timers. */
+void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int count)
+{
+	unsigned int i;
+	int ret;
+
+	count = pick(worker, wheel, count);
+	if (!count)
+		return;
+	for (i = 0; i < count; i++)
+		worker->modify[i].id = worker->id[i];
+	ret = twheel_modify_batch(wheel->fd, worker->modify, count);
+	if (ret < 0 && errno != ENOENT)
+		books_error(worker->books, "modify: %s", strerror(errno));
+	worker->ops += ret < 1 ? 1 : ret;
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+static void book_event(struct books *books, const struct wheel *wheel,
+		       const struct twheel_event *event)
+{
+	struct record *record = &books->record[event->data];
+
+	if (event->data >= books->capacity || record->wheel != wheel->nr) {
+		books_error(books, "an event has data %llu", (unsigned long long)event->data);
+		return;
+	}
+	if (event->count != 1 || event->deadline_ns > now_on(wheel->clock))
+		books_error(books, "timer %llu: count %llu, deadline %llu", event->data,
+			    event->count, event->deadline_ns);
+	record->read_id = event->id;
+	record->read_deadline = event->deadline_ns;
+	record->delivered++;
+}
+
+int poll_in(int fd, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, timeout_ms);
+}
+
+/* Reads at most @max events; returns how many, or -1. Waits for one, if told to. */
+int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bool wait)
+{
+	struct iovec vector = {
+		.iov_base = worker->event,
+		.iov_len = max * sizeof(worker->event[0]),
+	};
+	ssize_t size;
+	int i, count;
+
+	for (i = 0; i < MAX_BATCH; i++)
+		worker->event[i].id = 0;
+	worker->booked = 0;
+	worker->number[0] = wheel->nr;
+	worker->doing = READING;
+	size = preadv2(wheel->fd, &vector, 1, -1, wait ? 0 : RWF_NOWAIT);
+	if (size < 0 && errno != EAGAIN)
+		books_error(worker->books, "read: %s", strerror(errno));
+	if (size > 0 && size % sizeof(worker->event[0]))
+		books_error(worker->books, "read %zd bytes", size);
+	count = size < 0 ? -1 : size / (ssize_t)sizeof(worker->event[0]);
+	for (i = 0; i < count; i++) {
+		book_event(worker->books, wheel, &worker->event[i]);
+		worker->booked++;
+	}
+	worker->doing = NOTHING;
+	worker->ops += count < 1 ? 1 : count;
+	return count;
+}
+
+/* ---- The end of a worker ------------------------------------------------- */
+
+static void settle_cancels(struct worker *worker)
+{
+	unsigned int i;
+
+	for (i = 0; i < worker->count; i++)
+		worker->books->record[worker->number[i]].in_doubt = 1;
+}
+
+/* It may have been killed between booking an event and counting that. */
+static void settle_read(struct worker *worker)
+{
+	struct books *books = worker->books;
+	unsigned int i;
+
+	for (i = worker->booked; i < MAX_BATCH && worker->event[i].id; i++) {
+		const struct twheel_event *event = &worker->event[i];
+
+		if (i == worker->booked && event->data < books->capacity &&
+		    books->record[event->data].delivered)
+			continue;
+		book_event(books, &books->wheel[worker->number[0]], event);
+	}
+}
+
+/* Books what a worker that was killed had done in its last moments. */
+void worker_settle(struct worker *worker)
+{
+	switch (worker->doing) {
+	case ADDING:
+		book_adds(worker);
+		break;
+	case CANCELLING:
+		settle_cancels(worker);
+		break;
+	case READING:
+		settle_read(worker);
+		break;
+	}
+	worker->doing = NOTHING;
+}
+
+/* ---- The end of a race --------------------------------------------------- */
+
+static void drain_wheel(struct books *books, struct wheel *wheel)
+{
+	struct worker *worker = &books->worker[0];
+
+	while (poll_in(wheel->fd, 0) > 0 && worker_read(worker, wheel, MAX_BATCH, false) > 0)
+		;
+}
+
+/*
+ * Reads what has expired and cancels what has not. Returns how many it cancelled.
+ */
+uint64_t books_drain(struct books *books)
+{
+	uint32_t end = books->next < books->capacity ? books->next : books->capacity;
+	uint64_t cancelled = 0;
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < books->wheels; i++)
+		drain_wheel(books, &books->wheel[i]);
+	for (n = 0; n < end; n++) {
+		struct record *record = &books->record[n];
+
+		if (!record->id || record->delivered || record->cancelled)
+			continue;
+		if (!twheel_cancel(books->wheel[record->wheel].fd, record->id)) {
+			record->cancelled++;
+			cancelled++;
+		} else if (errno != ENOENT) {
+			books_error(books, "cancel: %s", strerror(errno));
+		}
+	}
+	/* Some may have expired in between, but then they were not cancelled. */
+	for (i = 0; i < books->wheels; i++)
+		drain_wheel(books, &books->wheel[i]);
+	return cancelled;
+}
+
+static void check_record(struct books *books, uint32_t number)
+{
+	const struct record *record = &books->record[number];
+	unsigned int ends = record->delivered + record->cancelled;
+
+	if (record->id ? ends != 1 && !(record->in_doubt && !ends) : ends)
+		books_error(books, "timer %u (id %#llx) was read %u times and cancelled %u times",
+			    number, (unsigned long long)record->id, record->delivered,
+			    record->cancelled);
+	if (record->delivered && record->read_id != record->id)
+		books_error(books, "timer %u has id %#llx, but was read with %#llx", number,
+			    (unsigned long long)record->id,
+			    (unsigned long long)record->read_id);
+}
+
+/* The wheel's own counters say the same as the books. */
+static void check_wheel(struct books *books, const struct wheel *wheel)
+{
+	uint64_t added = 0, delivered = 0, cancelled = 0, doubts = 0;
+	uint32_t end = books->next < books->capacity ? books->next : books->capacity;
+	struct twheel_info info;
+	uint32_t n;
+
+	if (twheel_info(wheel->fd, &info))
+		bail_out("TWHEEL_INFO failed");
+	for (n = 0; n < end; n++) {
+		const struct record *record = &books->record[n];
+
+		if (record->wheel != wheel->nr)
+			continue;
+		added += record->id != 0;
+		delivered += record->delivered;
+		cancelled += record->cancelled;
+		doubts += record->in_doubt && !record->cancelled && !record->delivered;
+	}
+	if (info.pending || info.expired || info.added != added ||
+	    info.delivered != delivered || info.cancelled != cancelled + doubts)
+		books_error(books, "wheel %u: pending %llu, expired %llu, added %llu (%llu), "
+			    "delivered %llu (%llu), cancelled %llu (%llu)", wheel->nr,
+			    info.pending, info.expired, info.added, (unsigned long long)added,
+			    info.delivered, (unsigned long long)delivered, info.cancelled,
+			    (unsigned long long)(cancelled + doubts));
+}
+
+/* Whether all is as it must be; says what is not. */
+bool books_balance(struct books *books)
+{
+	uint32_t end = books->next < books->capacity ? books->next : books->capacity;
+	unsigned int i;
+	uint32_t n;
+
+	for (n = 0; n < end; n++)
+		check_record(books, n);
+	for (i = 0; i < books->wheels; i++)
+		check_wheel(books, &books->wheel[i]);
+	for (i = 0; i < books->errors && i < MAX_ERRORS; i++)
+		tap_note("%s", books->error[i]);
+	if (books->errors > MAX_ERRORS)
+		tap_note("... and %u errors more", books->errors - MAX_ERRORS);
+	return !books->errors;
+}

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Races of two: threads that meet at the same timer, or at the same wheel, at the
+ * same moment, as often as possible
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "race.h"
+
+/* What takes longer than this has been lost. */
+#define PATIENCE	(20 * SEC)
+
+static pthread_t start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, arg))
+		bail_out("cannot create a thread");
+	return thread;
+}
+
+static void spin_until(uint64_t when)
+{
+	while (now_ns() < when)
+		;
+}
+
+/* Reads until it is told to stop and nothing is left to read. */
+static void *read_all(void *arg)
+{
+	struct worker *worker = arg;
+	struct books *books = worker->books;
+
+	while (!books->stop) {
+		if (poll_in(books->wheel[0].fd, 1) > 0)
+			worker_read(worker, &books->wheel[0],
+				    1 + chance_below(&worker->chance, MAX_BATCH), false);
+	}
+	return NULL;
+}
+
+static void finish(struct books *books, const char *name, const char *unit, uint64_t count)
+{
+	bool ok;
+
+	books_drain(books);
+	ok = books_balance(books);
+	tap_result(ok, "%s (%llu %s)", name, (unsigned long long)count, unit);
+	books_close_wheels(books);
+	books_close(books);
+}
+
+/* ---- Cancel against expiry ------------------------------------------------ */
+
+/*
+ * Cancels a handful of timers @after they are due, while the other thread reads
+ * them; returns how many it cancelled.
+ */
+static unsigned int cancel_when_due(struct worker *worker, uint64_t after)
+{
+	struct books *books = worker->books;
+	unsigned int i, cancelled = 0;
+	uint32_t first = books->next;
+	uint64_t due = now_ns() + 200 * USEC;
+
+	for (i = 0; i < MAX_BATCH; i++)
+		worker->add[i] = (struct twheel_add) {
+			.time_ns = due + chance_below(&worker->chance, 20 * USEC),
+			.flags = TWHEEL_ABSTIME,
+		};
+	worker_add(worker, &books->wheel[0], MAX_BATCH);
+	spin_until(due + after);
+	for (i = 0; i < MAX_BATCH; i++) {
+		struct record *record = &books->record[first + i];
+
+		if (!twheel_cancel(books->wheel[0].fd, record->id)) {
+			record->cancelled++;
+			cancelled++;
+		} else if (errno != ENOENT) {
+			books_error(books, "cancel: %s", strerror(errno));
+		}
+	}
+	worker->ops += MAX_BATCH;
+	return cancelled;
+}
+
+void race_cancel_expiry(const struct race_options *options)
+{
+	struct twheel_setup setup = { .tick_ns = 10 * USEC, .wheel_size = 10,
+				      .clock_id = CLOCK_MONOTONIC };
+	uint32_t timers = options->ops / 4 + MAX_BATCH;
+	struct books *books = books_open(timers, options->seed);
+	uint32_t cancelled = 0, now;
+	uint64_t after = 0;
+	pthread_t reader;
+
+	books_wheel(books, O_NONBLOCK, &setup);
+	reader = start(read_all, &books->worker[1]);
+	while (books->next + MAX_BATCH <= timers) {
+		now = cancel_when_due(&books->worker[0], after);
+		cancelled += now;
+		/* Look for the moment when the other one is half-way through. */
+		if (now > MAX_BATCH / 2)
+			after += 10 * USEC;
+		else
+			after -= after / 8;
+	}
+	books->stop = true;
+	pthread_join(reader, NULL);
+	tap_note("%u of %u timers were cancelled in time", cancelled, books->next);
+	finish(books, "cancel against expiry", "timers", books->next);
+}
+
+/* ---- Modify against cascade ----------------------------------------------- */
+
+#define CROWD	2048
+
+/* New deadlines for a crowd of timers while their bucket is being cascaded. */
+static void modify_crowd(struct worker *worker, uint32_t first, uint64_t due,
+			 uint64_t spread)
+{
+	struct books *books = worker->books;
+
+	while (now_ns() < due + spread) {
+		uint32_t number = first + chance_below(&worker->chance, CROWD);
+		uint64_t deadline = due - spread + chance_below(&worker->chance, 2 * spread);
+		struct record *record = &books->record[number];
+
+		if (!twheel_modify(books->wheel[0].fd, record->id, deadline, TWHEEL_ABSTIME))
+			record->deadline = deadline;
+		else if (errno != ENOENT)
+			books_error(books, "modify: %s", strerror(errno));
+		worker->ops++;
+	}
+}
+
+static void add_crowd(struct worker *worker, uint64_t due)
+{
+	struct books *books = worker->books;
+	uint32_t first = books->next, n;
+	unsigned int i;
+
+	for (n = 0; n < CROWD; n += MAX_BATCH) {
+		for (i = 0; i < MAX_BATCH; i++)
+			worker->add[i] = (struct twheel_add) {
+				.time_ns = due + chance_below(&worker->chance, 100 * USEC),
+				.flags = TWHEEL_ABSTIME,
+			};
+		worker_add(worker, &books->wheel[0], MAX_BATCH);
+		for (i = 0; i < MAX_BATCH; i++)
+			books->record[first + n + i].deadline = worker->add[i].time_ns;
+	}
+}
+
+/* Each timer was read at the deadline that it was given last. */
+static void check_deadlines(struct books *books)
+{
+	uint32_t n;
+
+	for (n = 0; n < books->next; n++) {
+		const struct record *record = &books->record[n];
+
+		if (record->delivered && record->deadline != record->read_deadline)
+			books_error(books, "timer %u had deadline %llu, but was read with %llu",
+				    n, (unsigned long long)record->deadline,
+				    (unsigned long long)record->read_deadline);
+	}
+}
+
+void race_modify_cascade(const struct race_options *options)
+{
+	struct twheel_setup setup = { .tick_ns = 2 * USEC, .wheel_size = 6,
+				      .clock_id = CLOCK_MONOTONIC };
+	uint32_t crowds = options->ops / 4 / CROWD + 1;
+	struct books *books = books_open(crowds * CROWD, options->seed);
+	uint64_t took = 20 * MSEC;
+	struct twheel_info info;
+	pthread_t reader;
+
+	books_wheel(books, O_NONBLOCK, &setup);
+	reader = start(read_all, &books->worker[1]);
+	while (crowds--) {
+		uint32_t first = books->next;
+		uint64_t began = now_ns(), due = began + 2 * took + 5 * MSEC;
+
+		add_crowd(&books->worker[0], due);
+		took = now_ns() - began;
+		spin_until(due - took / 2);
+		modify_crowd(&books->worker[0], first, due, took / 4);
+	}
+	sleep_for(took / 4 + 2 * MSEC);
+	books->stop = true;
+	pthread_join(reader, NULL);
+	books_drain(books);
+	check_deadlines(books);
+	twheel_info(books->wheel[0].fd, &info);
+	tap_note("%llu deadlines changed, %llu moves to a lower level", info.modified,
+		 info.cascaded);
+	finish(books, "modify against cascade", "operations", books_ops(books));
+}
+
+/* ---- Readers against each other ------------------------------------------- */
+
+#define READERS	3
+
+static void *read_one_by_one(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!worker->books->stop)
+		worker_read(worker, &worker->books->wheel[0], 1, true);
+	return NULL;
+}
+
+/* Waits until somebody has read the timer: a wake-up may not be lost. */
+static bool wait_delivered(struct books *books, uint32_t number)
+{
+	uint64_t end = now_ns() + PATIENCE;
+
+	while (!books->record[number].delivered) {
+		if (now_ns() > end) {
+			books_error(books, "nobody woke up for timer %u", number);
+			return false;
+		}
+		sleep_for(20 * USEC);
+	}
+	return true;
+}
+
+static void add_in_turn(struct worker *worker, uint32_t timers)
+{
+	struct books *books = worker->books;
+
+	while (books->next < timers && !books->stop) {
+		unsigned int i, count = 1 + chance_below(&worker->chance, 2);
+		uint32_t first = books->next;
+
+		for (i = 0; i < count; i++)
+			worker->add[i] = (struct twheel_add) {
+				.time_ns = chance_below(&worker->chance, 100 * USEC),
+			};
+		if (!worker_add(worker, &books->wheel[0], count))
+			return;
+		for (i = 0; i < count; i++) {
+			if (!wait_delivered(books, first + i))
+				return;
+		}
+	}
+}
+
+void race_readers(const struct race_options *options)
+{
+	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 64,
+				      .clock_id = CLOCK_BOOTTIME };
+	uint32_t timers = options->ops / 64 + 1, count;
+	struct books *books = books_open(timers + 2 + READERS, options->seed);
+	struct worker *worker = &books->worker[0];
+	pthread_t reader[READERS];
+	int i;
+
+	books_wheel(books, 0, &setup);
+	for (i = 0; i < READERS; i++)
+		reader[i] = start(read_one_by_one, &books->worker[1 + i]);
+	add_in_turn(worker, timers);
+	count = books->next;
+	/* One more for each, and they see that it is over. */
+	books->stop = true;
+	for (i = 0; i < READERS; i++) {
+		worker->add[0] = (struct twheel_add) { };
+		worker_add(worker, &books->wheel[0], 1);
+	}
+	for (i = 0; i < READERS; i++)
+		pthread_join(reader[i], NULL);
+	finish(books, "readers against each other", "timers", count);
+}
+
+/* ---- Close against a sleeping reader -------------------------------------- */
+
+struct sleeper {
+	int fd;
+	int result;
+	_Atomic bool awake;
+	bool polls;
+	struct twheel_event event;
+};
+
+static void *sleep_in_call(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	sleeper->awake = true;
+	sleeper->result = sleeper->polls ? poll_in(sleeper->fd, 1000)
+					 : twheel_read(sleeper->fd, &sleeper->event, 1);
+	if (sleeper->result < 0)
+		sleeper->result = -errno;
+	return NULL;
+}
+
+/* The reader has the wheel until it returns; or it came too late. */
+static bool close_once(struct chance *chance, unsigned int *late)
+{
+	struct twheel_add add = { .time_ns = 100 * USEC + chance_below(chance, MSEC),
+				  .data = chance_next(chance) };
+	struct sleeper sleeper = { .polls = chance_hit(chance, 30) };
+	pthread_t thread;
+
+	sleeper.fd = twheel_open(NULL, O_CLOEXEC);
+	if (sleeper.fd < 0 || twheel_add(sleeper.fd, &add))
+		bail_out("cannot add a timer");
+	thread = start(sleep_in_call, &sleeper);
+	while (!sleeper.awake)
+		sched_yield();
+	spin_until(now_ns() + chance_below(chance, 300 * USEC));
+	close(sleeper.fd);
+	pthread_join(thread, NULL);
+	if (sleeper.polls && sleeper.result == 1)
+		return true;
+	if (sleeper.result == -EBADF) {
+		++*late;
+		return true;
+	}
+	return sleeper.result == 1 && sleeper.event.id == add.id &&
+	       sleeper.event.data == add.data;
+}
+
+void race_close_reader(const struct race_options *options)
+{
+	unsigned int i, rounds = options->ops / 200 + 10, late = 0;
+	struct chance chance;
+	bool ok = true;
+
+	chance_init(&chance, options->seed, 0);
+	for (i = 0; i < rounds && ok; i++)
+		ok = close_once(&chance, &late);
+	tap_note("%u of %u closes came before the read", late, i);
+	tap_result(ok, "close against a sleeping reader (%u times)", i);
+}
+
+/* ---- Set-up against add --------------------------------------------------- */
+
+struct setup_race {
+	pthread_barrier_t barrier;
+	int fd;
+	int setup_error;
+	bool last;
+};
+
+static void *set_up(void *arg)
+{
+	struct twheel_setup setup = { .tick_ns = 5 * MSEC, .wheel_size = 3,
+				      .clock_id = CLOCK_BOOTTIME };
+	struct setup_race *race = arg;
+
+	for (;;) {
+		pthread_barrier_wait(&race->barrier);
+		if (race->last)
+			return NULL;
+		race->setup_error = twheel_setup(race->fd, &setup) ? errno : 0;
+		pthread_barrier_wait(&race->barrier);
+	}
+}
+
+/* The wheel was set up or not; the timer is there in either case. */
+static bool set_up_once(struct setup_race *race, unsigned int *early)
+{
+	struct twheel_add add = { .time_ns = HOUR };
+	struct twheel_info info;
+	bool ok;
+
+	race->fd = twheel_open(NULL, O_CLOEXEC);
+	pthread_barrier_wait(&race->barrier);
+	ok = !twheel_add(race->fd, &add);
+	pthread_barrier_wait(&race->barrier);
+	ok = ok && !twheel_info(race->fd, &info) && info.pending == 1 && info.added == 1;
+	if (!race->setup_error) {
+		ok = ok && info.tick_ns == 5 * MSEC && info.wheel_size == 3;
+		++*early;
+	} else {
+		ok = ok && race->setup_error == EBUSY && info.tick_ns != 5 * MSEC;
+	}
+	ok = ok && !twheel_cancel(race->fd, add.id);
+	close(race->fd);
+	return ok;
+}
+
+void race_setup_add(const struct race_options *options)
+{
+	unsigned int i, rounds = options->ops / 100 + 10, early = 0;
+	struct setup_race race = { };
+	pthread_t thread;
+	bool ok = true;
+
+	pthread_barrier_init(&race.barrier, NULL, 2);
+	thread = start(set_up, &race);
+	for (i = 0; i < rounds && ok; i++)
+		ok = set_up_once(&race, &early);
+	race.last = true;
+	pthread_barrier_wait(&race.barrier);
+	pthread_join(thread, NULL);
+	tap_note("%u of %u set-ups came before the add", early, i);
+	tap_result(ok, "set-up against add (%u times)", i);
+}
+
+/* ---- Periodic timers against their end ------------------------------------ */
+
+#define PERIODIC	64
+
+/* What was read of a periodic timer: its periods follow one another. */
+struct periodic {
+	uint64_t id;
+	uint64_t first;
+	uint64_t interval;
+	_Atomic uint64_t periods;
+	_Atomic uint64_t latest;	/* the last deadline that was read */
+	_Atomic uint64_t cancelled_at;
+};
+
+struct periodic_race {
+	int fd;
+	_Atomic bool stop;
+	_Atomic unsigned int errors;
+	_Atomic uint64_t events;
+	struct periodic timer[PERIODIC];
+};
+
+static void book_periods(struct periodic_race *race, const struct twheel_event *event,
+			 uint64_t began)
+{
+	struct periodic *timer = &race->timer[event->data % PERIODIC];
+	uint64_t last = event->deadline_ns + (event->count - 1) * timer->interval;
+	uint64_t latest = timer->latest;
+
+	timer->periods += event->count;
+	if ((event->deadline_ns - timer->first) % timer->interval || last > now_ns() ||
+	    (timer->cancelled_at && timer->cancelled_at < began))
+		race->errors++;
+	while (last > latest && !atomic_compare_exchange_weak(&timer->latest, &latest, last))
+		;
+	race->events++;
+}
+
+static void *read_periodic(void *arg)
+{
+	struct periodic_race *race = arg;
+	struct twheel_event event[5];
+
+	while (!race->stop) {
+		uint64_t began = now_ns();
+		ssize_t count, i;
+
+		if (poll_in(race->fd, 1) != 1)
+			continue;
+		count = twheel_read(race->fd, event, ARRAY_SIZE(event));
+		for (i = 0; i < count; i++)
+			book_periods(race, &event[i], began);
+	}
+	return NULL;
+}
+
+static void add_periodic(struct periodic_race *race, struct chance *chance)
+{
+	struct twheel_add add[PERIODIC];
+	unsigned int i;
+
+	for (i = 0; i < PERIODIC; i++) {
+		struct periodic *timer = &race->timer[i];
+
+		*timer = (struct periodic) {
+			.first = now_ns() + chance_below(chance, MSEC),
+			.interval = 100 * USEC + chance_below(chance, MSEC),
+		};
+		add[i] = (struct twheel_add) {
+			.time_ns = timer->first,
+			.interval_ns = timer->interval,
+			.data = i,
+			.flags = TWHEEL_ABSTIME,
+		};
+	}
+	if (twheel_add_batch(race->fd, add, PERIODIC) != PERIODIC)
+		bail_out("cannot add periodic timers");
+	for (i = 0; i < PERIODIC; i++)
+		race->timer[i].id = add[i].id;
+}
+
+/* No period is missing between the first and the last one that was read. */
+static bool check_periods(const struct periodic_race *race)
+{
+	const struct periodic *timer;
+
+	for (timer = race->timer; timer < race->timer + PERIODIC; timer++) {
+		if (timer->latest &&
+		    timer->latest != timer->first + (timer->periods - 1) * timer->interval)
+			return false;
+	}
+	return !race->errors;
+}
+
+static bool periodic_round(struct periodic_race *race, struct chance *chance)
+{
+	struct twheel_info info;
+	pthread_t reader[2];
+	unsigned int i;
+
+	race->stop = false;
+	add_periodic(race, chance);
+	for (i = 0; i < 2; i++)
+		reader[i] = start(read_periodic, race);
+	for (i = 0; i < PERIODIC; i++) {
+		sleep_for(chance_below(chance, 200 * USEC));
+		if (twheel_cancel(race->fd, race->timer[i].id))
+			race->errors++;
+		race->timer[i].cancelled_at = now_ns();
+	}
+	race->stop = true;
+	for (i = 0; i < 2; i++)
+		pthread_join(reader[i], NULL);
+	return check_periods(race) && !twheel_info(race->fd, &info) &&
+	       !info.pending && !info.expired;
+}
+
+void race_periodic(const struct race_options *options)
+{
+	static struct periodic_race race;
+	struct twheel_setup setup = { .tick_ns = 10 * USEC, .wheel_size = 4,
+				      .clock_id = CLOCK_MONOTONIC };
+	struct chance chance;
+	bool ok = true;
+
+	chance_init(&chance, options->seed, 0);
+	race.fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+	if (race.fd < 0 || twheel_setup(race.fd, &setup))
+		bail_out("cannot open " TWHEEL_DEVICE);
+	do {
+		ok = periodic_round(&race, &chance);
+	} while (ok && race.events < options->ops / 16);
+	close(race.fd);
+	tap_result(ok, "periodic timers against cancel (%llu events)",
+		   (unsigned long long)race.events);
+}
+
+/* ---- Passing a wheel on --------------------------------------------------- */
+
+static void send_fd(int socket, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { }, byte = 0;
+	struct iovec vector = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1,
+				  .msg_control = control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	if (sendmsg(socket, &message, 0) != 1)
+		bail_out("cannot send a descriptor");
+	close(fd);
+}
+
+/* Returns the descriptor, or -1 when the other side has closed. */
+static int receive_fd(int socket)
+{
+	char control[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec vector = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1,
+				  .msg_control = control, .msg_controllen = sizeof(control) };
+	int fd;
+
+	if (recvmsg(socket, &message, 0) != 1)
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return fd;
+}
+
+struct passing {
+	int socket;
+	unsigned int received, errors;
+};
+
+/* Every wheel has two timers: one expires about now, the other one never. */
+static void *receive_wheels(void *arg)
+{
+	struct passing *passing = arg;
+	struct twheel_event event;
+	struct twheel_info info;
+	int fd;
+
+	while ((fd = receive_fd(passing->socket)) >= 0) {
+		/* Every fourth is dropped as it is, with its timers. */
+		if (passing->received++ % 4 &&
+		    (twheel_read(fd, &event, 1) != 1 || event.data != passing->received - 1 ||
+		     twheel_info(fd, &info) || info.pending != 1 || info.expired))
+			passing->errors++;
+		close(fd);
+	}
+	return NULL;
+}
+
+/* A wheel may be open nowhere but in a message on its way. */
+void race_passing(const struct race_options *options)
+{
+	unsigned int i, rounds = options->ops / 100 + 10;
+	struct passing passing = { };
+	struct chance chance;
+	pthread_t thread;
+	int pair[2];
+
+	chance_init(&chance, options->seed, 0);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		bail_out("cannot create a socket");
+	passing.socket = pair[1];
+	thread = start(receive_wheels, &passing);
+	for (i = 0; i < rounds; i++) {
+		struct twheel_add due = { .data = i,
+					  .time_ns = chance_below(&chance, 200 * USEC) };
+		struct twheel_add later = { .time_ns = HOUR };
+		int fd = twheel_open(NULL, O_CLOEXEC);
+
+		if (fd < 0 || twheel_add(fd, &due) || twheel_add(fd, &later))
+			bail_out("cannot add a timer");
+		send_fd(pair[0], fd);
+	}
+	close(pair[0]);
+	pthread_join(thread, NULL);
+	close(pair[1]);
+	tap_result(passing.received == rounds && !passing.errors,
+		   "wheels in messages (%u of them)", rounds);
+}

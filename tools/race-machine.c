@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Races against the machine: a CPU goes away with the timer that is to fire on
+ * it, and the module goes away, or tries to, while others open its device
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "race.h"
+
+#define CPU1_ONLINE	"/sys/devices/system/cpu/cpu1/online"
+
+/* ---- A CPU goes away ------------------------------------------------------ */
+
+static void set_cpu1(bool online)
+{
+	/* The kernel may be busy with it for a moment. */
+	while (!write_line(CPU1_ONLINE, online ? "1" : "0")) {
+		if (errno != EBUSY)
+			bail_out("cannot write to " CPU1_ONLINE);
+	}
+}
+
+static void run_on(int cpu, int cpus)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (; cpus; cpus--)
+		CPU_SET(cpu++, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		bail_out("cannot choose a CPU");
+}
+
+/* Arms timers on CPU 1 and takes it away before they expire; returns how late. */
+static bool lose_cpu(struct chance *chance, uint64_t *late)
+{
+	struct twheel_setup setup = { .tick_ns = 100 * USEC, .wheel_size = 10,
+				      .clock_id = CLOCK_MONOTONIC };
+	struct twheel_add add[3] = {
+		{ .time_ns = MSEC + chance_below(chance, 5 * MSEC), .data = 0 },
+		{ .time_ns = 30 * MSEC + chance_below(chance, 50 * MSEC), .data = 1 },
+		{ .time_ns = 100 * MSEC, .interval_ns = 10 * MSEC, .data = 2 },
+	};
+	struct twheel_event event;
+	int fd = twheel_open(NULL, O_CLOEXEC);
+	unsigned int i;
+	bool ok = true;
+
+	if (fd < 0 || twheel_setup(fd, &setup))
+		bail_out("cannot open " TWHEEL_DEVICE);
+	run_on(1, 1);
+	if (twheel_add_batch(fd, add, 3) != 3)
+		bail_out("cannot add timers");
+	run_on(0, 1);
+	set_cpu1(false);
+	for (i = 0; i < 6 && ok; i++) {
+		ok = poll_in(fd, 5000) == 1 && twheel_read(fd, &event, 1) == 1 &&
+		     event.data == (i < 2 ? i : 2) && event.deadline_ns <= now_ns();
+		if (ok && now_ns() - event.deadline_ns > *late)
+			*late = now_ns() - event.deadline_ns;
+	}
+	set_cpu1(true);
+	close(fd);
+	return ok;
+}
+
+static void *flip_cpu(void *arg)
+{
+	struct race_options *options = arg;
+
+	while (!options->module) {
+		set_cpu1(false);
+		set_cpu1(true);
+		options->seed++;
+	}
+	return NULL;
+}
+
+/* The race of all against all, on a CPU more or less. */
+static void race_while_flipping(const struct race_options *options)
+{
+	struct race_options flips = { .seed = 0 };
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, flip_cpu, &flips))
+		bail_out("cannot create a thread");
+	race_mayhem(options);
+	flips.module = "";
+	pthread_join(thread, NULL);
+	tap_note("a CPU went off and on %llu times", (unsigned long long)flips.seed);
+}
+
+void race_hotplug(const struct race_options *options)
+{
+	unsigned int i, rounds = options->ops / 5000 + 3;
+	struct chance chance;
+	uint64_t late = 0;
+	bool ok = true;
+
+	if (access(CPU1_ONLINE, W_OK)) {
+		tap_skip("needs root, and a second CPU that can go off", "a CPU goes off");
+		return;
+	}
+	chance_init(&chance, options->seed, 0);
+	for (i = 0; i < rounds && ok; i++)
+		ok = lose_cpu(&chance, &late);
+	run_on(0, 2);
+	tap_note("an event was late by %llu us at most", (unsigned long long)late / 1000);
+	tap_result(ok, "the CPU that holds the timer goes off (%u times)", i);
+	race_while_flipping(options);
+}
+
+/* ---- The module goes away ------------------------------------------------- */
+
+struct unload_race {
+	_Atomic bool stop;
+	_Atomic unsigned int opened, missed, errors;
+};
+
+/* While it is open, the wheel is there and works. */
+static void use_wheel(struct unload_race *race, int fd)
+{
+	struct twheel_add due = { }, later = { .time_ns = 50 * USEC };
+	struct twheel_event event;
+
+	if (twheel_add(fd, &later) || twheel_add(fd, &due) ||
+	    twheel_read(fd, &event, 1) != 1 ||
+	    (event.id != due.id && event.id != later.id))
+		race->errors++;
+}
+
+static void *open_wheels(void *arg)
+{
+	struct unload_race *race = arg;
+
+	while (!race->stop) {
+		int fd = twheel_open(NULL, O_CLOEXEC);
+
+		if (fd >= 0) {
+			race->opened++;
+			use_wheel(race, fd);
+			close(fd);
+			/* Leave the module a chance to go. */
+			sleep_for(100 * USEC);
+		} else if (errno == ENOENT || errno == ENXIO || errno == ENODEV) {
+			race->missed++;
+			sleep_for(50 * USEC);
+		} else {
+			race->errors++;
+		}
+	}
+	return NULL;
+}
+
+static void *map_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &stat))
+		bail_out("cannot open %s", path);
+	*size = stat.st_size;
+	map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		bail_out("cannot map %s", path);
+	close(fd);
+	return map;
+}
+
+/* Returns whether it went; it may be in use. */
+static bool try_unload(struct unload_race *race)
+{
+	if (!syscall(SYS_delete_module, "twheel", O_NONBLOCK))
+		return true;
+	if (errno != EWOULDBLOCK)
+		race->errors++;
+	return false;
+}
+
+void race_unload(const struct race_options *options)
+{
+	unsigned int i, unloaded = 0, refused = 0, rounds = options->ops / 1000 + 10;
+	struct unload_race race = { };
+	struct chance chance;
+	pthread_t thread[2];
+	size_t size;
+	void *module;
+
+	if (!options->module) {
+		tap_skip("needs root and --module", "unloading against open");
+		return;
+	}
+	chance_init(&chance, options->seed, 0);
+	module = map_file(options->module, &size);
+	for (i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, open_wheels, &race);
+	for (i = 0; i < rounds; i++) {
+		sleep_for(chance_below(&chance, MSEC));
+		if (!try_unload(&race)) {
+			refused++;
+			continue;
+		}
+		unloaded++;
+		if (syscall(SYS_init_module, module, size, ""))
+			bail_out("cannot load the module again");
+	}
+	race.stop = true;
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	tap_note("unloaded %u times, refused %u times, opened %u times, missed %u times",
+		 unloaded, refused, race.opened, race.missed);
+	tap_result(unloaded && refused && race.opened && !race.errors,
+		   "unloading against open (%u times)", rounds);
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The race of everything against everything: threads and processes do all there
+ * is to do on three wheels that they share. Every other moment a process exits or
+ * is killed, whatever it is doing, and another one is forked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "race.h"
+
+#define THREADS		3
+#define PROCESSES	3
+#define ROUND_TIMERS	100000
+/* This one may block for good. */
+#define BLOCKING_WHEEL	2
+
+/* Due at once, very soon, soon, or never: never is for those who cancel. */
+static uint64_t any_delay(struct chance *chance)
+{
+	switch (chance_below(chance, 8)) {
+	case 0:
+		return 0;
+	case 1:
+	case 2:
+		return chance_below(chance, 100 * USEC);
+	case 3:
+		return HOUR;
+	default:
+		return chance_below(chance, 20 * MSEC);
+	}
+}
+
+/* One operation, or many times that. */
+static unsigned int any_count(struct chance *chance)
+{
+	return chance_hit(chance, 50) ? 1 : 1 + chance_below(chance, MAX_BATCH);
+}
+
+static void add_some(struct worker *worker, struct wheel *wheel)
+{
+	unsigned int count = any_count(&worker->chance), i;
+
+	for (i = 0; i < count; i++)
+		worker->add[i] = (struct twheel_add) { .time_ns = any_delay(&worker->chance) };
+	if (!worker_add(worker, wheel, count))
+		worker->books->stop = true;
+}
+
+static void modify_some(struct worker *worker, struct wheel *wheel)
+{
+	unsigned int count = any_count(&worker->chance), i;
+
+	for (i = 0; i < count; i++)
+		worker->modify[i] = (struct twheel_modify) {
+			.time_ns = any_delay(&worker->chance),
+		};
+	worker_modify(worker, wheel, count);
+}
+
+/* Whenever one looks, the books balance: each timer is in one place. */
+static void look_at_wheel(struct worker *worker, struct wheel *wheel)
+{
+	struct twheel_info info;
+
+	if (twheel_info(wheel->fd, &info) ||
+	    info.added != info.pending + info.expired + info.cancelled + info.delivered)
+		books_error(worker->books, "the counters of wheel %u do not balance", wheel->nr);
+	worker->ops++;
+}
+
+static void look_at_timer(struct worker *worker, struct wheel *wheel)
+{
+	struct books *books = worker->books;
+	uint32_t number = chance_below(&worker->chance, books->next % books->capacity + 1);
+	uint64_t id = books->record[number].id;
+	struct twheel_query query;
+
+	if (books->record[number].wheel != wheel->nr || !id)
+		return;
+	if (twheel_query(wheel->fd, id, &query) ? errno != ENOENT : query.data != number)
+		books_error(books, "query of timer %u failed", number);
+	worker->ops++;
+}
+
+/* Does something on a duplicate, which is closed in the end. */
+static void duplicate(struct worker *worker, struct wheel *wheel)
+{
+	struct wheel copy = *wheel;
+
+	copy.fd = fcntl(wheel->fd, F_DUPFD_CLOEXEC, 0);
+	if (copy.fd < 0) {
+		books_error(worker->books, "cannot duplicate a descriptor");
+		return;
+	}
+	add_some(worker, &copy);
+	worker_read(worker, &copy, MAX_BATCH, false);
+	close(copy.fd);
+}
+
+/* A wheel of one's own goes while its timers expire. */
+static void open_and_close(struct worker *worker)
+{
+	struct twheel_add add[MAX_BATCH];
+	unsigned int i;
+	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+
+	for (i = 0; i < MAX_BATCH; i++)
+		add[i] = (struct twheel_add) {
+			.time_ns = any_delay(&worker->chance),
+			.interval_ns = i % 2 ? 0 : MSEC,
+		};
+	if (fd < 0 || twheel_add_batch(fd, add, MAX_BATCH) != MAX_BATCH)
+		books_error(worker->books, "a wheel of one's own does not work");
+	if (fd >= 0)
+		close(fd);
+	worker->ops += MAX_BATCH;
+}
+
+static void act(struct worker *worker, bool may_block)
+{
+	unsigned int nr = chance_below(&worker->chance, worker->books->wheels);
+	struct wheel *wheel = &worker->books->wheel[nr];
+	unsigned int dice = chance_below(&worker->chance, 100);
+
+	if (dice < 30)
+		add_some(worker, wheel);
+	else if (dice < 50)
+		worker_cancel(worker, wheel, any_count(&worker->chance));
+	else if (dice < 65)
+		modify_some(worker, wheel);
+	else if (dice < 90)
+		worker_read(worker, wheel, 1 + chance_below(&worker->chance, MAX_BATCH),
+			    may_block && nr == BLOCKING_WHEEL);
+	else if (dice < 92)
+		poll_in(wheel->fd, chance_below(&worker->chance, 2));
+	else if (dice < 94)
+		look_at_wheel(worker, wheel);
+	else if (dice < 96)
+		look_at_timer(worker, wheel);
+	else if (dice < 99)
+		duplicate(worker, wheel);
+	else
+		open_and_close(worker);
+}
+
+static void *run_thread(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!worker->books->stop)
+		act(worker, false);
+	return NULL;
+}
+
+static pid_t fork_worker(struct worker *worker)
+{
+	uint64_t acts = chance_below(&worker->chance, 3000);
+	pid_t pid = fork();
+
+	if (pid < 0)
+		bail_out("cannot fork");
+	if (pid)
+		return pid;
+	while (acts-- && !worker->books->stop)
+		act(worker, true);
+	_exit(0);
+}
+
+/* Ends one of the processes now and then, or finds that it has ended itself. */
+static void replace(struct worker *worker, pid_t *pid, struct chance *chance)
+{
+	bool murder = chance_hit(chance, 30);
+
+	if (murder)
+		kill(*pid, SIGKILL);
+	if (waitpid(*pid, NULL, murder ? 0 : WNOHANG) != *pid)
+		return;
+	worker_settle(worker);
+	*pid = fork_worker(worker);
+}
+
+static void tend_processes(struct books *books, struct chance *chance)
+{
+	struct worker *worker = &books->worker[THREADS];
+	pid_t pid[PROCESSES];
+	int i;
+
+	for (i = 0; i < PROCESSES; i++)
+		pid[i] = fork_worker(&worker[i]);
+	while (!books->stop) {
+		sleep_for(chance_below(chance, 5 * MSEC));
+		i = chance_below(chance, PROCESSES);
+		replace(&worker[i], &pid[i], chance);
+	}
+	for (i = 0; i < PROCESSES; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+		worker_settle(&worker[i]);
+	}
+}
+
+static void open_wheels(struct books *books, struct chance *chance)
+{
+	struct twheel_setup small = {
+		.tick_ns = USEC << chance_below(chance, 10),
+		.wheel_size = 2 + chance_below(chance, 10),
+		.clock_id = CLOCK_BOOTTIME,
+	};
+	struct twheel_setup any = {
+		.tick_ns = USEC + chance_below(chance, 5 * MSEC),
+		.wheel_size = 2 + chance_below(chance, 1000),
+		.clock_id = CLOCK_MONOTONIC,
+	};
+
+	books_wheel(books, O_NONBLOCK, NULL);
+	books_wheel(books, O_NONBLOCK, &small);
+	books_wheel(books, 0, &any);
+}
+
+static bool race_round(uint64_t seed, uint32_t timers, uint64_t *ops)
+{
+	struct books *books = books_open(timers, seed);
+	struct chance chance;
+	pthread_t thread[THREADS];
+	bool ok;
+	int i;
+
+	chance_init(&chance, seed, MAX_WORKERS);
+	open_wheels(books, &chance);
+	for (i = 0; i < THREADS; i++) {
+		if (pthread_create(&thread[i], NULL, run_thread, &books->worker[i]))
+			bail_out("cannot create a thread");
+	}
+	tend_processes(books, &chance);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	/* Let all expire that is going to. */
+	sleep_for(25 * MSEC);
+	books_drain(books);
+	ok = books_balance(books);
+	*ops += books_ops(books);
+	books_close_wheels(books);
+	books_close(books);
+	return ok;
+}
+
+void race_mayhem(const struct race_options *options)
+{
+	uint64_t ops = 0, seed = options->seed;
+	uint32_t timers = options->ops < ROUND_TIMERS ? options->ops / 2 + 100 : ROUND_TIMERS;
+	unsigned int rounds = 0;
+	bool ok = true;
+
+	do {
+		ok = race_round(seed++, timers, &ops);
+		rounds++;
+	} while (ok && ops < options->ops);
+	if (!ok)
+		tap_note("with --seed %llu", (unsigned long long)seed - 1);
+	tap_result(ok, "all at once (%llu operations in %u rounds)",
+		   (unsigned long long)ops, rounds);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * race.h - the accountant of twheel-race, and the races it keeps the books of
+ *
+ * Every timer of a race has a record, whose number is the timer's data. Workers,
+ * threads or processes, write into the records what came of their calls. In the
+ * end every timer must have been read once or cancelled once.
+ *
+ * Books are memory that processes share. A worker notes there what it is about to
+ * do, so that the books can be settled when it is killed at it: all but whether a
+ * cancel in flight was done is known even then.
+ */
+#ifndef RACE_H
+#define RACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/twheel.h>
+
+#include "stress.h"
+
+#define MAX_WHEELS	4
+#define MAX_WORKERS	8
+#define MAX_BATCH	32
+#define MAX_ERRORS	8
+
+/**
+ * struct record - what is known of one timer
+ * @id: as the add returned it; 0 means that there is no such timer.
+ * @read_id: as an event had it.
+ * @deadline: what was set last, for workers that keep track of it.
+ * @read_deadline: as an event had it.
+ * @delivered: how often it was read.
+ * @cancelled: how often it was cancelled.
+ * @wheel: the number of its wheel.
+ * @in_doubt: someone was killed cancelling it.
+ */
+struct record {
+	_Atomic uint64_t id;
+	_Atomic uint64_t read_id;
+	_Atomic uint64_t deadline;
+	_Atomic uint64_t read_deadline;
+	_Atomic uint16_t delivered;
+	_Atomic uint16_t cancelled;
+	_Atomic uint8_t wheel;
+	_Atomic uint8_t in_doubt;
+};
+
+/* What a worker is in the middle of. */
+enum doing { NOTHING, ADDING, CANCELLING, READING };
+
+/**
+ * struct worker - one that calls the device
+ * @books: where it writes.
+ * @chance: decides what it does.
+ * @ops: how many timers it has added, cancelled, modified or read, and how many
+ *	other calls it has made.
+ * @doing: what to settle should it be killed.
+ * @count: number of entries that @doing is about.
+ * @booked: how many events of @event are in the books.
+ * @add: timers being added.
+ * @number: records of the timers being cancelled or modified.
+ * @id: their ids.
+ * @modify: their new deadlines.
+ * @event: events being read.
+ */
+struct worker {
+	struct books *books;
+	struct chance chance;
+	uint64_t ops;
+	_Atomic int doing;
+	unsigned int count;
+	_Atomic unsigned int booked;
+	struct twheel_add add[MAX_BATCH];
+	uint32_t number[MAX_BATCH];
+	uint64_t id[MAX_BATCH];
+	struct twheel_modify modify[MAX_BATCH];
+	struct twheel_event event[MAX_BATCH];
+};
+
+struct wheel {
+	int fd;
+	clockid_t clock;
+	unsigned int nr;
+};
+
+/**
+ * struct books - all there is to know of a race
+ * @stop: tells the workers to come to an end.
+ * @errors: number of things that may not happen.
+ * @error: what the first of them were.
+ * @next: number of the next record.
+ * @capacity: number of records.
+ * @worker: the workers.
+ * @wheel: the wheels.
+ * @wheels: how many there are.
+ * @record: the records.
+ */
+struct books {
+	_Atomic bool stop;
+	_Atomic unsigned int errors;
+	char error[MAX_ERRORS][160];
+	_Atomic uint32_t next;
+	uint32_t capacity;
+	struct worker worker[MAX_WORKERS];
+	struct wheel wheel[MAX_WHEELS];
+	unsigned int wheels;
+	struct record record[];
+};
+
+struct books *books_open(uint32_t capacity, uint64_t seed);
+void books_close(struct books *books);
+__printf(2, 3) void books_error(struct books *books, const char *format, ...);
+struct wheel *books_wheel(struct books *books, int flags, const struct twheel_setup *setup);
+void books_close_wheels(struct books *books);
+uint64_t books_drain(struct books *books);
+bool books_balance(struct books *books);
+uint64_t books_ops(const struct books *books);
+
+bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count);
+void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int count);
+void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int count);
+int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bool wait);
+void worker_settle(struct worker *worker);
+int poll_in(int fd, int timeout_ms);
+
+/* What all races are told. */
+struct race_options {
+	uint64_t ops;
+	uint64_t seed;
+	const char *module;
+};
+
+void race_mayhem(const struct race_options *options);
+void race_cancel_expiry(const struct race_options *options);
+void race_modify_cascade(const struct race_options *options);
+void race_readers(const struct race_options *options);
+void race_close_reader(const struct race_options *options);
+void race_setup_add(const struct race_options *options);
+void race_periodic(const struct race_options *options);
+void race_passing(const struct race_options *options);
+void race_hotplug(const struct race_options *options);
+void race_unload(const struct race_options *options);
+
+#endif /* RACE_H */

@@ -1,0 +1,860 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel-fault - lets every allocation and every copy of user memory fail once
+ *
+ * Every call of /dev/twheel is made again and again: the first time, the first
+ * allocation or copy in it fails, the next time the second, and so on until one
+ * call gets through without a failure. After each failed call the counters of the
+ * wheel must be as before, and the same call must succeed, with as much memory as
+ * a wheel takes that never failed.
+ *
+ * All this is done as a user without privileges, whose memory is accounted for:
+ * in the end, a wheel must be able to use the last byte of a limit that fits it.
+ *
+ * Prints TAP. Needs root and a kernel with fault injection for slab, pages and
+ * user copies, and its directory in debugfs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "stress.h"
+
+#define DEBUGFS		"/sys/kernel/debug/"
+#define FAIL_NTH	"/proc/thread-self/fail-nth"
+#define LIMIT		"/sys/module/twheel/parameters/max_user_bytes"
+
+#define BATCH		200
+#define DIRECTORY_CHUNKS	8
+/* Far enough for the highest level of a wheel with the default setup. */
+#define FAR		(100ULL * 365 * 24 * HOUR)
+/* A call that has not got through by now never will. */
+#define MAX_FAULTS	5000
+/* So many of the last faults in loading are tested, unless all are. */
+#define LOAD_FAULTS	100
+
+/* The counter of struct twheel_info that a call adds to. */
+enum counter { NOTHING, ADDED, MODIFIED, CANCELLED, DELIVERED };
+
+/* A wheel, and what a call on it needs. */
+struct situation {
+	int fd;
+	int other;			/* what a call itself has opened */
+	unsigned int count;		/* of timers there are */
+	struct twheel_add add[BATCH];
+	struct twheel_modify modify[BATCH];
+	uint64_t id[BATCH];
+	struct twheel_event event[BATCH];
+};
+
+/* A call: returns what it did, or minus errno. */
+struct target {
+	const char *name;
+	void (*prepare)(struct situation *s);
+	long (*call)(struct situation *s);
+	enum counter counter;
+	long full;			/* what it does when all goes well */
+	unsigned int flags;
+};
+
+/* A wheel that takes long to prepare: it is kept while calls fail. */
+#define COSTLY		1
+/* Levels are needed, which are larger than a page. */
+#define LEVELS		2
+
+static int fail_nth_fd, min_order_fd, page_probability_fd, slab_probability_fd;
+
+static long result_of(long ret)
+{
+	return ret < 0 ? -errno : ret;
+}
+
+static struct twheel_info info_of(int fd)
+{
+	struct twheel_info info;
+
+	if (twheel_info(fd, &info))
+		bail_out("TWHEEL_INFO failed");
+	return info;
+}
+
+/* ---- Situations ---------------------------------------------------------- */
+
+static void no_wheel(struct situation *s)
+{
+	s->fd = -1;
+}
+
+static void new_wheel(struct situation *s)
+{
+	unsigned int i;
+
+	s->fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+	if (s->fd < 0)
+		bail_out("cannot open " TWHEEL_DEVICE);
+	for (i = 0; i < BATCH; i++)
+		s->add[i] = (struct twheel_add) { .time_ns = HOUR, .data = i };
+}
+
+static void add_timers(struct situation *s, unsigned int count, uint64_t delay)
+{
+	unsigned int i;
+
+	for (; count; count -= i) {
+		struct twheel_add add[BATCH] = { };
+
+		for (i = 0; i < count && i < BATCH; i++)
+			add[i].time_ns = delay;
+		if (twheel_add_batch(s->fd, add, i) != (int)i)
+			bail_out("cannot add timers");
+		s->count += i;
+		memcpy(s->add, add, i * sizeof(*add));
+	}
+	for (i = 0; i < BATCH; i++) {
+		s->id[i] = s->add[i].id;
+		s->modify[i] = (struct twheel_modify) { .id = s->id[i], .time_ns = FAR };
+	}
+}
+
+static void with_timers(struct situation *s)
+{
+	new_wheel(s);
+	add_timers(s, BATCH, HOUR);
+}
+
+/* How many timers fit into a page: one more, and the wheel takes another page. */
+static unsigned int page_timers(void)
+{
+	static unsigned int count;
+	struct situation s = { };
+	uint64_t memory;
+
+	if (count)
+		return count;
+	new_wheel(&s);
+	add_timers(&s, 1, HOUR);
+	memory = info_of(s.fd).memory;
+	while (info_of(s.fd).memory == memory)
+		add_timers(&s, 1, HOUR);
+	close(s.fd);
+	count = s.count - 1;
+	return count;
+}
+
+static void with_full_page(struct situation *s)
+{
+	new_wheel(s);
+	add_timers(s, page_timers(), HOUR);
+}
+
+static void with_expired(struct situation *s)
+{
+	new_wheel(s);
+	add_timers(s, BATCH, 0);
+}
+
+/* An add that failed at the very end has left levels behind. */
+static void with_levels(struct situation *s)
+{
+	struct twheel_add *add = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	new_wheel(s);
+	if (add == MAP_FAILED || !twheel_add(s->fd, add) || errno != EFAULT)
+		bail_out("an add into read-only memory did not fail with EFAULT");
+	munmap(add, sysconf(_SC_PAGESIZE));
+}
+
+/*
+ * The next page needs a new chunk of the directory, which is a page of addresses,
+ * and that needs a larger directory, which begins with room for this many.
+ */
+static void with_full_directory(struct situation *s)
+{
+	unsigned int pages = DIRECTORY_CHUNKS * sysconf(_SC_PAGESIZE) / sizeof(uint64_t);
+
+	new_wheel(s);
+	add_timers(s, pages * page_timers(), HOUR);
+}
+
+/* ---- Calls --------------------------------------------------------------- */
+
+static long call_open(struct situation *s)
+{
+	long ret = result_of(twheel_open(NULL, O_NONBLOCK | O_CLOEXEC));
+
+	if (ret < 0)
+		return ret;
+	s->fd = ret;
+	return 0;
+}
+
+static long call_setup(struct situation *s)
+{
+	struct twheel_setup setup = {
+		.tick_ns = 1000,
+		.wheel_size = 10,
+		.clock_id = CLOCK_BOOTTIME,
+	};
+
+	return result_of(twheel_setup(s->fd, &setup));
+}
+
+static long call_add(struct situation *s)
+{
+	s->add[0] = (struct twheel_add) { .time_ns = HOUR, .id = 0 };
+	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+}
+
+static long call_add_far(struct situation *s)
+{
+	s->add[0] = (struct twheel_add) { .time_ns = FAR };
+	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+}
+
+static long call_add_due(struct situation *s)
+{
+	s->add[0] = (struct twheel_add) { .flags = TWHEEL_ABSTIME };
+	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+}
+
+static long call_add_periodic(struct situation *s)
+{
+	s->add[0] = (struct twheel_add) { .time_ns = HOUR, .interval_ns = FAR };
+	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+}
+
+static long call_add_batch(struct situation *s)
+{
+	return result_of(twheel_add_batch(s->fd, s->add, BATCH));
+}
+
+static long call_cancel(struct situation *s)
+{
+	return result_of(twheel_cancel(s->fd, s->id[BATCH - 1])) ?: 1;
+}
+
+static long call_cancel_batch(struct situation *s)
+{
+	return result_of(twheel_cancel_batch(s->fd, s->id, BATCH));
+}
+
+static long call_modify(struct situation *s)
+{
+	return result_of(twheel_modify(s->fd, s->id[0], FAR, 0)) ?: 1;
+}
+
+static long call_modify_batch(struct situation *s)
+{
+	return result_of(twheel_modify_batch(s->fd, s->modify, BATCH));
+}
+
+static long call_query(struct situation *s)
+{
+	struct twheel_query query;
+
+	return result_of(twheel_query(s->fd, s->id[0], &query));
+}
+
+static long call_info(struct situation *s)
+{
+	struct twheel_info info;
+
+	return result_of(twheel_info(s->fd, &info));
+}
+
+static long call_read(struct situation *s)
+{
+	long size = result_of(read(s->fd, s->event, sizeof(s->event[0])));
+
+	return size < 0 ? size : size / (long)sizeof(s->event[0]);
+}
+
+static long call_read_all(struct situation *s)
+{
+	long size = result_of(read(s->fd, s->event, sizeof(s->event)));
+
+	return size < 0 ? size : size / (long)sizeof(s->event[0]);
+}
+
+/* Events lie across the borders of what they are read into. */
+static long call_readv(struct situation *s)
+{
+	struct iovec part[3] = {
+		{ .iov_base = s->event, .iov_len = 50 },
+		{ .iov_base = (char *)s->event + 50, .iov_len = 1000 },
+		{ .iov_base = (char *)s->event + 1050, .iov_len = sizeof(s->event) - 1050 },
+	};
+	long size = result_of(readv(s->fd, part, 3));
+
+	return size < 0 ? size : size / (long)sizeof(s->event[0]);
+}
+
+static long call_poll(struct situation *s)
+{
+	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };
+
+	return result_of(poll(&pfd, 1, 0));
+}
+
+static long call_epoll(struct situation *s)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	long ret;
+
+	if (epoll < 0)
+		return -errno;
+	ret = result_of(epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &event));
+	if (!ret)
+		ret = result_of(epoll_wait(epoll, &event, 1, 0));
+	close(epoll);
+	return ret;
+}
+
+static long call_fdinfo(struct situation *s)
+{
+	char path[64], text[4096];
+	long ret;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = result_of(read(fd, text, sizeof(text) - 1));
+	close(fd);
+	if (ret < 0)
+		return ret;
+	text[ret] = '\0';
+	return strstr(text, "twheel-memory:") ? 0 : -ENOENT;
+}
+
+static const struct target targets[] = {
+	{ "open", no_wheel, call_open, NOTHING, 0, 0 },
+	{ "set up", new_wheel, call_setup, NOTHING, 0, 0 },
+	{ "set up a wheel that has levels", with_levels, call_setup, NOTHING, 0, 0 },
+	{ "add the first timer", new_wheel, call_add, ADDED, 1, LEVELS },
+	{ "add to a full page", with_full_page, call_add, ADDED, 1, 0 },
+	{ "add to a new level", with_timers, call_add_far, ADDED, 1, LEVELS },
+	{ "add a timer that is due", new_wheel, call_add_due, ADDED, 1, LEVELS },
+	{ "add a periodic timer", new_wheel, call_add_periodic, ADDED, 1, LEVELS },
+	{ "add a batch", new_wheel, call_add_batch, ADDED, BATCH, LEVELS },
+	{ "cancel", with_timers, call_cancel, CANCELLED, 1, 0 },
+	{ "cancel a batch", with_timers, call_cancel_batch, CANCELLED, BATCH, 0 },
+	{ "cancel expired timers", with_expired, call_cancel_batch, CANCELLED, BATCH, 0 },
+	{ "modify", with_timers, call_modify, MODIFIED, 1, LEVELS },
+	{ "modify a batch", with_timers, call_modify_batch, MODIFIED, BATCH, LEVELS },
+	{ "modify expired timers", with_expired, call_modify_batch, MODIFIED, BATCH, LEVELS },
+	{ "query", with_timers, call_query, NOTHING, 0, 0 },
+	{ "info", with_timers, call_info, NOTHING, 0, 0 },
+	{ "read an event", with_expired, call_read, DELIVERED, 1, 0 },
+	{ "read all events", with_expired, call_read_all, DELIVERED, BATCH, 0 },
+	{ "read into several pieces", with_expired, call_readv, DELIVERED, BATCH, 0 },
+	{ "poll", with_expired, call_poll, NOTHING, 1, 0 },
+	{ "epoll", with_expired, call_epoll, NOTHING, 1, 0 },
+	{ "fdinfo", with_timers, call_fdinfo, NOTHING, 0, 0 },
+	{ "add to a full directory", with_full_directory, call_add, ADDED, 1, COSTLY },
+};
+
+/* ---- Faults -------------------------------------------------------------- */
+
+/* The write itself copies user memory: what is armed now may hit it. */
+static void arm_fault(unsigned int nth)
+{
+	char text[16];
+	int size = snprintf(text, sizeof(text), "%u", nth);
+
+	while (pwrite(fail_nth_fd, text, size, 0) != size) {
+		if (errno != EFAULT)
+			bail_out("cannot write to " FAIL_NTH);
+	}
+}
+
+/* How many steps short of the fault things went: 0 when it came to pass. */
+static unsigned int disarm_fault(void)
+{
+	char text[16] = "";
+
+	if (pread(fail_nth_fd, text, sizeof(text) - 1, 0) <= 0) {
+		if (errno != EFAULT)
+			bail_out("cannot read from " FAIL_NTH);
+		/* It hit the copy of the answer, which was the very next step. */
+		return 1;
+	}
+	arm_fault(0);
+	return atoi(text);
+}
+
+struct setting {
+	const char *path;
+	const char *value;
+};
+
+static bool apply(const struct setting *setting, unsigned int count)
+{
+	for (; count; count--, setting++) {
+		if (!write_line(setting->path, setting->value))
+			return false;
+	}
+	return true;
+}
+
+/* Lets faults hit every allocation, without a word in the kernel's log. */
+static bool prepare_faults(void)
+{
+	static const struct setting settings[] = {
+		{ DEBUGFS "failslab/verbose", "0" },
+		{ DEBUGFS "failslab/ignore-gfp-wait", "N" },
+		{ DEBUGFS "failslab/task-filter", "Y" },
+		{ DEBUGFS "failslab/times", "-1" },
+		{ DEBUGFS "fail_page_alloc/verbose", "0" },
+		{ DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N" },
+		{ DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ DEBUGFS "fail_page_alloc/min-order", "0" },
+		{ DEBUGFS "fail_page_alloc/task-filter", "Y" },
+		{ DEBUGFS "fail_page_alloc/times", "-1" },
+		{ DEBUGFS "fail_usercopy/verbose", "0" },
+		{ "/proc/self/make-it-fail", "1" },
+	};
+
+	if (!apply(settings, ARRAY_SIZE(settings)))
+		return false;
+	fail_nth_fd = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
+	min_order_fd = open(DEBUGFS "fail_page_alloc/min-order", O_WRONLY | O_CLOEXEC);
+	page_probability_fd = open(DEBUGFS "fail_page_alloc/probability", O_WRONLY | O_CLOEXEC);
+	slab_probability_fd = open(DEBUGFS "failslab/probability", O_WRONLY | O_CLOEXEC);
+	return fail_nth_fd >= 0 && min_order_fd >= 0 && page_probability_fd >= 0 &&
+	       slab_probability_fd >= 0;
+}
+
+/*
+ * Whether there is memory but for single pages. While a fault is armed, nothing
+ * else fails; but what is larger than a page is put together from single pages
+ * when there are no others, and fails only if that does, too.
+ */
+static void set_memory(bool there)
+{
+	const char *probability = there ? "000" : "100";
+
+	/* Opening a file needs memory itself. */
+	if (write(min_order_fd, there ? "0" : "1", 1) != 1 ||
+	    write(page_probability_fd, probability, 3) != 3 ||
+	    write(slab_probability_fd, probability, 3) != 3)
+		bail_out("cannot write to " DEBUGFS "fail_page_alloc and failslab");
+}
+
+/* ---- What a call has done ------------------------------------------------ */
+
+static uint64_t counted(const struct twheel_info *info, enum counter counter)
+{
+	switch (counter) {
+	case ADDED:
+		return info->added;
+	case MODIFIED:
+		return info->modified;
+	case CANCELLED:
+		return info->cancelled;
+	case DELIVERED:
+		return info->delivered;
+	default:
+		return 0;
+	}
+}
+
+/* Nothing but @counter has changed, and that by @done. */
+static bool changed_by(const struct target *target, const struct twheel_info *before,
+		       const struct twheel_info *after, long done)
+{
+	enum counter counter;
+
+	for (counter = ADDED; counter <= DELIVERED; counter++) {
+		uint64_t change = counted(after, counter) - counted(before, counter);
+		uint64_t expected = counter == target->counter ? done : 0;
+
+		if (change != expected) {
+			tap_note("%s: counter %d went up by %llu instead of %llu",
+				 target->name, counter, (unsigned long long)change,
+				 (unsigned long long)expected);
+			return false;
+		}
+	}
+	if (after->added == after->pending + after->expired + after->cancelled +
+			    after->delivered)
+		return true;
+	tap_note("%s: the books do not balance", target->name);
+	return false;
+}
+
+/* Runs as after any failure: a timer expires, another is cancelled. */
+static bool still_works(int fd)
+{
+	struct twheel_add due = { .data = 0x600d }, later = { .time_ns = HOUR };
+	struct twheel_event event = { };
+
+	if (twheel_add(fd, &later) || twheel_cancel(fd, later.id) || twheel_add(fd, &due))
+		return false;
+	do {
+		if (twheel_read(fd, &event, 1) != 1)
+			return false;
+	} while (event.id != due.id);
+	return event.data == due.data;
+}
+
+/* ---- The tests ----------------------------------------------------------- */
+
+struct outcome {
+	bool ok;
+	bool through;		/* there was nothing left to fail */
+	bool failed;		/* and the call said so */
+};
+
+static bool error_is_right(const struct target *target, long done, unsigned int nth)
+{
+	if (done == -ENOMEM || done == -EFAULT)
+		return true;
+	tap_note("%s: with fault %u: %s", target->name, nth, strerror(-done));
+	return false;
+}
+
+/* One call with the fault @nth. The wheel may be gone after it. */
+static struct outcome try_call(const struct target *target, struct situation *s,
+			       unsigned int nth)
+{
+	struct twheel_info before = { }, after = { };
+	struct outcome outcome = { .ok = true };
+	long done;
+
+	if (s->fd >= 0)
+		before = info_of(s->fd);
+	arm_fault(nth);
+	done = target->call(s);
+	outcome.through = disarm_fault() > 0;
+	outcome.failed = done < 0;
+	if (s->fd >= 0)
+		after = info_of(s->fd);
+
+	if (outcome.failed)
+		outcome.ok = !outcome.through && error_is_right(target, done, nth);
+	else if (outcome.through && done != target->full)
+		outcome.ok = false;
+	if (!outcome.ok)
+		tap_note("%s: returned %ld with fault %u", target->name, done, nth);
+	if (!changed_by(target, &before, &after, outcome.failed ? 0 : done))
+		outcome.ok = false;
+	return outcome;
+}
+
+/* After a failure: the call succeeds and takes what it takes without failure. */
+static bool retry_call(const struct target *target, struct situation *s, uint64_t memory)
+{
+	long done = target->call(s);
+	uint64_t now;
+
+	if (done != target->full) {
+		tap_note("%s: tried again it returned %ld", target->name, done);
+		return false;
+	}
+	now = info_of(s->fd).memory;
+	if (memory && now != memory) {
+		tap_note("%s: %llu bytes instead of %llu after a failure", target->name,
+			 (unsigned long long)now, (unsigned long long)memory);
+		return false;
+	}
+	if (still_works(s->fd))
+		return true;
+	tap_note("%s: the wheel does not work after a failure", target->name);
+	return false;
+}
+
+static struct situation *prepare(const struct target *target)
+{
+	static struct situation situation;
+
+	memset(&situation, 0, sizeof(situation));
+	target->prepare(&situation);
+	return &situation;
+}
+
+static void drop(struct situation *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+/* The memory of a wheel on which the call did not fail. */
+static uint64_t undisturbed_memory(const struct target *target)
+{
+	struct situation *s;
+	uint64_t memory;
+
+	if (target->flags & COSTLY)
+		return 0;
+	s = prepare(target);
+	if (target->call(s) != target->full)
+		bail_out("%s fails without faults", target->name);
+	memory = info_of(s->fd).memory;
+	drop(s);
+	return memory;
+}
+
+static void test_target(const struct target *target)
+{
+	uint64_t memory = undisturbed_memory(target);
+	struct situation *s = prepare(target);
+	unsigned int nth = 1, failures = 0;
+	struct outcome outcome;
+	bool ok = true;
+
+	for (; nth <= MAX_FAULTS; nth++) {
+		outcome = try_call(target, s, nth);
+		ok = ok && outcome.ok;
+		failures += outcome.failed;
+		if (outcome.through)
+			break;
+		if (outcome.failed && target->flags & COSTLY)
+			continue;
+		if (outcome.failed && !retry_call(target, s, memory))
+			ok = false;
+		drop(s);
+		s = prepare(target);
+	}
+	drop(s);
+	tap_result(ok && nth <= MAX_FAULTS, "%s (%u faults, %u failures)", target->name,
+		   nth - 1, failures);
+}
+
+/* The same call when there is not enough memory for a level, and when there is. */
+static void test_exhausted(const struct target *target)
+{
+	uint64_t memory = undisturbed_memory(target);
+	struct situation *s = prepare(target);
+	struct twheel_info before = info_of(s->fd), after;
+	long done;
+
+	set_memory(false);
+	done = target->call(s);
+	set_memory(true);
+	after = info_of(s->fd);
+	tap_result(done == -ENOMEM && changed_by(target, &before, &after, 0) &&
+		   retry_call(target, s, memory), "%s without memory", target->name);
+	drop(s);
+}
+
+/* ---- The user's account -------------------------------------------------- */
+
+static void set_limit(uint64_t bytes)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	if (setresuid(-1, 0, -1) || !write_line(LIMIT, text) || setresuid(-1, NOBODY, -1))
+		bail_out("cannot set " LIMIT);
+}
+
+/* A wheel with one timer, when the user may hold @bytes. */
+static bool fits_into(uint64_t bytes)
+{
+	struct twheel_add add = { .time_ns = HOUR };
+	bool fits = false;
+	int fd;
+
+	set_limit(bytes);
+	fd = twheel_open(NULL, O_CLOEXEC);
+	if (fd >= 0) {
+		fits = !twheel_add(fd, &add);
+		close(fd);
+	}
+	return fits;
+}
+
+/*
+ * @anchor has been open all the time, so that the account was never closed. What
+ * a failure had left in the account would be missing now.
+ */
+static void test_account(int anchor)
+{
+	uint64_t limit = read_number(LIMIT), both;
+	struct twheel_add add = { .time_ns = HOUR };
+	int fd = twheel_open(NULL, O_CLOEXEC);
+
+	if (fd < 0 || twheel_add(fd, &add))
+		bail_out("cannot add a timer");
+	both = info_of(anchor).memory + info_of(fd).memory;
+	close(fd);
+	tap_result(fits_into(both), "a limit of what two wheels take fits them");
+	tap_result(!fits_into(both - 1), "a limit of one byte less does not");
+	set_limit(limit);
+}
+
+/* ---- Loading ------------------------------------------------------------- */
+
+static bool device_exists(void)
+{
+	return !access(TWHEEL_DEVICE, F_OK);
+}
+
+/* The contents of a file, of *@size bytes. */
+static void *slurp(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &stat))
+		bail_out("cannot open %s", path);
+	*size = stat.st_size;
+	/* There from the beginning, so that no fault hits the reading of it. */
+	map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED)
+		bail_out("cannot map %s", path);
+	close(fd);
+	return map;
+}
+
+static void unload(void)
+{
+	if (syscall(SYS_delete_module, "twheel", O_NONBLOCK))
+		bail_out("cannot unload the module");
+}
+
+/* Loads the module with the fault @nth; returns how many steps short it fell. */
+static unsigned int load(const void *module, size_t size, unsigned int nth, int *ret)
+{
+	unsigned int left;
+
+	arm_fault(nth);
+	*ret = syscall(SYS_init_module, module, size, "");
+	left = disarm_fault();
+	if ((*ret == 0) == device_exists())
+		return left;
+	bail_out("loading with fault %u: returned %d, device %s", nth, *ret,
+		 device_exists() ? "there" : "not there");
+}
+
+/*
+ * Loading fails without a trace for every fault until it gets through. Most of
+ * them are in the kernel's own work, before it gives the module control.
+ */
+static void test_loading(const char *path, bool all)
+{
+	unsigned int nth, left, failures = 0;
+	size_t size;
+	void *module = slurp(path, &size);
+	int ret;
+
+	unload();
+	nth = MAX_FAULTS - load(module, size, MAX_FAULTS, &ret);
+	unload();
+	nth = all || nth < LOAD_FAULTS ? 1 : nth - LOAD_FAULTS;
+	for (;; nth++) {
+		left = load(module, size, nth, &ret);
+		failures += ret < 0;
+		if (left || nth == MAX_FAULTS)
+			break;
+		if (!ret)
+			unload();
+	}
+	tap_result(left && !ret, "load the module (%u faults, %u failures)", nth - 1, failures);
+}
+
+/* ---- main ---------------------------------------------------------------- */
+
+static void usage(FILE *out)
+{
+	fputs("Usage: twheel-fault [--load FILE] [--costly] [NAME...]\n"
+	      "Let every allocation and user copy of every call of /dev/twheel fail once,\n"
+	      "and print the results as TAP. With NAMEs, only calls named like one of them.\n"
+	      "  --load FILE  also unload the module and load this one\n"
+	      "  --costly     also what takes minutes: a wheel with hundreds of thousands of\n"
+	      "               timers, and all of the kernel's own work in loading\n"
+	      "  --help       print this text\n"
+	      "Needs root and a kernel with fault injection (CONFIG_FAILSLAB,\n"
+	      "CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAULT_INJECTION_USERCOPY and _DEBUG_FS).\n", out);
+}
+
+static bool wanted(const struct target *target, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++) {
+		if (strstr(target->name, *names))
+			return true;
+	}
+	return false;
+}
+
+static void test_calls(char **names, bool costly)
+{
+	unsigned int i;
+	int anchor;
+
+	/* The real user is what counts; root remains within reach. */
+	if (setresuid(NOBODY, NOBODY, 0))
+		bail_out("cannot become user %d", NOBODY);
+	anchor = twheel_open(NULL, O_CLOEXEC);
+	if (anchor < 0)
+		bail_out("cannot open " TWHEEL_DEVICE);
+	for (i = 0; i < ARRAY_SIZE(targets); i++) {
+		if (!wanted(&targets[i], names) || (targets[i].flags & COSTLY && !costly))
+			continue;
+		test_target(&targets[i]);
+		if (targets[i].flags & LEVELS)
+			test_exhausted(&targets[i]);
+	}
+	test_account(anchor);
+	close(anchor);
+	if (setresuid(0, 0, 0))
+		bail_out("cannot become root again");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "load", required_argument, NULL, 'l' },
+		{ "costly", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	const char *module = NULL;
+	bool costly = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'l':
+			module = optarg;
+			break;
+		case 'c':
+			costly = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	puts("TAP version 13");
+	if (!prepare_faults()) {
+		tap_skip("needs root and a kernel with fault injection", "faults");
+		return tap_done();
+	}
+	test_calls(argv + optind, costly);
+	if (module)
+		test_loading(module, costly);
+	return tap_done();
+}
