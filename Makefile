@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 # A kernel of tools/kernel, or "running": the one this machine runs.
 KERNEL ?= running
 SUITE ?=
+ROW ?=
 
 BUILD := build
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
@@ -118,7 +119,7 @@ include tools/native/rules.mk
 
 # ---- Running it ------------------------------------------------------------
 
-.PHONY: deps demo test check bench
+.PHONY: deps demo test test-matrix check bench
 deps:
 	@tools/deps
 
@@ -129,6 +130,9 @@ demo: deps
 
 test: deps
 	@tools/test $(SUITE)
+
+test-matrix: deps
+	@tools/matrix $(ROW)
 
 check: deps
 	@tools/check
@@ -185,6 +189,8 @@ make tools            all programs, also the tests', in build/bin
 make module KERNEL=K  the module for a kernel of tools/kernel --list
 make demo             half an hour of an order system, in a virtual machine
 make test             all tests; one suite: SUITE=... of tools/test --list
+make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
+                      32-bit programs, on arm64; some: ROW=... of tools/matrix --list
 make check            the checks of the source
 make bench            twheel next to all else that has timers, in numbers;
                       choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l

@@ -723,8 +723,11 @@ EXPORT_SYMBOL_GPL(twheel_advance);
 bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks)
 {
 	const struct twheel_bucket *b;
+	u64 next;
 
 	if (w->late || !w->early)
+		return false;
+	if (twheel_next(w, &next) && next <= w->now)
 		return false;
 	b = w->level[__ffs64(w->early)]->opened;
 	*timers = b->count;

@@ -192,6 +192,7 @@ static void file_arm(struct twheel_file *file)
 }
 
 static void file_lock(struct twheel_file *file)
+	__acquires(&file->lock)
 {
 	spin_lock_bh(&file->lock);
 	file->had_expired = file->wheel.nr_expired;
@@ -223,6 +224,7 @@ static void file_free_pages(struct twheel_file *file, struct twheel_page *pages)
 
 /* Drop the lock, and leave everything behind as it has to be without it. */
 static void file_unlock(struct twheel_file *file)
+	__releases(&file->lock)
 {
 	struct twheel_page *pages = NULL;
 	bool wake;
@@ -240,16 +242,14 @@ static void file_unlock(struct twheel_file *file)
 }
 
 /*
- * A bucket is being cascaded ahead of time. Spread the work over the time there
- * is, twice as fast as it takes, so that no reader waits behind all of it.
+ * @timers are being cascaded ahead of time, for which there are @ticks. Spread the
+ * work, twice as fast as it takes, so that no reader waits behind all of it.
  */
-static bool file_pace(struct twheel_file *file, u64 now)
+static bool file_pace(struct twheel_file *file, u64 now, u64 timers, u64 ticks)
 {
-	u64 timers, ticks, steps, ns;
+	u64 steps = timers / TWHEEL_BUDGET + 1;
+	u64 ns;
 
-	if (!twheel_early(&file->wheel, &timers, &ticks))
-		return false;
-	steps = timers / TWHEEL_BUDGET + 1;
 	if (check_mul_overflow(ticks, file->tick_ns, &ns))
 		ns = KTIME_MAX;
 	ns = div64_u64(ns, 2 * steps);
@@ -262,14 +262,20 @@ static bool file_pace(struct twheel_file *file, u64 now)
 	return true;
 }
 
-/* Bring the wheel to the time @now, and see that what is left is done later. */
+/*
+ * Bring the wheel to the time @now. Returns true if there is work left that no
+ * hrtimer is going to see to.
+ */
 static bool file_advance(struct twheel_file *file, u64 now)
 {
-	u64 tick = twheel_floor(&file->wheel, now);
-	bool more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+	u64 timers, ticks;
+	bool more;
 
-	file->behind = file->wheel.now < tick;
-	return more && (file->behind || !file_pace(file, now));
+	more = twheel_advance(&file->wheel, twheel_floor(&file->wheel, now), TWHEEL_BUDGET);
+	file->behind = more && !twheel_early(&file->wheel, &timers, &ticks);
+	if (!more || file->behind)
+		return more;
+	return !file_pace(file, now, timers, ticks);
 }
 
 static void file_advance_or_queue(struct twheel_file *file, u64 now)
@@ -404,7 +410,7 @@ static int file_catch_up(struct twheel_file *file, u64 now)
 	do {
 		file_lock(file);
 		file_advance_or_queue(file, now);
-		behind = file->wheel.now < twheel_floor(&file->wheel, now);
+		behind = file->behind;
 		file_unlock(file);
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -515,6 +521,7 @@ static void drop_timers(struct twheel_file *file, const struct twheel_add *add,
 
 /* Take the lock, and bring the wheel's clock forward before timers are placed. */
 static u64 file_begin(struct twheel_file *file)
+	__acquires(&file->lock)
 {
 	u64 now;
 
@@ -576,10 +583,20 @@ static int file_retry(struct twheel_file *file, int why, u64 deadline, u64 inter
 	}
 }
 
-/* How many whole entries of @size there are when @missing bytes of @n are not. */
-static unsigned int whole_entries(unsigned int n, size_t size, size_t missing)
+/*
+ * Copy @n entries of @size in; returns how many there were before a page that is
+ * missing. Some processors stop a few entries ahead of it, so that there can be
+ * more; but there is none only when the first one is not there.
+ */
+static unsigned int copy_entries(void *to, const void __user *from, unsigned int n,
+				 size_t size)
 {
-	return n - DIV_ROUND_UP(missing, size);
+	size_t missing = copy_from_user(to, from, n * size);
+
+	if (likely(!missing))
+		return n;
+	n -= DIV_ROUND_UP(missing, size);
+	return n ?: !copy_from_user(to, from, size);
 }
 
 /* Add @n timers that are in the kernel; returns how many were. */
@@ -654,8 +671,7 @@ static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *
 	while (done < count && !err) {
 		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
 
-		n = whole_entries(n, sizeof(*chunk),
-				  copy_from_user(chunk, uadd + done, n * sizeof(*chunk)));
+		n = copy_entries(chunk, uadd + done, n, sizeof(*chunk));
 		if (n)
 			done += add_all(file, chunk, uadd + done, n, &err);
 		else
@@ -753,8 +769,7 @@ static long twheel_modify_many(struct twheel_file *file, struct twheel_modify __
 	while (done < count && !err) {
 		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
 
-		n = whole_entries(n, sizeof(*chunk),
-				  copy_from_user(chunk, umod + done, n * sizeof(*chunk)));
+		n = copy_entries(chunk, umod + done, n, sizeof(*chunk));
 		if (n)
 			done += modify_all(file, chunk, n, &err);
 		else
@@ -814,8 +829,7 @@ static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 co
 	while (done < count && !err) {
 		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
 
-		n = whole_entries(n, sizeof(*chunk),
-				  copy_from_user(chunk, uid + done, n * sizeof(*chunk)));
+		n = copy_entries(chunk, uid + done, n, sizeof(*chunk));
 		if (n)
 			done += cancel_chunk(file, chunk, n, &err);
 		else
@@ -1103,6 +1117,8 @@ static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to, bool
 		file_unlock(file);
 		if (n)
 			return n;
+		/* Some processors copy less than they could next to a missing page. */
+		max = 1;
 	} while (faults++ < TWHEEL_FAULT_TRIES &&
 		 !fault_in_iov_iter_writeable(to, size));
 	return -EFAULT;

@@ -11,6 +11,7 @@
 
 #include <linux/bits.h>
 #include <linux/build_bug.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -208,8 +209,8 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
 {
 	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = (u32)id >> TWHEEL_SLOT_BITS;
-	u32 tag = id >> 32;
+	u32 nr = lower_32_bits(id) >> TWHEEL_SLOT_BITS;
+	u32 tag = upper_32_bits(id);
 	struct twheel_entry *entry;
 	u64 block;
 

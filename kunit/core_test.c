@@ -547,7 +547,8 @@ static void deadline_at_the_end_of_time(struct kunit *test)
 	const u64 *tick = test->param_value;
 	const u64 deadlines[] = {
 		S64_MAX - 1, S64_MAX, BIT_ULL(63), BIT_ULL(63) + 1,
-		U64_MAX - *tick, U64_MAX - 1, U64_MAX,
+		U64_MAX - *tick, div64_u64(U64_MAX, *tick) * *tick,
+		U64_MAX - 1, U64_MAX,
 	};
 	struct fixture *f = test->priv;
 	unsigned int i, j;

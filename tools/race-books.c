@@ -373,11 +373,11 @@ static void check_wheel(struct books *books, const struct wheel *wheel)
 	}
 	if (info.pending || info.expired || info.added != added ||
 	    info.delivered != delivered || info.cancelled != cancelled + doubts)
-		books_error(books, "wheel %u: pending %llu, expired %llu, added %llu (%llu), "
-			    "delivered %llu (%llu), cancelled %llu (%llu)", wheel->nr,
-			    info.pending, info.expired, info.added, (unsigned long long)added,
-			    info.delivered, (unsigned long long)delivered, info.cancelled,
-			    (unsigned long long)(cancelled + doubts));
+		books_error(books, "wheel %u: %llu + %llu left; off by %+lld, %+lld, %+lld",
+			    wheel->nr, info.pending, info.expired,
+			    (long long)(info.added - added),
+			    (long long)(info.delivered - delivered),
+			    (long long)(info.cancelled - cancelled - doubts));
 }
 
 /* Whether all is as it must be; says what is not. */

@@ -286,7 +286,7 @@ void race_readers(const struct race_options *options)
 struct sleeper {
 	int fd;
 	int result;
-	_Atomic bool awake;
+	atomic_bool awake;
 	bool polls;
 	struct twheel_event event;
 };
@@ -417,16 +417,16 @@ struct periodic {
 	uint64_t id;
 	uint64_t first;
 	uint64_t interval;
-	_Atomic uint64_t periods;
-	_Atomic uint64_t latest;	/* the last deadline that was read */
-	_Atomic uint64_t cancelled_at;
+	atomic_ullong periods;
+	atomic_ullong latest;	/* the last deadline that was read */
+	atomic_ullong cancelled_at;
 };
 
 struct periodic_race {
 	int fd;
-	_Atomic bool stop;
-	_Atomic unsigned int errors;
-	_Atomic uint64_t events;
+	atomic_bool stop;
+	atomic_uint errors;
+	atomic_ullong events;
 	struct periodic timer[PERIODIC];
 };
 
@@ -435,7 +435,7 @@ static void book_periods(struct periodic_race *race, const struct twheel_event *
 {
 	struct periodic *timer = &race->timer[event->data % PERIODIC];
 	uint64_t last = event->deadline_ns + (event->count - 1) * timer->interval;
-	uint64_t latest = timer->latest;
+	unsigned long long latest = timer->latest;
 
 	timer->periods += event->count;
 	if ((event->deadline_ns - timer->first) % timer->interval || last > now_ns() ||

@@ -123,8 +123,8 @@ void race_hotplug(const struct race_options *options)
 /* ---- The module goes away ------------------------------------------------- */
 
 struct unload_race {
-	_Atomic bool stop;
-	_Atomic unsigned int opened, missed, errors;
+	atomic_bool stop;
+	atomic_uint opened, missed, errors;
 };
 
 /* While it is open, the wheel is there and works. */

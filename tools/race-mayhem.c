@@ -90,7 +90,7 @@ static void look_at_timer(struct worker *worker, struct wheel *wheel)
 }
 
 /* Does something on a duplicate, which is closed in the end. */
-static void duplicate(struct worker *worker, struct wheel *wheel)
+static void use_duplicate(struct worker *worker, struct wheel *wheel)
 {
 	struct wheel copy = *wheel;
 
@@ -145,7 +145,7 @@ static void act(struct worker *worker, bool may_block)
 	else if (dice < 96)
 		look_at_timer(worker, wheel);
 	else if (dice < 99)
-		duplicate(worker, wheel);
+		use_duplicate(worker, wheel);
 	else
 		open_and_close(worker);
 }

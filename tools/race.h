@@ -38,14 +38,14 @@
  * @in_doubt: someone was killed cancelling it.
  */
 struct record {
-	_Atomic uint64_t id;
-	_Atomic uint64_t read_id;
-	_Atomic uint64_t deadline;
-	_Atomic uint64_t read_deadline;
-	_Atomic uint16_t delivered;
-	_Atomic uint16_t cancelled;
-	_Atomic uint8_t wheel;
-	_Atomic uint8_t in_doubt;
+	atomic_ullong id;
+	atomic_ullong read_id;
+	atomic_ullong deadline;
+	atomic_ullong read_deadline;
+	atomic_ushort delivered;
+	atomic_ushort cancelled;
+	atomic_uchar wheel;
+	atomic_uchar in_doubt;
 };
 
 /* What a worker is in the middle of. */
@@ -70,9 +70,9 @@ struct worker {
 	struct books *books;
 	struct chance chance;
 	uint64_t ops;
-	_Atomic int doing;
+	atomic_int doing;
 	unsigned int count;
-	_Atomic unsigned int booked;
+	atomic_uint booked;
 	struct twheel_add add[MAX_BATCH];
 	uint32_t number[MAX_BATCH];
 	uint64_t id[MAX_BATCH];
@@ -99,10 +99,10 @@ struct wheel {
  * @record: the records.
  */
 struct books {
-	_Atomic bool stop;
-	_Atomic unsigned int errors;
+	atomic_bool stop;
+	atomic_uint errors;
 	char error[MAX_ERRORS][160];
-	_Atomic uint32_t next;
+	atomic_uint next;
 	uint32_t capacity;
 	struct worker worker[MAX_WORKERS];
 	struct wheel wheel[MAX_WHEELS];

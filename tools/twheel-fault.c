@@ -727,7 +727,7 @@ static void *slurp(const char *path, size_t *size)
 static void unload(void)
 {
 	if (syscall(SYS_delete_module, "twheel", O_NONBLOCK))
-		bail_out("cannot unload the module");
+		bail_out("cannot take the module out");
 }
 
 /* Loads the module with the fault @nth; returns how many steps short it fell. */

@@ -45,6 +45,11 @@ static __always_inline unsigned long __ffs64(u64 x)
 	return __builtin_ctzll(x);
 }
 
+static inline bool test_bit(unsigned long nr, const unsigned long *map)
+{
+	return map[nr / BITS_PER_LONG] >> nr % BITS_PER_LONG & 1;
+}
+
 static inline void __set_bit(unsigned long nr, unsigned long *map)
 {
 	map[nr / BITS_PER_LONG] |= 1UL << nr % BITS_PER_LONG;

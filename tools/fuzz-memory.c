@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory of all sorts to hand to the kernel; see fuzz.h
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define SIZE	(64 * 1024)
+
+/* A view of the file, with nothing behind it. */
+static char *view(int file, int protection, int flags)
+{
+	char *map = mmap(NULL, SIZE + sysconf(_SC_PAGESIZE), PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED ||
+	    mmap(map, SIZE, protection, flags | MAP_FIXED, file, 0) != map)
+		bail_out("cannot map memory");
+	return map;
+}
+
+void memory_open(struct memory *memory)
+{
+	memory->file = memfd_create("twheel-fuzz", MFD_CLOEXEC);
+	if (memory->file < 0 || ftruncate(memory->file, SIZE))
+		bail_out("cannot create memory");
+	memory->alias = view(memory->file, PROT_READ | PROT_WRITE, MAP_SHARED);
+	memory->shared = view(memory->file, PROT_READ | PROT_WRITE, MAP_SHARED);
+	memory->read_only = view(memory->file, PROT_READ, MAP_SHARED);
+	memory->private = view(memory->file, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+}
+
+void memory_close(struct memory *memory)
+{
+	munmap(memory->alias, SIZE);
+	munmap(memory->shared, SIZE);
+	munmap(memory->read_only, SIZE);
+	munmap(memory->private, SIZE);
+	close(memory->file);
+}
+
+/* Where nothing of ours is: low, beyond user space, or in the kernel. */
+void *wild_pointer(struct chance *chance)
+{
+	switch (chance_below(chance, 4)) {
+	case 0:
+		return (void *)chance_below(chance, 4096);
+	case 1:
+		return (void *)(0x00007ffffffff000ULL - chance_below(chance, 64));
+	case 2:
+		return (void *)(1ULL << 63 | chance_next(chance));
+	default:
+		return (void *)-chance_below(chance, 1 << 20);
+	}
+}
+
+/*
+ * A place for @size bytes. One in eight is nowhere, or ends too early, or cannot
+ * be written.
+ */
+struct spot memory_spot(struct memory *memory, struct chance *chance, size_t size)
+{
+	unsigned int dice = chance_below(chance, 24);
+	size_t offset = chance_below(chance, SIZE - size + 1);
+	struct spot spot;
+
+	if (dice == 0)
+		return (struct spot) { .at = wild_pointer(chance) };
+	if (dice == 1)
+		offset = SIZE - chance_below(chance, size + 1);
+	else if (dice < 6)
+		offset = SIZE - size;
+	else if (dice < 18)
+		offset &= ~7UL;
+	spot.fill = memory->alias + offset;
+	spot.readable = SIZE - offset;
+	spot.writable = spot.readable;
+	if (dice == 2) {
+		spot.at = memory->read_only + offset;
+		spot.writable = 0;
+	} else if (dice < 8) {
+		spot.at = memory->private + offset;
+		/* Bringing pages in during a call, all CPUs wait: it is done now and then. */
+		if (!chance_below(chance, 50))
+			madvise(memory->private, SIZE, MADV_DONTNEED);
+		else
+			spot.fill = spot.at;
+	} else {
+		spot.at = memory->shared + offset;
+		if (!chance_below(chance, 1000))
+			madvise(memory->shared, SIZE, MADV_DONTNEED);
+	}
+	return spot;
+}

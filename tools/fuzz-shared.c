@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls on wheels that all fuzzers share, also such as make no sense; see fuzz.h
+ *
+ * Anything may happen to such a wheel at any time, also that it is closed and
+ * something else opened in its place. What is known all the same is which errors
+ * a call can end with, and that a wheel's counters balance.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+/* ---- Arguments ----------------------------------------------------------- */
+
+/* Times of every size, many of them soon, some on the edge of what is valid. */
+uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags)
+{
+	struct chance *chance = &fuzzer->chance;
+	unsigned int dice = chance_below(chance, 100);
+	uint64_t time;
+
+	if (dice < 60)
+		time = chance_below(chance, 10 * MSEC);
+	else if (dice < 70)
+		time = 0;
+	else if (dice < 95)
+		time = chance_any_size(chance) >> 1;
+	else if (dice < 98)
+		return TWHEEL_TIME_MAX_NS - 2 + chance_below(chance, 5);
+	else
+		return chance_next(chance);
+	return flags & TWHEEL_ABSTIME && dice < 90 ? now_on(clock) + time - 5 * MSEC : time;
+}
+
+static uint32_t any_flags(struct chance *chance)
+{
+	if (chance_hit(chance, 3))
+		return 1U << chance_below(chance, 32);
+	return chance_below(chance, 2) ? TWHEEL_ABSTIME : 0;
+}
+
+/* A field that must be zero, and nearly always is. */
+static uint32_t any_reserved(struct chance *chance)
+{
+	return chance_hit(chance, 2) ? chance_next(chance) : 0;
+}
+
+void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add)
+{
+	struct chance *chance = &fuzzer->chance;
+
+	add->id = chance_next(chance);
+	add->flags = any_flags(chance);
+	add->time_ns = any_time(fuzzer, clock, add->flags);
+	add->interval_ns = 0;
+	if (chance_hit(chance, 20))
+		add->interval_ns = MSEC + chance_below(chance, 100 * MSEC);
+	else if (chance_hit(chance, 5))
+		add->interval_ns = chance_any_size(chance);
+	add->data = chance_next(chance);
+	add->reserved = any_reserved(chance);
+}
+
+void any_modify(struct fuzzer *fuzzer, clockid_t clock, struct twheel_modify *modify)
+{
+	modify->flags = any_flags(&fuzzer->chance);
+	modify->time_ns = any_time(fuzzer, clock, modify->flags);
+	modify->reserved = any_reserved(&fuzzer->chance);
+}
+
+static uint64_t any_tick(struct chance *chance)
+{
+	switch (chance_below(chance, 8)) {
+	case 0:
+		return chance_any_size(chance);
+	case 1:
+		return TWHEEL_TICK_MIN_NS - 1 + chance_below(chance, 3);
+	case 2:
+		return TWHEEL_TICK_MAX_NS - 1 + chance_below(chance, 3);
+	default:
+		return TWHEEL_TICK_MIN_NS + chance_below(chance, 2 * MSEC);
+	}
+}
+
+static uint32_t any_wheel_size(struct chance *chance)
+{
+	switch (chance_below(chance, 16)) {
+	case 0:
+		return chance_any_size(chance);
+	case 1:
+		return TWHEEL_SIZE_MAX - 1 + chance_below(chance, 3);
+	case 2:
+	case 3:
+		return TWHEEL_SIZE_MIN - 1 + chance_below(chance, 3);
+	default:
+		return 1U << (1 + chance_below(chance, 10)) |
+		       chance_below(chance, 2) * chance_below(chance, 1000);
+	}
+}
+
+void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup)
+{
+	struct chance *chance = &fuzzer->chance;
+
+	memset(setup, 0, sizeof(*setup));
+	setup->tick_ns = any_tick(chance);
+	setup->wheel_size = any_wheel_size(chance);
+	setup->clock_id = chance_hit(chance, 50) ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+	if (chance_hit(chance, 5))
+		setup->clock_id = chance_below(chance, 12);
+	if (chance_hit(chance, 30))
+		setup->max_timers = chance_below(chance, 100);
+	else if (chance_hit(chance, 5))
+		setup->max_timers = chance_any_size(chance);
+	setup->flags = any_reserved(chance);
+	setup->reserved[chance_below(chance, 3)] = any_reserved(chance);
+}
+
+/* ---- ioctls -------------------------------------------------------------- */
+
+static const unsigned long commands[] = {
+	TWHEEL_SETUP, TWHEEL_ADD, TWHEEL_CANCEL, TWHEEL_MODIFY, TWHEEL_QUERY, TWHEEL_INFO,
+	TWHEEL_ADD_BATCH, TWHEEL_CANCEL_BATCH, TWHEEL_MODIFY_BATCH,
+};
+
+/* What an ioctl on a wheel may end with; EBADF when it has just been closed. */
+static bool error_is_known(long ret)
+{
+	switch (-ret) {
+	case EINVAL:
+	case EFAULT:
+	case ENOENT:
+	case ENOSPC:
+	case ENOMEM:
+	case EBUSY:
+	case ENOTTY:
+	case EBADF:
+		return true;
+	default:
+		return ret >= 0;
+	}
+}
+
+/* Anything at all, in a place that may be anywhere. */
+static void *any_argument(struct fuzzer *fuzzer, size_t size)
+{
+	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance, size);
+	size_t i;
+
+	for (i = 0; spot.fill && i < size && i < spot.readable; i++)
+		spot.fill[i] = chance_hit(&fuzzer->chance, 70) ? 0 : chance_next(&fuzzer->chance);
+	return spot.at;
+}
+
+/* An array that makes sense for @cmd. */
+static void *any_entries(struct fuzzer *fuzzer, unsigned long cmd, uint32_t count)
+{
+	size_t size = cmd == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
+		      cmd == TWHEEL_CANCEL_BATCH ? sizeof(uint64_t) :
+		      sizeof(struct twheel_modify);
+	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance, count * size);
+	uint32_t i;
+
+	for (i = 0; spot.fill && i < count && (i + 1) * size <= spot.readable; i++) {
+		/* Ids are small numbers in their halves: some will exist. */
+		uint64_t id = (1 + chance_below(&fuzzer->chance, 1000)) << 32 |
+			      chance_below(&fuzzer->chance, 300);
+		struct twheel_modify modify = { .id = id };
+		struct twheel_add add;
+
+		any_add(fuzzer, CLOCK_MONOTONIC, &add);
+		any_modify(fuzzer, CLOCK_MONOTONIC, &modify);
+		memcpy(spot.fill + i * size, cmd == TWHEEL_ADD_BATCH ? (void *)&add :
+		       cmd == TWHEEL_CANCEL_BATCH ? (void *)&id : (void *)&modify, size);
+	}
+	return spot.at;
+}
+
+static void shared_batch(struct fuzzer *fuzzer, int fd)
+{
+	static const enum fuzz_call calls[] = {
+		CALL_ADD_BATCH, CALL_CANCEL_BATCH, CALL_MODIFY_BATCH,
+	};
+	struct chance *chance = &fuzzer->chance;
+	unsigned int nr = chance_below(chance, 3);
+	unsigned long cmd = commands[6 + nr];
+	struct twheel_batch batch = { .count = chance_below(chance, FUZZ_BATCH) };
+	struct spot spot = memory_spot(&fuzzer->memory, chance, sizeof(batch));
+	long ret;
+
+	batch.entries = (uintptr_t)any_entries(fuzzer, cmd, batch.count);
+	batch.flags = any_reserved(chance);
+	/* More than there is: it has to end where the memory does. */
+	if (chance_hit(chance, 5))
+		batch.count = chance_next(chance);
+	if (spot.fill)
+		memcpy(spot.fill, &batch, sizeof(batch) < spot.readable ? sizeof(batch)
+									: spot.readable);
+	ret = fuzz_ioctl(fuzzer, calls[nr], fd, cmd, spot.at);
+	if (!error_is_known(ret))
+		fuzz_fail(fuzzer, "batch %#lx returned %ld", cmd, ret);
+}
+
+static void shared_single(struct fuzzer *fuzzer, int fd)
+{
+	static const enum fuzz_call calls[] = {
+		CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO,
+	};
+	unsigned int nr = chance_below(&fuzzer->chance, 6);
+	void *arg = chance_hit(&fuzzer->chance, 50) ?
+		any_argument(fuzzer, _IOC_SIZE(commands[nr])) :
+		any_entries(fuzzer, nr == 1 ? TWHEEL_ADD_BATCH : TWHEEL_MODIFY_BATCH, 1);
+	long ret = fuzz_ioctl(fuzzer, calls[nr], fd, commands[nr], arg);
+
+	if (!error_is_known(ret) || ret > 0)
+		fuzz_fail(fuzzer, "ioctl %#lx returned %ld", commands[nr], ret);
+}
+
+/* ioctls of a wheel, and those that every file has: not for us to call. */
+static bool is_taken(unsigned long cmd)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		if ((uint32_t)cmd == commands[i])
+			return true;
+	}
+	switch (_IOC_TYPE(cmd)) {
+	case 0x00:
+	case 0x12:
+	case 'T':
+	case 'X':
+	case 'f':
+	case 0x94:
+		return true;
+	}
+	return false;
+}
+
+static void unknown_ioctl(struct fuzzer *fuzzer, int fd)
+{
+	struct chance *chance = &fuzzer->chance;
+	unsigned long cmd = commands[chance_below(chance, ARRAY_SIZE(commands))];
+	long ret;
+
+	if (chance_hit(chance, 20))
+		cmd = chance_next(chance);
+	else
+		cmd ^= 1UL << chance_below(chance, 32);
+	if (is_taken(cmd))
+		return;
+	ret = fuzz_ioctl(fuzzer, CALL_OTHER, fd, cmd, any_argument(fuzzer, 64));
+	if (ret != -ENOTTY && ret != -EBADF)
+		fuzz_fail(fuzzer, "unknown ioctl %#lx returned %ld", cmd, ret);
+}
+
+static void balance(struct fuzzer *fuzzer, int fd)
+{
+	struct twheel_info info;
+	long ret = fuzz_ioctl(fuzzer, CALL_INFO, fd, TWHEEL_INFO, &info);
+
+	if (ret && ret != -EBADF)
+		fuzz_fail(fuzzer, "info returned %ld", ret);
+	/* A periodic timer is delivered without an end to it. */
+	if (!ret && (info.added > info.pending + info.expired + info.cancelled + info.delivered ||
+		     info.added < info.pending + info.expired + info.cancelled))
+		fuzz_fail(fuzzer, "added %llu: there are %llu + %llu, cancelled %llu, read %llu",
+			  info.added, info.pending, info.expired, info.cancelled,
+			  info.delivered);
+}
+
+/* ---- Reading and polling ------------------------------------------------- */
+
+static void shared_read(struct fuzzer *fuzzer, int fd)
+{
+	static const int flags[] = { 0, RWF_NOWAIT, RWF_HIPRI, RWF_DSYNC, RWF_APPEND };
+	size_t size = chance_below(&fuzzer->chance, 64 * sizeof(struct twheel_event));
+	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance, size);
+	struct iovec piece[3];
+	unsigned int i, count = 1 + chance_below(&fuzzer->chance, 3);
+	long ret;
+
+	for (i = 0; i < count; i++) {
+		piece[i].iov_base = spot.at + i * size / count;
+		piece[i].iov_len = chance_below(&fuzzer->chance, size / count + 1);
+	}
+	if (chance_hit(&fuzzer->chance, 50))
+		ret = read(fd, spot.at, size);
+	else
+		ret = preadv2(fd, piece, count, chance_hit(&fuzzer->chance, 90) ? -1 : 0,
+			      flags[chance_below(&fuzzer->chance, ARRAY_SIZE(flags))]);
+	ret = fuzz_count(fuzzer, CALL_READ, ret < 0 ? -errno : ret);
+	if (ret > 0 && ret % sizeof(struct twheel_event))
+		fuzz_fail(fuzzer, "read returned %ld bytes", ret);
+}
+
+static void shared_poll(struct fuzzer *fuzzer, int fd)
+{
+	struct epoll_event event = {
+		.events = (uint32_t)chance_next(&fuzzer->chance) & ~EPOLLWAKEUP,
+	};
+	struct pollfd pfd = { .fd = fd, .events = chance_next(&fuzzer->chance) };
+	int epoll;
+
+	fuzz_count(fuzzer, CALL_POLL, poll(&pfd, 1, chance_below(&fuzzer->chance, 2)));
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0)
+		return;
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+	fuzz_count(fuzzer, CALL_POLL, epoll_wait(epoll, &event, 1, 0));
+	if (chance_hit(&fuzzer->chance, 50))
+		epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);
+	close(epoll);
+}
+
+/* ---- Calls that a wheel does not have ------------------------------------ */
+
+static void map_wheel(struct fuzzer *fuzzer, int fd)
+{
+	void *map = mmap(NULL, 4096 + chance_below(&fuzzer->chance, 1 << 20),
+			 chance_below(&fuzzer->chance, 8),
+			 chance_hit(&fuzzer->chance, 50) ? MAP_SHARED : MAP_PRIVATE, fd,
+			 chance_below(&fuzzer->chance, 16) << 12);
+
+	fuzz_count(fuzzer, CALL_OTHER, map == MAP_FAILED ? -errno : 0);
+	if (map != MAP_FAILED)
+		fuzz_fail(fuzzer, "a wheel could be mapped");
+}
+
+static long foreign_call(struct fuzzer *fuzzer, int fd, int other)
+{
+	size_t size = chance_below(&fuzzer->chance, 200);
+	void *at = any_argument(fuzzer, size);
+	off_t zero = 0;
+
+	switch (chance_below(&fuzzer->chance, 9)) {
+	case 0:
+		return write(fd, at, size);
+	case 1:
+		return pread(fd, at, size, 0);
+	case 2:
+		return lseek(fd, chance_next(&fuzzer->chance), chance_below(&fuzzer->chance, 5));
+	case 3:
+		return ftruncate(fd, size);
+	case 4:
+		return fallocate(fd, 0, 0, size + 1);
+	case 5:
+		return splice(fd, NULL, other, NULL, size + 1, SPLICE_F_NONBLOCK);
+	case 6:
+		return sendfile(fd, fuzzer->memory.file, &zero, size + 1);
+	case 7:
+		return fsync(fd);
+	default:
+		return copy_file_range(fd, NULL, fuzzer->memory.file, NULL, size + 1, 0);
+	}
+}
+
+static void other_call(struct fuzzer *fuzzer, int fd)
+{
+	int pair[2];
+	long ret;
+
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK))
+		return;
+	ret = foreign_call(fuzzer, fd, pair[1]);
+	ret = fuzz_count(fuzzer, CALL_OTHER, ret < 0 ? -errno : ret);
+	if (ret >= 0)
+		fuzz_fail(fuzzer, "a call that a wheel does not have returned %ld", ret);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* ---- Coming and going ---------------------------------------------------- */
+
+void shared_open(struct fuzzer *fuzzer, unsigned int nr)
+{
+	struct twheel_setup setup;
+	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	int old;
+
+	fuzz_count(fuzzer, CALL_OPEN, fd < 0 ? -errno : 0);
+	if (fd < 0)
+		bail_out("cannot open /dev/twheel");
+	any_setup(fuzzer, &setup);
+	/* Memory that one takes here is missing to others, who expect it. */
+	if (setup.wheel_size <= 2048)
+		fuzz_ioctl(fuzzer, CALL_SETUP, fd, TWHEEL_SETUP, &setup);
+	old = atomic_exchange(&fuzzer->fuzz->shared[nr], fd);
+	if (old >= 0)
+		close(old);
+}
+
+/* A child inherits everything, does a little, and exits. */
+static void fork_child(struct fuzzer *fuzzer, int fd)
+{
+	struct twheel_event event[4];
+	pid_t pid = fork();
+
+	if (!pid) {
+		shared_batch(fuzzer, fd);
+		_exit(read(fd, event, sizeof(event)) < -1);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void open_in_ways(struct fuzzer *fuzzer)
+{
+	static const int modes[] = { O_RDONLY, O_WRONLY, O_RDWR };
+	static const int flags[] = { 0, O_NONBLOCK, O_APPEND, O_SYNC, O_TRUNC, O_CREAT, O_PATH };
+	int fd = open("/dev/twheel", O_CLOEXEC | modes[chance_below(&fuzzer->chance, 3)] |
+		      flags[chance_below(&fuzzer->chance, ARRAY_SIZE(flags))], 0600);
+
+	fuzz_count(fuzzer, CALL_OPEN, fd < 0 ? -errno : 0);
+	if (fd < 0)
+		return;
+	shared_batch(fuzzer, fd);
+	close(fd);
+}
+
+void shared_act(struct fuzzer *fuzzer)
+{
+	unsigned int nr = chance_below(&fuzzer->chance, FUZZ_SHARED);
+	unsigned int dice = chance_below(&fuzzer->chance, 1000);
+	int fd = fuzzer->fuzz->shared[nr];
+
+	if (dice < 300)
+		shared_single(fuzzer, fd);
+	else if (dice < 550)
+		shared_batch(fuzzer, fd);
+	else if (dice < 700)
+		shared_read(fuzzer, fd);
+	else if (dice < 800)
+		unknown_ioctl(fuzzer, fd);
+	else if (dice < 850)
+		balance(fuzzer, fd);
+	else if (dice < 910)
+		shared_poll(fuzzer, fd);
+	else if (dice < 940)
+		map_wheel(fuzzer, fd);
+	else if (dice < 970)
+		other_call(fuzzer, fd);
+	else if (dice < 985)
+		open_in_ways(fuzzer);
+	else if (dice < 998)
+		shared_open(fuzzer, nr);
+	else
+		fork_child(fuzzer, fd);
+}

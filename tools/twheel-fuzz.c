@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel-fuzz - a fuzzer of the whole ABI of /dev/twheel
+ *
+ * Threads make valid, nearly valid and random calls, with arguments that lie in
+ * memory of all sorts. What they do depends on a seed; each thread has a stream of
+ * chance of its own. fuzz.h says how it knows what is right. Prints TAP.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define MAX_THREADS	16
+
+static const char *const call_name[NR_CALLS] = {
+	"open", "setup", "add", "cancel", "modify", "query", "info", "add_batch",
+	"cancel_batch", "modify_batch", "read", "poll", "other",
+};
+
+/* Says once what was wrong, and ends everything. */
+void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	fuzzer->fuzz->stop = true;
+	if (atomic_exchange(&fuzzer->fuzz->failed, true))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	tap_note("%s (operation %llu of this thread)", text, (unsigned long long)fuzzer->ops);
+}
+
+long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret)
+{
+	if (ret < 0)
+		fuzzer->refused[call]++;
+	else
+		fuzzer->done[call]++;
+	fuzzer->ops++;
+	return ret;
+}
+
+long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg)
+{
+	long ret = ioctl(fd, cmd, arg);
+
+	return fuzz_count(fuzzer, call, ret < 0 ? -errno : ret);
+}
+
+struct fuzz_options {
+	uint64_t ops;
+	uint64_t seconds;
+	uint64_t seed;
+	unsigned int threads;
+};
+
+struct thread {
+	struct fuzzer fuzzer;
+	pthread_t id;
+	uint64_t ops;		/* when to end */
+	uint64_t end;		/* the same as a time */
+};
+
+static void *run(void *arg)
+{
+	struct thread *thread = arg;
+	struct fuzzer *fuzzer = &thread->fuzzer;
+
+	memory_open(&fuzzer->memory);
+	model_open(fuzzer);
+	while (!fuzzer->fuzz->stop && fuzzer->ops < thread->ops && now_ns() < thread->end) {
+		/* The wheel of one's own sees sequences, not just single calls. */
+		if (chance_hit(&fuzzer->chance, 70))
+			model_act(fuzzer);
+		else
+			shared_act(fuzzer);
+	}
+	model_close(fuzzer);
+	memory_close(&fuzzer->memory);
+	return NULL;
+}
+
+static void add_up(const struct thread *thread, unsigned int threads, uint64_t *ops)
+{
+	uint64_t done, refused;
+	unsigned int i, call;
+
+	*ops = 0;
+	for (call = 0; call < NR_CALLS; call++) {
+		done = 0;
+		refused = 0;
+		for (i = 0; i < threads; i++) {
+			done += thread[i].fuzzer.done[call];
+			refused += thread[i].fuzzer.refused[call];
+		}
+		*ops += done + refused;
+		tap_note("%-13s %9llu done, %9llu refused", call_name[call],
+			 (unsigned long long)done, (unsigned long long)refused);
+	}
+}
+
+static bool fuzz(const struct fuzz_options *options)
+{
+	static struct thread thread[MAX_THREADS];
+	static struct fuzz fuzz;
+	uint64_t ops, end = now_ns() + options->seconds * SEC;
+	unsigned int i;
+
+	fuzz.max_timers = read_number("/sys/module/twheel/parameters/max_timers");
+	for (i = 0; i < options->threads; i++) {
+		thread[i].fuzzer.fuzz = &fuzz;
+		thread[i].ops = options->ops / options->threads;
+		thread[i].end = end;
+		chance_init(&thread[i].fuzzer.chance, options->seed, i);
+	}
+	for (i = 0; i < FUZZ_SHARED; i++) {
+		fuzz.shared[i] = -1;
+		shared_open(&thread[0].fuzzer, i);
+	}
+	for (i = 0; i < options->threads; i++) {
+		if (pthread_create(&thread[i].id, NULL, run, &thread[i]))
+			bail_out("cannot create a thread");
+	}
+	for (i = 0; i < options->threads; i++)
+		pthread_join(thread[i].id, NULL);
+	for (i = 0; i < FUZZ_SHARED; i++)
+		close(fuzz.shared[i]);
+	add_up(thread, options->threads, &ops);
+	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
+			  (unsigned long long)ops, (unsigned long long)options->seed,
+			  options->threads);
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: twheel-fuzz [OPTIONS]\n"
+	      "Fuzz all calls of /dev/twheel and print the results as TAP. Without --ops and\n"
+	      "--seconds, 100000 operations.\n"
+	      "  --ops N      end after so many operations\n"
+	      "  --seconds N  end after so much time\n"
+	      "  --seed N     what chance depends on (default: 1)\n"
+	      "  --threads N  number of threads, 1 to 16 (default: 4)\n"
+	      "  --nobody     become a user without privileges first\n"
+	      "  --help       print this text\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option list[] = {
+		{ "ops", required_argument, NULL, 'o' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "threads", required_argument, NULL, 'n' },
+		{ "nobody", no_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	struct fuzz_options options = { .seed = 1, .threads = 4 };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", list, NULL)) != -1) {
+		switch (option) {
+		case 'o':
+			options.ops = number_or_exit("--ops", optarg, 1, UINT64_MAX);
+			break;
+		case 't':
+			options.seconds = number_or_exit("--seconds", optarg, 1, 1000000);
+			break;
+		case 's':
+			options.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
+			break;
+		case 'n':
+			options.threads = number_or_exit("--threads", optarg, 1, MAX_THREADS);
+			break;
+		case 'u':
+			become_nobody();
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (!options.ops)
+		options.ops = options.seconds ? UINT64_MAX : 100000;
+	if (!options.seconds)
+		options.seconds = 1000000;
+	puts("TAP version 13");
+	fuzz(&options);
+	return tap_done();
+}
