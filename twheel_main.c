@@ -60,8 +60,11 @@
 #define TWHEEL_KEEP_PAGES	16
 /* How often to bring in a page that goes away again before giving up. */
 #define TWHEEL_FAULT_TRIES	16
-/* The opener pays, and is told when there is no memory: the log need not be. */
-#define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+/*
+ * The opener's control group pays. When it is full, the caller is told so: no
+ * process of the group is killed for it, and nothing is written to the log.
+ */
+#define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 /* file->armed when the hrtimer is not. */
 #define TWHEEL_UNARMED		U64_MAX
 /* A wait between two steps of an early cascade that is not worth an hrtimer. */
@@ -1191,7 +1194,7 @@ static int twheel_open(struct inode *inode, struct file *filp)
 	struct twheel_file *file;
 	int err;
 
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	file = kzalloc(sizeof(*file), TWHEEL_GFP);
 	if (!file)
 		return -ENOMEM;
 	file->user = twheel_user_get(filp->f_cred->uid);
