@@ -574,6 +574,27 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 }
 
 /*
+ * The next timer to cascade, or NULL: from both ends of the list in turn, for each
+ * timer says where the next one is, and so two ways lead to memory at once.
+ */
+static __always_inline struct twheel_timer *next_to_cascade(struct twheel_level *level,
+							    bool last)
+{
+	struct twheel_timer *timer;
+
+	if (list_empty(&level->cascade))
+		return NULL;
+	if (last) {
+		timer = list_last_entry(&level->cascade, struct twheel_timer, node);
+		prefetch(timer->node.prev);
+	} else {
+		timer = list_first_entry(&level->cascade, struct twheel_timer, node);
+		prefetch(timer->node.next);
+	}
+	return timer;
+}
+
+/*
  * Place timers of the bucket that level @nr has open. Nothing else can fall due
  * meanwhile: they are due later than all that is, or the clock waits for them.
  */
@@ -585,13 +606,12 @@ static __always_inline unsigned int cascade(struct twheel *w, unsigned int nr,
 	u64 tick;
 
 	for (; budget; budget--) {
-		timer = list_first_entry(&level->cascade, struct twheel_timer, node);
-		if (list_entry_is_head(timer, &level->cascade, node)) {
+		timer = next_to_cascade(level, budget & 1);
+		if (!timer) {
 			w->early &= ~BIT_ULL(nr);
 			w->late &= ~BIT_ULL(nr);
 			break;
 		}
-		prefetch(timer->node.next);
 		twheel_unlink(timer);
 		if (unlikely(!--level->opened->count))
 			twheel_bucket_emptied(w, level->opened);
