@@ -11,7 +11,6 @@
 int bench_run(struct twheel_bench_run *run);
 
 /* watch.c: how long bottom halves are off. */
-int bench_watch_init(void);
 int bench_watch(void);
 void bench_watched(struct twheel_bench_watch *watch);
 

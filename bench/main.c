@@ -54,9 +54,30 @@ static long bench_jump_ioctl(u64 __user *arg)
 
 static long bench_idle(u64 __user *arg)
 {
-	u64 us = get_cpu_idle_time_us(raw_smp_processor_id(), NULL);
+	int cpu = raw_smp_processor_id();
+	u64 us = get_cpu_idle_time_us(cpu, NULL) + get_cpu_iowait_time_us(cpu, NULL);
 
 	return put_user(us * NSEC_PER_USEC, arg);
+}
+
+static long bench_watch_ioctl(void)
+{
+	int err;
+
+	mutex_lock(&bench_lock);
+	err = bench_watch();
+	mutex_unlock(&bench_lock);
+	return err;
+}
+
+static long bench_watched_ioctl(struct twheel_bench_watch __user *arg)
+{
+	struct twheel_bench_watch watch;
+
+	mutex_lock(&bench_lock);
+	bench_watched(&watch);
+	mutex_unlock(&bench_lock);
+	return copy_to_user(arg, &watch, sizeof(watch)) ? -EFAULT : 0;
 }
 
 static long bench_run_ioctl(struct twheel_bench_run __user *arg)
@@ -85,6 +106,10 @@ static long bench_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return bench_idle(argp);
 	case TWHEEL_BENCH_RUN:
 		return bench_run_ioctl(argp);
+	case TWHEEL_BENCH_WATCH:
+		return bench_watch_ioctl();
+	case TWHEEL_BENCH_WATCHED:
+		return bench_watched_ioctl(argp);
 	default:
 		return -ENOTTY;
 	}
@@ -129,6 +154,9 @@ module_init(bench_init);
 
 static void __exit bench_exit(void)
 {
+	struct twheel_bench_watch unused;
+
+	bench_watched(&unused);
 	misc_deregister(&bench_misc);
 	hrtimer_cancel(&bench_hrtimer);
 }

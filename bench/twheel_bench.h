@@ -52,7 +52,7 @@ struct twheel_bench_run {
  * @lock_holds: how many there were.
  * @softirq_ns: in one run of the hrtimers' bottom half.
  * @softirqs: how many there were.
- * @probe_ns: what watching adds to each of the above; it is subtracted there.
+ * @probe_ns: what watching added to a lock hold; it is subtracted there.
  */
 struct twheel_bench_watch {
 	__u64 lock_ns;

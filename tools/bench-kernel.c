@@ -41,3 +41,15 @@ void kernel_run(struct twheel_bench_run *run)
 	if (ioctl(device(), TWHEEL_BENCH_RUN, run))
 		err(1, "TWHEEL_BENCH_RUN");
 }
+
+void kernel_watch(void)
+{
+	if (ioctl(device(), TWHEEL_BENCH_WATCH))
+		err(1, "TWHEEL_BENCH_WATCH");
+}
+
+void kernel_watched(struct twheel_bench_watch *watch)
+{
+	if (ioctl(device(), TWHEEL_BENCH_WATCHED, watch))
+		err(1, "TWHEEL_BENCH_WATCHED");
+}

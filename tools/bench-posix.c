@@ -89,6 +89,7 @@ static void close_signals(void)
 const struct facility posix_facility = {
 	.name = "posix",
 	.kernel = NOT_IN_KERNEL,
+	.handle = sizeof(*timers),
 	.open = open_signals,
 	.add = add,
 	.modify = modify,

@@ -89,6 +89,7 @@ static void close_epoll(void)
 const struct facility timerfd_facility = {
 	.name = "timerfd",
 	.kernel = NOT_IN_KERNEL,
+	.handle = sizeof(*fds),
 	.open = open_epoll,
 	.add = add,
 	.modify = modify,

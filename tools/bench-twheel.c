@@ -108,6 +108,7 @@ const struct facility twheel_facility = {
 	.name = "twheel",
 	.kernel = NOT_IN_KERNEL,
 	.batches = true,
+	.handle = sizeof(*ids),
 	.open = open_wheel,
 	.add = add,
 	.modify = modify,

@@ -45,6 +45,7 @@ struct work {
  * @batches: it can do more than one timer at a call. All can deliver so.
  * @loop: its clock is that of a loop in user space: it sees what is due when it
  *	looks. The others have to be on CLOCK_BOOTTIME.
+ * @handle: bytes that the program keeps for each timer to name it.
  * @open: get ready for the work, whose arrays stay.
  * @add: arm the timers numbered @first to @first + @n - 1.
  * @modify: push the deadlines of @n timers back to the whole span from now.
@@ -59,6 +60,7 @@ struct facility {
 	int kernel;
 	bool batches;
 	bool loop;
+	size_t handle;
 	void (*open)(const struct work *work);
 	void (*add)(size_t first, size_t n);
 	void (*modify)(const uint32_t *which, size_t n);
@@ -75,6 +77,54 @@ extern const struct facility posix_facility;
 extern const struct facility io_uring_facility;
 extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
+
+/**
+ * struct run - what the command line asks for
+ * @facility: who does it.
+ * @pending: number of timers.
+ * @batch: how many at a call.
+ * @limit_ns: when to stop.
+ */
+struct run {
+	const struct facility *facility;
+	size_t pending;
+	size_t batch;
+	uint64_t limit_ns;
+};
+
+/* What the work on @done timers took. */
+struct cost {
+	uint64_t ns;
+	size_t done;
+};
+
+enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
+
+/* Prints a result; with @done less than what was asked for, it was stopped. */
+void bench_say(const struct run *run, const char *op, double value,
+	       const char *unit, size_t done);
+
+/* Does @op with @n timers, but stops at the limit. */
+struct cost bench_measure(const struct run *run, const struct work *work,
+			  enum bench_op op, size_t n);
+
+/* Arms all timers; false, and says so for @op, when that takes too long. */
+bool bench_fill(const struct run *run, const struct work *work, const char *op,
+		struct cost *cost);
+
+/*
+ * What is measured of a run besides. They open the facility themselves, and are
+ * a process of their own.
+ */
+void bench_bytes(const struct run *run, struct work *work);
+void bench_live(const struct run *run, struct work *work);
+void bench_lateness(const struct run *run, struct work *work);
+void bench_lock_hold(const struct run *run, struct work *work);
+void bench_wakeups(const struct run *run, struct work *work);
+void bench_threads(const struct run *run, struct work *work);
+void bench_null(const struct run *run, struct work *work);
+
+void bench_sleep(uint64_t ns);
 
 /* Memory for @n elements of @size that are there, not only promised. */
 void *bench_array(size_t n, size_t size);

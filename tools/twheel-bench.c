@@ -23,6 +23,8 @@
 #include "bench.h"
 #include "bench-kernel.h"
 
+/* What a run leaves the kernel to do in the background is done by then. */
+#define SETTLE_NS	(2 * NS_PER_SEC)
 /* How many timers to work on before looking whether the limit has passed. */
 #define STRIDE		1024
 /* The share of orders that are paid, and so cancelled. */
@@ -40,14 +42,6 @@ static const struct facility *const facilities[] = {
 	&(const struct facility){ .name = "timer_list", .kernel = TWHEEL_BENCH_TIMER_LIST },
 };
 
-/* What the command line says of a run. */
-struct run {
-	const struct facility *facility;
-	size_t pending;
-	size_t batch;
-	uint64_t limit_ns;
-};
-
 void *bench_array(size_t n, size_t size)
 {
 	void *array = malloc(n * size);
@@ -56,6 +50,14 @@ void *bench_array(size_t n, size_t size)
 		err(1, "%zu bytes", n * size);
 	memset(array, 0, n * size);
 	return array;
+}
+
+void bench_sleep(uint64_t ns)
+{
+	struct timespec ts = bench_timespec(ns);
+
+	if (nanosleep(&ts, NULL))
+		err(1, "nanosleep");
 }
 
 /* Numbers that are the same in every run: xorshift64*. */
@@ -73,7 +75,7 @@ static void shuffle(struct work *work)
 {
 	size_t i;
 
-	for (i = work->pending - 1; i; i--) {
+	for (i = work->pending; i-- > 1;) {
 		size_t other = random_number() % (i + 1);
 		uint32_t tmp = work->order[i];
 
@@ -97,12 +99,12 @@ static void plan(struct work *work, const struct run *run)
 	shuffle(work);
 }
 
-static void say(const struct run *run, const char *op, double value,
-		const char *unit, size_t done)
+void bench_say(const struct run *run, const char *op, double value,
+	       const char *unit, size_t done)
 {
 	printf("%s %s %zu %zu ", run->facility->name, op, run->pending, run->batch);
-	if (done)
-		printf("%.1f %s", value, unit);
+	if (done || !run->pending)
+		printf("%.2f %s", value, unit);
 	else
 		printf("- %s", unit);
 	if (done < run->pending)
@@ -111,16 +113,8 @@ static void say(const struct run *run, const char *op, double value,
 	fflush(stdout);
 }
 
-/* What a phase came to. */
-struct cost {
-	uint64_t ns;
-	size_t done;
-};
-
-enum op { ADD, MODIFY, CANCEL };
-
 /* Does @n timers in batches: the loop around everything but deliveries. */
-static void step(const struct facility *f, const struct work *work, enum op op,
+static void step(const struct facility *f, const struct work *work, enum bench_op op,
 		 size_t first, size_t n)
 {
 	const uint32_t *order = work->order;
@@ -128,23 +122,23 @@ static void step(const struct facility *f, const struct work *work, enum op op,
 	size_t end = first + n;
 
 	switch (op) {
-	case ADD:
+	case BENCH_ADD:
 		for (; first < end; first += batch)
 			f->add(first, batch < end - first ? batch : end - first);
 		break;
-	case MODIFY:
+	case BENCH_MODIFY:
 		for (; first < end; first += batch)
 			f->modify(order + first, batch < end - first ? batch : end - first);
 		break;
-	case CANCEL:
+	case BENCH_CANCEL:
 		for (; first < end; first += batch)
 			f->cancel(order + first, batch < end - first ? batch : end - first);
 		break;
 	}
 }
 
-static struct cost measure(const struct run *run, const struct work *work,
-			   enum op op, size_t n)
+struct cost bench_measure(const struct run *run, const struct work *work,
+			  enum bench_op op, size_t n)
 {
 	uint64_t began = bench_now();
 	struct cost cost = { };
@@ -167,9 +161,7 @@ static struct cost expire(const struct run *run, const struct work *work, size_t
 	uint64_t began, sum = 0;
 
 	if (f->loop) {
-		struct timespec ts = bench_timespec(BENCH_SPAN_NS);
-
-		nanosleep(&ts, NULL);
+		bench_sleep(BENCH_SPAN_NS);
 		began = bench_now();
 	} else {
 		began = bench_now();
@@ -190,44 +182,43 @@ static struct cost expire(const struct run *run, const struct work *work, size_t
 
 static void report(const struct run *run, const char *op, struct cost cost)
 {
-	say(run, op, cost.done ? (double)cost.ns / cost.done : 0, "insn", cost.done);
+	bench_say(run, op, cost.done ? (double)cost.ns / cost.done : 0, "insn", cost.done);
 }
 
-/* Arms all timers; false, and says so for @op, when that takes too long. */
-static bool fill(const struct run *run, const struct work *work, const char *op,
-		 struct cost *cost)
+bool bench_fill(const struct run *run, const struct work *work, const char *op,
+		struct cost *cost)
 {
-	*cost = measure(run, work, ADD, work->pending);
+	*cost = bench_measure(run, work, BENCH_ADD, work->pending);
 	if (cost->done == work->pending)
 		return true;
-	say(run, op, 0, "insn", 0);
+	bench_say(run, op, 0, "insn", 0);
 	return false;
 }
 
 static void run_cancel(const struct run *run, struct work *work)
 {
-	struct cost cost = measure(run, work, ADD, work->pending);
+	struct cost cost = bench_measure(run, work, BENCH_ADD, work->pending);
 
 	report(run, "add", cost);
 	if (cost.done < work->pending)
-		say(run, "cancel", 0, "insn", 0);
+		bench_say(run, "cancel", 0, "insn", 0);
 	else
-		report(run, "cancel", measure(run, work, CANCEL, work->pending));
+		report(run, "cancel", bench_measure(run, work, BENCH_CANCEL, work->pending));
 }
 
 static void run_modify(const struct run *run, struct work *work)
 {
 	struct cost cost;
 
-	if (fill(run, work, "modify", &cost))
-		report(run, "modify", measure(run, work, MODIFY, work->pending));
+	if (bench_fill(run, work, "modify", &cost))
+		report(run, "modify", bench_measure(run, work, BENCH_MODIFY, work->pending));
 }
 
 static void run_expire(const struct run *run, struct work *work)
 {
 	struct cost cost;
 
-	if (fill(run, work, "expire", &cost))
+	if (bench_fill(run, work, "expire", &cost))
 		report(run, "expire", expire(run, work, work->pending));
 }
 
@@ -236,11 +227,11 @@ static void run_mix(const struct run *run, struct work *work)
 	size_t paid = work->pending * MIX_PERCENT / 100;
 	struct cost add, cancel, rest;
 
-	if (!fill(run, work, "mix", &add))
+	if (!bench_fill(run, work, "mix", &add))
 		return;
-	cancel = measure(run, work, CANCEL, paid);
+	cancel = bench_measure(run, work, BENCH_CANCEL, paid);
 	if (cancel.done < paid) {
-		say(run, "mix", 0, "insn", 0);
+		bench_say(run, "mix", 0, "insn", 0);
 		return;
 	}
 	rest = expire(run, work, work->pending - paid);
@@ -257,11 +248,19 @@ static const struct op_entry {
 	void (*run)(const struct run *run, struct work *work);
 	uint32_t cancel_percent;
 	bool modify;
+	bool opens;
 } ops[] = {
-	{ "cancel", run_cancel, 100, false },
-	{ "modify", run_modify, 100, true },
-	{ "expire", run_expire, 0, false },
-	{ "mix", run_mix, MIX_PERCENT, false },
+	{ "cancel", run_cancel, .cancel_percent = 100 },
+	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
+	{ "expire", run_expire, .cancel_percent = 0 },
+	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
+	{ "bytes", bench_bytes, .opens = true },
+	{ "live", bench_live, .opens = true },
+	{ "lateness", bench_lateness, .opens = true },
+	{ "lock_hold", bench_lock_hold, .opens = true },
+	{ "wakeups", bench_wakeups, .opens = true },
+	{ "threads", bench_threads, .opens = true },
+	{ "null", bench_null, .opens = true },
 };
 
 static void in_kernel(const struct run *run, const struct op_entry *op)
@@ -308,7 +307,8 @@ static void in_child(const struct run *run, const struct op_entry *op)
 		return;
 	}
 	plan(&work, run);
-	run->facility->open(&work);
+	if (!op->opens)
+		run->facility->open(&work);
 	op->run(run, &work);
 	exit(0);
 }
@@ -376,6 +376,7 @@ int main(int argc, char **argv)
 			in_child(&run, op_by_name(argv[i + 1]));
 		else
 			in_kernel(&run, op_by_name(argv[i + 1]));
+		bench_sleep(SETTLE_NS);
 	}
 	return 0;
 }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What timers cost as they come, one here and one there for half an hour, for
+ * twheel-bench
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "bench-kernel.h"
+#include "libtwheel.h"
+
+/* When the first of the timers is due whose lateness is measured. */
+#define LEAD_NS		(10 * NS_PER_SEC)
+#define HOUR_NS		(3600 * NS_PER_SEC)
+#define NULL_CALLS	10000
+/* No ioctl of twheel: it does nothing but say so. */
+#define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
+/* The distribution is printed in steps of a tenth of a power of ten. */
+#define STEP		1.2589254
+
+static uint64_t busy(void)
+{
+	return bench_now() - kernel_idle();
+}
+
+/**
+ * bench_live() - what the CPU does for a timer that expires on its own
+ * @run: the run.
+ * @work: its work.
+ *
+ * The time between the last add and the last delivery but for what the CPU was
+ * idle, and for what it does in half an hour anyway.
+ */
+void bench_live(const struct run *run, struct work *work)
+{
+	uint64_t began, background, sum = 0;
+	struct cost cost;
+
+	began = busy();
+	bench_sleep(BENCH_SPAN_NS);
+	background = busy() - began;
+
+	run->facility->open(work);
+	if (!bench_fill(run, work, "live", &cost))
+		return;
+	began = busy();
+	for (cost.done = 0; cost.done < work->pending;)
+		cost.done += run->facility->deliver(work->batch, &sum);
+	cost.ns = busy() - began - background;
+	bench_say(run, "live", (double)cost.ns / cost.done, "insn", cost.done);
+}
+
+static int new_wheel(void)
+{
+	int wheel = twheel_open(NULL, O_CLOEXEC);
+
+	if (wheel < 0)
+		err(1, "%s", TWHEEL_DEVICE);
+	return wheel;
+}
+
+static uint64_t fires(int wheel)
+{
+	struct twheel_info info;
+
+	if (twheel_info(wheel, &info))
+		err(1, "TWHEEL_INFO");
+	return info.fires;
+}
+
+/* Deadlines are uniform over the span, which begins when all are armed. */
+static void arm(int wheel, const struct work *work)
+{
+	static struct twheel_add adds[BENCH_BATCH_MAX];
+	uint64_t base = bench_now() + LEAD_NS;
+	size_t first, i;
+
+	for (first = 0; first < work->pending; first += i) {
+		for (i = 0; i < BENCH_BATCH_MAX && first + i < work->pending; i++) {
+			adds[i].time_ns = base + work->delay_ns[first + i];
+			adds[i].flags = TWHEEL_ABSTIME;
+		}
+		if (twheel_add_batch(wheel, adds, i) != (int)i)
+			err(1, "TWHEEL_ADD_BATCH");
+	}
+}
+
+/* How long after its tick's boundary the reader has each event. */
+static size_t wait_for_all(int wheel, uint64_t *late, size_t n)
+{
+	static struct twheel_event events[BENCH_BATCH_MAX];
+	const uint64_t tick = TWHEEL_TICK_DEFAULT_NS;
+	struct pollfd poll_fd = { .fd = wheel, .events = POLLIN };
+	size_t done = 0, reads = 0;
+
+	while (done < n) {
+		uint64_t now, due;
+		ssize_t i, got;
+
+		if (poll(&poll_fd, 1, -1) != 1)
+			err(1, "poll");
+		got = twheel_read(wheel, events, BENCH_BATCH_MAX);
+		now = bench_now();
+		if (got < 0)
+			err(1, "read");
+		for (i = 0; i < got; i++) {
+			due = (events[i].deadline_ns + tick - 1) / tick * tick;
+			if (now < due)
+				errx(1, "an event %ju ns early", (uintmax_t)(due - now));
+			late[done++] = now - due;
+		}
+		reads++;
+	}
+	return reads;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Lines for the chart: how many timers were up to so late. */
+static void print_distribution(const struct run *run, const uint64_t *late)
+{
+	double edge = 1000;
+	size_t i;
+
+	for (i = 0; i < run->pending; edge *= STEP) {
+		while (i < run->pending && late[i] <= edge)
+			i++;
+		printf("# late %.0f %.9f\n", edge, (double)i / run->pending);
+	}
+}
+
+/**
+ * bench_lateness() - how late a reader gets the events of a wheel
+ * @run: the run.
+ * @work: its work.
+ */
+void bench_lateness(const struct run *run, struct work *work)
+{
+	uint64_t *late = bench_array(work->pending, sizeof(*late));
+	size_t n = work->pending;
+	int wheel = new_wheel();
+	size_t reads;
+
+	arm(wheel, work);
+	reads = wait_for_all(wheel, late, n);
+	qsort(late, n, sizeof(*late), compare);
+	bench_say(run, "lateness_p50", late[n / 2], "insn", n);
+	bench_say(run, "lateness_p99", late[n / 100 * 99], "insn", n);
+	bench_say(run, "lateness_p999", late[n / 1000 * 999], "insn", n);
+	bench_say(run, "lateness_max", late[n - 1], "insn", n);
+	bench_say(run, "reads", reads, "reads", n);
+	bench_say(run, "fires", fires(wheel), "fires", n);
+	print_distribution(run, late);
+}
+
+/**
+ * bench_wakeups() - how often a wheel without timers wakes the CPU in an hour
+ * @run: the run.
+ * @work: not used: the wheel has held a timer, but no longer does.
+ */
+void bench_wakeups(const struct run *run, struct work *work)
+{
+	struct twheel_add add = { .time_ns = HOUR_NS / 2 };
+	int wheel = new_wheel();
+	uint64_t before;
+
+	(void)work;
+	if (twheel_add(wheel, &add) || twheel_cancel(wheel, add.id))
+		err(1, "adding and cancelling a timer");
+	before = fires(wheel);
+	bench_sleep(HOUR_NS);
+	bench_say(run, "wakeups", fires(wheel) - before, "per hour", run->pending);
+}
+
+/**
+ * bench_null() - what a system call costs that does nothing
+ * @run: the run.
+ * @work: not used.
+ */
+void bench_null(const struct run *run, struct work *work)
+{
+	int wheel = new_wheel();
+	uint64_t began, middle;
+	size_t i;
+
+	(void)work;
+	if (!ioctl(wheel, UNKNOWN) || errno != ENOTTY)
+		errx(1, "twheel knows an ioctl that does not exist");
+	began = bench_now();
+	for (i = 0; i < NULL_CALLS; i++)
+		syscall(SYS_getppid);
+	middle = bench_now();
+	for (i = 0; i < NULL_CALLS; i++)
+		ioctl(wheel, UNKNOWN);
+	bench_say(run, "null_syscall", (middle - began) / (double)NULL_CALLS, "insn",
+		  run->pending);
+	bench_say(run, "null_ioctl", (bench_now() - middle) / (double)NULL_CALLS, "insn",
+		  run->pending);
+}
