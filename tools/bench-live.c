@@ -23,8 +23,8 @@
 #define NULL_CALLS	10000
 /* No ioctl of twheel: it does nothing but say so. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
-/* The distribution is printed in steps of a tenth of a power of ten. */
-#define STEP		1.2589254
+/* The distribution is printed in steps of a twentieth of a power of ten. */
+#define STEP		1.1220185
 
 static uint64_t busy(void)
 {

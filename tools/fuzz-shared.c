@@ -186,6 +186,16 @@ static void *any_entries(struct fuzzer *fuzzer, unsigned long cmd, uint32_t coun
 	return spot.at;
 }
 
+/* What a batch says of itself comes before all else. */
+static bool head_is_right(const struct twheel_batch *batch, const struct spot *spot, long ret)
+{
+	if (ret == -EBADF)
+		return true;
+	if (spot->readable < sizeof(*batch))
+		return ret == -EFAULT;
+	return !batch->flags || ret == -EINVAL;
+}
+
 static void shared_batch(struct fuzzer *fuzzer, int fd)
 {
 	static const enum fuzz_call calls[] = {
@@ -207,7 +217,7 @@ static void shared_batch(struct fuzzer *fuzzer, int fd)
 		memcpy(spot.fill, &batch, sizeof(batch) < spot.readable ? sizeof(batch)
 									: spot.readable);
 	ret = fuzz_ioctl(fuzzer, calls[nr], fd, cmd, spot.at);
-	if (!error_is_known(ret))
+	if (!error_is_known(ret) || !head_is_right(&batch, &spot, ret))
 		fuzz_fail(fuzzer, "batch %#lx returned %ld", cmd, ret);
 }
 

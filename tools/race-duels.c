@@ -343,6 +343,43 @@ void race_close_reader(const struct race_options *options)
 	tap_result(ok, "close against a sleeping reader (%u times)", i);
 }
 
+/* ---- Close against cascade ------------------------------------------------ */
+
+/* Timers that are due one after the other, all in one bucket of some level. */
+static void close_crowd(struct chance *chance)
+{
+	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 4,
+				      .clock_id = CLOCK_MONOTONIC };
+	uint64_t began = now_ns(), due;
+	struct twheel_add add[500];
+	unsigned int i;
+	int fd = twheel_open(NULL, O_CLOEXEC);
+
+	due = began + 4 * MSEC;
+	for (i = 0; i < ARRAY_SIZE(add); i++)
+		add[i] = (struct twheel_add) {
+			.time_ns = due + chance_below(chance, MSEC),
+			.flags = TWHEEL_ABSTIME,
+		};
+	if (fd < 0 || twheel_setup(fd, &setup) ||
+	    twheel_add_batch(fd, add, ARRAY_SIZE(add)) != ARRAY_SIZE(add))
+		bail_out("cannot add timers");
+	spin_until(due - MSEC + chance_below(chance, 2 * MSEC));
+	close(fd);
+}
+
+void race_close_cascade(const struct race_options *options)
+{
+	unsigned int i, rounds = options->ops / 500 + 10;
+	struct chance chance;
+
+	chance_init(&chance, options->seed, 0);
+	for (i = 0; i < rounds; i++)
+		close_crowd(&chance);
+	/* What is left behind by mistake is found by the kernel. */
+	tap_result(true, "close against cascade (%u times)", i);
+}
+
 /* ---- Set-up against add --------------------------------------------------- */
 
 struct setup_race {

@@ -138,6 +138,7 @@ void race_cancel_expiry(const struct race_options *options);
 void race_modify_cascade(const struct race_options *options);
 void race_readers(const struct race_options *options);
 void race_close_reader(const struct race_options *options);
+void race_close_cascade(const struct race_options *options);
 void race_setup_add(const struct race_options *options);
 void race_periodic(const struct race_options *options);
 void race_passing(const struct race_options *options);

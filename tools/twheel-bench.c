@@ -12,7 +12,6 @@
  */
 #include <err.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,12 +358,32 @@ static const struct op_entry *op_by_name(const char *name)
 	errx(2, "no operation %s", name);
 }
 
+static void usage(void)
+{
+	size_t i;
+
+	printf("Usage: twheel-bench {FACILITY OPERATION PENDING BATCH LIMIT}...\n\n"
+	       "Measures OPERATION with PENDING timers, BATCH at a call, and stops it\n"
+	       "after LIMIT nanoseconds. For the counting VM: see tools/bench.\n\n"
+	       "Facilities:");
+	for (i = 0; i < ARRAY_SIZE(facilities); i++)
+		printf(" %s", facilities[i]->name);
+	printf("\nOperations:");
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		printf(" %s", ops[i].name);
+	printf("\n");
+}
+
 int main(int argc, char **argv)
 {
 	int i;
 
+	if (argc == 1 || argc % 5 != 1) {
+		usage();
+		return argc == 2 && !strcmp(argv[1], "--help") ? 0 : 2;
+	}
 	raise_limits();
-	for (i = 1; i + 5 <= argc; i += 5) {
+	for (i = 1; i < argc; i += 5) {
 		struct run run = {
 			.facility = facility_by_name(argv[i]),
 			.pending = strtoul(argv[i + 2], NULL, 10),

@@ -24,6 +24,7 @@ static const struct race races[] = {
 	{ "modify", "modify against cascade", race_modify_cascade },
 	{ "readers", "readers against each other", race_readers },
 	{ "close", "close against a sleeping reader", race_close_reader },
+	{ "closing", "close against cascade", race_close_cascade },
 	{ "setup", "set-up against add", race_setup_add },
 	{ "periodic", "periodic timers against cancel", race_periodic },
 	{ "passing", "wheels on their way in messages", race_passing },

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs test programs in a debug kernel, unloads the module and looks for leaks.
+# Prints TAP, with the programs' own as subtests. Runs as root in the virtual machine
+# under busybox sh, with the module loaded.
+
+usage()
+{
+	cat <<-END
+	Usage: debug-test.sh 'COMMAND...'...
+
+	Runs each COMMAND, which prints TAP, then unloads the module twheel and has the
+	kernel search for memory that was not freed.
+	END
+}
+
+case ${1-} in
+--help | -h)
+	usage
+	exit
+	;;
+'')
+	usage >&2
+	exit 2
+	;;
+esac
+
+leaks=/sys/kernel/debug/kmemleak
+count=0
+status=0
+
+result()
+{
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		status=1
+	fi
+}
+
+# The command's lines, further to the right; its exit status remains.
+run()
+{
+	echo "# Subtest: ${1%% *}"
+	{
+		sh -c "$1"
+		echo $? >/tmp/status
+	} 2>&1 | sed 's/^/    /'
+	result "$(cat /tmp/status)" "$1"
+}
+
+# Reports of memory that was allocated after booting: what the kernel itself has
+# lost by then is not our business.
+reports()
+{
+	awk '/^unreferenced object/ { first = $0; getline; ours = !/comm "swapper/
+				      if (ours) print first }
+	     ours { print "# " $0 }' $leaks
+}
+
+# What is younger than five seconds is no leak yet, and what a scan sees for the
+# first time may still be changing: it takes two of them.
+nothing_left()
+{
+	rmmod twheel || return
+	sleep 6
+	dmesg -n 6 # it says how many it found, those of the kernel included
+	echo scan >$leaks
+	echo scan >$leaks
+	reports >/tmp/reports
+	cat /tmp/reports
+	[ ! -s /tmp/reports ]
+}
+
+if [ ! -e $leaks ]; then
+	echo "1..0 # SKIP needs a kernel with kmemleak"
+	exit
+fi
+
+echo "TAP version 13"
+for command; do
+	run "$command"
+done
+nothing_left
+result $? "nothing is left when the module is unloaded"
+echo "1..$count"
+exit $status
