@@ -209,8 +209,8 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
 {
 	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = lower_32_bits(id) >> TWHEEL_SLOT_BITS;
-	u32 tag = upper_32_bits(id);
+	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
+	u32 tag = id >> 32;
 	struct twheel_entry *entry;
 	u64 block;
 
