@@ -31,13 +31,15 @@
  * @deadline: when it is due, in the caller's unit of time (see twheel_init()).
  *	The caller sets it while the timer is in no wheel.
  * @level: the level of the timer's bucket, or TWHEEL_LEVEL_DUE.
+ * @slot: the caller's: the core leaves alone what alignment would waste.
  * @bucket: the place of the bucket in its level.
- * @tag: the caller's: the core leaves alone what alignment would waste.
+ * @tag: the caller's, too.
  */
 struct twheel_timer {
 	struct list_head node;
 	u64 deadline;
 	u8 level;
+	u8 slot;
 	u16 bucket;
 	u32 tag;
 };
@@ -150,6 +152,7 @@ size_t twheel_level_bytes(const struct twheel *w);
 u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline);
 u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
+bool twheel_serves(const struct twheel *w, u64 ticks);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
 void twheel_expire(struct twheel *w, struct twheel_timer *timer);
@@ -160,7 +163,7 @@ void twheel_forget(struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
-bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks);
+bool twheel_early(const struct twheel *w, u64 now, u64 *timers, u64 *ticks);
 bool twheel_next(const struct twheel *w, u64 *tick);
 
 /*
@@ -236,14 +239,32 @@ static __always_inline unsigned int twheel_log2(u64 n)
 	return BITS_PER_LONG == 64 ? __fls(n) : fls64(n) - 1;
 }
 
+/* Put a timer into the bucket with this number of level @nr, which covers it. */
+static __always_inline void twheel_put(struct twheel *w, unsigned int nr,
+				       struct twheel_timer *timer, u64 number, bool fast)
+{
+	u32 index = twheel_bucket_index(w, number, fast);
+	struct twheel_level *level = w->level[nr];
+	struct twheel_bucket *b;
+	u32 count;
+
+	timer->level = nr;
+	timer->bucket = index;
+	b = &level->bucket[index];
+	count = ++b->count;
+	if (unlikely(count == 1))
+		INIT_LIST_HEAD(&b->timers);
+	twheel_link(timer, &b->timers);
+	if (unlikely(count == 1 || count == TWHEEL_CROWD))
+		twheel_bucket_counts(w, level, b, number);
+}
+
 /* Put a timer whose @tick is yet to come into the lowest level that covers it. */
 static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
 					 u64 tick, bool fast)
 {
 	unsigned int nr = w->lowest[twheel_log2(tick - w->now)];
 	struct twheel_level *level;
-	struct twheel_bucket *b;
-	u32 index, count;
 	u64 number;
 
 	for (;; nr++) {
@@ -255,17 +276,7 @@ static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *
 			   w->size.divisor))
 			break;
 	}
-
-	index = twheel_bucket_index(w, number, fast);
-	timer->level = nr;
-	timer->bucket = index;
-	b = &level->bucket[index];
-	count = ++b->count;
-	if (unlikely(count == 1))
-		INIT_LIST_HEAD(&b->timers);
-	twheel_link(timer, &b->timers);
-	if (unlikely(count == 1 || count == TWHEEL_CROWD))
-		twheel_bucket_counts(w, level, b, number);
+	twheel_put(w, nr, timer, number, fast);
 	return true;
 }
 

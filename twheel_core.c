@@ -40,15 +40,22 @@
  * Bounded work
  *
  * twheel_advance() stops after a given number of steps (a bucket of level 0, or
- * one timer that cascades) and says that there is more. A bucket whose expiry
- * has come must be cascaded before the clock can move past it, or timers would
- * be read out of order. Half a million timers in one bucket would thus make
- * those late that are due right after it. Therefore a bucket of a higher level
- * that is crowded is queued twice: first some ticks ahead of its expiry (the
- * level's lead), when all but the last of its timers are within the range of
- * the level below, and can move there without any hurry; then at its expiry,
- * for the few that were not. Cascading ahead of time gives way to all that is
- * due, and the clock does not wait for it.
+ * one timer that cascades or is sorted) and says that there is more. A bucket
+ * whose expiry has come must be cascaded before the clock can move past it, or
+ * timers would be read out of order. Half a million timers in one bucket would
+ * thus make those late that are due right after it. Therefore a bucket of a higher
+ * level that is crowded is queued twice: first some ticks ahead of its expiry (the
+ * level's lead), when all but the last of its timers are within the range of the
+ * level below, and can move there without any hurry; then at its expiry, for the
+ * few that were not. Cascading ahead of time gives way to all that is due, and the
+ * clock does not wait for it.
+ *
+ * Falling behind
+ *
+ * When the clock has jumped, after a suspend or because nobody could run, a bucket
+ * can be overdue with all of its span. With few timers in it, and nothing else due
+ * between them, it is sorted instead: they expire in the same order, and need not
+ * cascade through levels whose buckets would each hold one of them.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -61,11 +68,15 @@
 #include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include "twheel.h"
 
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
+
+/* An overdue bucket with no more timers than this is sorted. */
+#define TWHEEL_FEW		32
 
 /*
  * Division by an invariant: multiply by the rounded-up reciprocal and keep the
@@ -298,14 +309,15 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  * twheel_level_bytes() - what one level of a wheel takes
  * @w: the wheel; only what twheel_init() set is read, so no lock is needed
  *
- * Return: bytes.
+ * Return: bytes, as many as the allocator takes for a level.
  */
 size_t twheel_level_bytes(const struct twheel *w)
 {
 	size_t words = BITS_TO_LONGS(w->size.divisor);
+	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
+		       (words + BITS_TO_LONGS(words)) * sizeof(long);
 
-	return struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
-	       (words + BITS_TO_LONGS(words)) * sizeof(long);
+	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
 
@@ -319,12 +331,19 @@ EXPORT_SYMBOL_GPL(twheel_level_bytes);
  */
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
+	size_t bytes = twheel_level_bytes(w);
 	struct twheel_level *level;
 	u64 length = 1;
 	u8 i;
 
-	/* All zero is what an empty bucket looks like. */
-	level = kvzalloc(twheel_level_bytes(w), gfp);
+	/*
+	 * All zero is what an empty bucket looks like. Several pages in a row are not
+	 * worth looking hard for, and would be a power of two.
+	 */
+	if (bytes > PAGE_SIZE)
+		level = __vmalloc(bytes, gfp | __GFP_ZERO);
+	else
+		level = kzalloc(bytes, gfp);
 	if (!level)
 		return NULL;
 
@@ -411,6 +430,26 @@ u8 twheel_levels_within(const struct twheel *w, u64 ticks)
 	return levels_spanning(w, 0, ticks, 1);
 }
 EXPORT_SYMBOL_GPL(twheel_levels_within);
+
+/**
+ * twheel_serves() - whether there are levels enough for any delay up to a length
+ * @w: the wheel
+ * @ticks: the longest delay
+ *
+ * O(1).
+ *
+ * Return: true if there are as many levels as twheel_levels_within() says.
+ */
+bool twheel_serves(const struct twheel *w, u64 ticks)
+{
+	u64 length, range;
+
+	if (!w->nr_levels)
+		return false;
+	length = w->level[w->nr_levels - 1]->length.divisor;
+	return check_mul_overflow(length, w->size.divisor, &range) || ticks < range - length;
+}
+EXPORT_SYMBOL_GPL(twheel_serves);
 
 /**
  * twheel_expire() - let a timer expire at once
@@ -534,6 +573,25 @@ void twheel_forget(struct twheel *w)
 }
 EXPORT_SYMBOL_GPL(twheel_forget);
 
+/**
+ * twheel_next() - when the wheel has to be advanced next
+ * @w: the wheel
+ * @tick: set to the tick at which the first bucket in the queue has to be opened
+ *
+ * Return: false if no bucket holds timers, and @tick is untouched.
+ */
+bool twheel_next(const struct twheel *w, u64 *tick)
+{
+	const struct twheel_bucket *b = first_high_bucket(w);
+
+	if (b)
+		*tick = bucket_due(b);
+	if (w->nr_busy && !(b && *tick < w->first))
+		*tick = w->first;
+	return b || w->nr_busy;
+}
+EXPORT_SYMBOL_GPL(twheel_next);
+
 /* Move the clock to @tick. No bucket of level 0 may be due before it. */
 static void clock_to(struct twheel *w, u64 tick)
 {
@@ -550,8 +608,59 @@ static void clock_to(struct twheel *w, u64 tick)
 	low_bucket_idle(w, index);
 }
 
-/* The bucket @b of a higher level is due: take it out and start to empty it. */
-static void open_bucket(struct twheel *w, struct twheel_bucket *b)
+/*
+ * Whether the bucket @b, which is no longer in the queue, has few timers, all of
+ * them due at @now, and before anything else is.
+ */
+static bool is_overdue(const struct twheel *w, const struct twheel_bucket *b, u64 now)
+{
+	const struct twheel_level *level = w->level[b->level];
+	u64 span = level->length.divisor - 1;
+	u64 next;
+
+	if (b->count > TWHEEL_FEW || now - b->expiry < span)
+		return false;
+	/* It must not be half way through an early cascade. */
+	if (w->early & BIT_ULL(level->nr) && level->opened == b)
+		return false;
+	return !twheel_next(w, &next) || next > b->expiry + span;
+}
+
+/* The last timer on @sorted that is due no later than @deadline, or the list's head. */
+static struct list_head *find_place(struct list_head *sorted, u64 deadline)
+{
+	struct list_head *place = sorted->prev;
+
+	while (place != sorted &&
+	       list_entry(place, struct twheel_timer, node)->deadline > deadline)
+		place = place->prev;
+	return place;
+}
+
+/* Let the timers of an overdue bucket expire, without a cascade: an insertion sort. */
+static unsigned int expire_overdue(struct twheel *w, struct twheel_bucket *b)
+{
+	unsigned int n = b->count;
+	struct twheel_timer *timer, *next;
+	LIST_HEAD(sorted);
+
+	list_for_each_entry_safe(timer, next, &b->timers, node) {
+		timer->level = TWHEEL_LEVEL_DUE;
+		twheel_link(timer, find_place(&sorted, timer->deadline)->next);
+	}
+	list_splice_tail(&sorted, &w->expired);
+	w->nr_pending -= n;
+	w->nr_expired += n;
+	w->now = b->expiry + w->level[b->level]->length.divisor - 1;
+	b->count = 0;
+	return n;
+}
+
+/*
+ * The bucket @b of a higher level is due: take it out and start to empty it.
+ * Returns how many steps that took.
+ */
+static unsigned int open_bucket(struct twheel *w, struct twheel_bucket *b, u64 now)
 {
 	struct twheel_level *level = w->level[b->level];
 	u64 due = bucket_due(b);
@@ -563,6 +672,8 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 		/* Other buckets may be due at the same tick: stop just before. */
 		w->now = max(w->now, due - 1);
 		w->early |= BIT_ULL(level->nr);
+	} else if (is_overdue(w, b, now)) {
+		return expire_overdue(w, b);
 	} else {
 		if (due != w->now)
 			clock_to(w, due);
@@ -571,6 +682,7 @@ static void open_bucket(struct twheel *w, struct twheel_bucket *b)
 	}
 	level->opened = b;
 	list_splice_tail_init(&b->timers, &level->cascade);
+	return 1;
 }
 
 /*
@@ -594,69 +706,94 @@ static __always_inline struct twheel_timer *next_to_cascade(struct twheel_level 
 	return timer;
 }
 
+static __always_inline u64 tick_to_cascade(const struct twheel *w,
+					   const struct twheel_timer *timer, bool fast)
+{
+	if (fast && likely((s64)(timer->deadline - 1) >= 0))
+		return twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
+	return tick_of(w, timer->deadline);
+}
+
+/* Place a timer of the bucket that level @nr has open, which @nr at least covers. */
+static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *timer, u64 tick,
+					bool fast)
+{
+	if (unlikely(tick <= w->now)) {
+		w->nr_pending--;
+		twheel_expire(w, timer);
+	} else {
+		twheel_place(w, timer, tick, fast);
+	}
+}
+
 /*
- * Place timers of the bucket that level @nr has open. Nothing else can fall due
- * meanwhile: they are due later than all that is, or the clock waits for them.
+ * Place timers of the bucket that level @nr has opened ahead of its expiry. They are
+ * due later than all that falls due meanwhile.
  */
-static __always_inline unsigned int cascade(struct twheel *w, unsigned int nr,
-					    unsigned int budget, bool fast)
+static __always_inline unsigned int cascade_early(struct twheel *w, unsigned int nr,
+						  unsigned int budget, bool fast)
 {
 	struct twheel_level *level = w->level[nr];
 	struct twheel_timer *timer;
-	u64 tick;
 
 	for (; budget; budget--) {
 		timer = next_to_cascade(level, budget & 1);
 		if (!timer) {
 			w->early &= ~BIT_ULL(nr);
-			w->late &= ~BIT_ULL(nr);
 			break;
 		}
 		twheel_unlink(timer);
 		if (unlikely(!--level->opened->count))
 			twheel_bucket_emptied(w, level->opened);
-
-		if (fast && likely((s64)(timer->deadline - 1) >= 0))
-			tick = twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
-		else
-			tick = tick_of(w, timer->deadline);
-		if (unlikely(tick <= w->now)) {
-			w->nr_pending--;
-			twheel_expire(w, timer);
-		} else {
-			/* It came from level @nr, so that level at least covers it. */
-			twheel_place(w, timer, tick, fast);
-		}
+		cascade_one(w, timer, tick_to_cascade(w, timer, fast), fast);
 		w->cascaded += timer->level != nr;
 	}
 	return budget;
 }
 
+/*
+ * Place timers of the bucket that level @nr has opened, at whose expiry the clock
+ * waits. The level below covers them all; the levels below that one cover its first
+ * bucket.
+ */
+static __always_inline unsigned int cascade_late(struct twheel *w, unsigned int nr,
+						 unsigned int budget, bool fast)
+{
+	struct twheel_level *below = w->level[nr - 1];
+	struct twheel_level *level = w->level[nr];
+	u64 first = twheel_bucket_number(below, w->now, fast);
+	unsigned int steps = min(budget, level->opened->count);
+	unsigned int i;
+
+	for (i = 0; i < steps; i++) {
+		struct twheel_timer *timer = next_to_cascade(level, i & 1);
+		u64 tick = tick_to_cascade(w, timer, fast);
+		u64 number = twheel_bucket_number(below, tick, fast);
+
+		twheel_unlink(timer);
+		if (likely(number != first))
+			twheel_put(w, nr - 1, timer, number, fast);
+		else
+			cascade_one(w, timer, tick, fast);
+	}
+	w->cascaded += steps;
+	level->opened->count -= steps;
+	if (!level->opened->count)
+		w->late &= ~BIT_ULL(nr);
+	return budget - steps;
+}
+
+static __always_inline unsigned int cascade(struct twheel *w, unsigned int budget, bool fast)
+{
+	if (w->late)
+		return cascade_late(w, __ffs64(w->late), budget, fast);
+	return cascade_early(w, __ffs64(w->early), budget, fast);
+}
+
 static unsigned int cascade_some(struct twheel *w, unsigned int budget)
 {
-	unsigned int nr = __ffs64(w->late ?: w->early);
-
-	return w->fast ? cascade(w, nr, budget, true) : cascade(w, nr, budget, false);
+	return w->fast ? cascade(w, budget, true) : cascade(w, budget, false);
 }
-
-/**
- * twheel_next() - when the wheel has to be advanced next
- * @w: the wheel
- * @tick: set to the tick at which the first bucket in the queue has to be opened
- *
- * Return: false if no bucket holds timers, and @tick is untouched.
- */
-bool twheel_next(const struct twheel *w, u64 *tick)
-{
-	const struct twheel_bucket *b = first_high_bucket(w);
-
-	if (b)
-		*tick = bucket_due(b);
-	if (w->nr_busy && !(b && *tick < w->first))
-		*tick = w->first;
-	return b || w->nr_busy;
-}
-EXPORT_SYMBOL_GPL(twheel_next);
 
 /**
  * twheel_forward() - bring the clock forward, as far as nothing is due
@@ -678,18 +815,16 @@ void twheel_forward(struct twheel *w, u64 now)
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
 
-/* Open the first bucket in the queue if it is due. */
-static bool open_next(struct twheel *w, u64 now)
+/* Open the first bucket in the queue if it is due: returns how many steps it took. */
+static unsigned int open_next(struct twheel *w, u64 now)
 {
 	struct twheel_bucket *b = first_high_bucket(w);
 
-	if (w->nr_busy && w->first <= now && !(b && bucket_due(b) < w->first))
+	if (w->nr_busy && w->first <= now && !(b && bucket_due(b) < w->first)) {
 		clock_to(w, w->first);
-	else if (b && bucket_due(b) <= now)
-		open_bucket(w, b);
-	else
-		return false;
-	return true;
+		return 1;
+	}
+	return b && bucket_due(b) <= now ? open_bucket(w, b, now) : 0;
 }
 
 /**
@@ -697,30 +832,32 @@ static bool open_next(struct twheel *w, u64 now)
  * @w: the wheel
  * @now: the time, in ticks. The clock never goes back: an earlier time than
  *	before stands for the same time.
- * @budget: the number of steps to take at most
+ * @budget: the number of steps to take, or a few more
  *
  * Timers expire in the order of their ticks; those of one tick in any order.
- * Each step is O(1): a bucket of level 0 that expires, or a timer that moves to
- * a lower level.
+ * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
+ * lower level, or one of at most TWHEEL_FEW that expire together, sorted.
  *
  * Return: true if there is more to do: call again, not necessarily at once.
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
+	unsigned int steps;
 	u64 next;
 
 	now = max(now, w->now);
 	while (budget) {
-		if (w->late) {
-			budget = cascade_some(w, budget);
-		} else if (open_next(w, now)) {
-			budget--;
-		} else {
+		steps = w->late ? 0 : open_next(w, now);
+		if (steps) {
+			budget -= min(budget, steps);
+			continue;
+		}
+		if (!w->late) {
 			w->now = now;
 			if (!w->early)
 				return false;
-			budget = cascade_some(w, budget);
 		}
+		budget = cascade_some(w, budget);
 	}
 	if (!w->late && !(twheel_next(w, &next) && next <= now)) {
 		w->now = now;
@@ -733,6 +870,7 @@ EXPORT_SYMBOL_GPL(twheel_advance);
 /**
  * twheel_early() - what there is to cascade ahead of time
  * @w: the wheel
+ * @now: the time, in ticks, that twheel_advance() was told
  * @timers: set to the number of timers that are left to be placed, or more
  * @ticks: set to the number of ticks that are left for it
  *
@@ -740,14 +878,14 @@ EXPORT_SYMBOL_GPL(twheel_advance);
  * of a bucket that is being cascaded ahead of its expiry. If false, @timers and
  * @ticks are untouched.
  */
-bool twheel_early(const struct twheel *w, u64 *timers, u64 *ticks)
+bool twheel_early(const struct twheel *w, u64 now, u64 *timers, u64 *ticks)
 {
 	const struct twheel_bucket *b;
 	u64 next;
 
 	if (w->late || !w->early)
 		return false;
-	if (twheel_next(w, &next) && next <= w->now)
+	if (twheel_next(w, &next) && next <= max(now, w->now))
 		return false;
 	b = w->level[__ffs64(w->early)]->opened;
 	*timers = b->count;

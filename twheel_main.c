@@ -23,6 +23,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -33,6 +34,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pagemap.h>
+#include <linux/percpu.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -52,10 +54,18 @@
 #include "twheel_store.h"
 #include "twheel_user.h"
 
-/* Timers, ids or events worked through before the lock is given up. */
+/* Timers or events worked through before the lock is given up; and ids. */
 #define TWHEEL_CHUNK		32
+#define TWHEEL_CANCEL_CHUNK	128
+/* Each of them may be the last one in its page: all those pages go back. */
+static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM);
 /* Steps of the wheel before the lock is given up. */
 #define TWHEEL_BUDGET		64
+/* Rounds of work on one wheel before it is the turn of another. */
+#define TWHEEL_ROUNDS		4
+/* How long wheels may expire one after the other, and the pause that ends that. */
+#define TWHEEL_BURST_NS		(50 * NSEC_PER_USEC)
+#define TWHEEL_BURST_GAP_NS	(10 * NSEC_PER_USEC)
 /* Empty pages of timers kept for what is added next. */
 #define TWHEEL_KEEP_PAGES	16
 /* How often to bring in a page that goes away again before giving up. */
@@ -97,6 +107,7 @@ static struct workqueue_struct *twheel_wq;
  * @armed: the tick before which the hrtimer is to fire, or TWHEEL_UNARMED.
  * @behind: the wheel's clock could not be brought to the time within a budget:
  *	@work is on it, and the hrtimer need not be armed.
+ * @reached: the last time by which all that was due had expired.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
@@ -123,6 +134,7 @@ struct twheel_file {
 	struct twheel_store store;
 	u64 armed;
 	bool behind;
+	u64 reached;
 	bool is_set_up;
 	u64 tick_ns;
 	u64 max_timers;
@@ -271,11 +283,14 @@ static bool file_pace(struct twheel_file *file, u64 now, u64 timers, u64 ticks)
  */
 static bool file_advance(struct twheel_file *file, u64 now)
 {
+	u64 tick = twheel_floor(&file->wheel, now);
 	u64 timers, ticks;
 	bool more;
 
-	more = twheel_advance(&file->wheel, twheel_floor(&file->wheel, now), TWHEEL_BUDGET);
-	file->behind = more && !twheel_early(&file->wheel, &timers, &ticks);
+	more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+	file->behind = more && !twheel_early(&file->wheel, tick, &timers, &ticks);
+	if (!file->behind)
+		file->reached = now;
 	if (!more || file->behind)
 		return more;
 	return !file_pace(file, now, timers, ticks);
@@ -287,6 +302,39 @@ static void file_advance_or_queue(struct twheel_file *file, u64 now)
 		queue_work(twheel_wq, &file->work);
 }
 
+/* Let all that is due expire, once for everything that is done at the time @now. */
+static void file_reach(struct twheel_file *file, u64 now)
+{
+	if (file->reached != now)
+		file_advance_or_queue(file, now);
+}
+
+/**
+ * struct twheel_burst - wheels on one CPU that fire one after the other
+ * @began: when the first one did, in nanoseconds of CLOCK_MONOTONIC.
+ * @ended: when the last one was done.
+ *
+ * Bottom halves are off all the while: past TWHEEL_BURST_NS, what there is to do
+ * is left to work items, which can be preempted.
+ */
+struct twheel_burst {
+	u64 began;
+	u64 ended;
+};
+
+static DEFINE_PER_CPU(struct twheel_burst, twheel_bursts);
+
+static bool burst_goes_on(void)
+{
+	struct twheel_burst *burst = this_cpu_ptr(&twheel_bursts);
+	u64 now = ktime_get_ns();
+
+	if (now - burst->ended > TWHEEL_BURST_GAP_NS)
+		burst->began = now;
+	burst->ended = now;
+	return now - burst->began < TWHEEL_BURST_NS;
+}
+
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
@@ -294,15 +342,22 @@ static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 	file_lock(file);
 	file->fires++;
 	file->armed = TWHEEL_UNARMED;
-	file_advance_or_queue(file, file_now(file));
+	if (likely(burst_goes_on())) {
+		file_advance_or_queue(file, file_now(file));
+	} else {
+		file->behind = true;
+		queue_work(twheel_wq, &file->work);
+	}
 	/* Starts the hrtimer again, if need be: it must not restart itself. */
 	file_unlock(file);
+	this_cpu_write(twheel_bursts.ended, ktime_get_ns());
 	return HRTIMER_NORESTART;
 }
 
 static void twheel_carry_on(struct work_struct *work)
 {
 	struct twheel_file *file = container_of(work, struct twheel_file, work);
+	unsigned int rounds = 0;
 	bool more;
 
 	do {
@@ -310,7 +365,10 @@ static void twheel_carry_on(struct work_struct *work)
 		more = file_advance(file, file_now(file));
 		file_unlock(file);
 		cond_resched();
-	} while (more);
+	} while (more && ++rounds < TWHEEL_ROUNDS);
+	/* It is the turn of the other wheels. */
+	if (more)
+		queue_work(twheel_wq, &file->work);
 }
 
 /*
@@ -345,20 +403,20 @@ static int file_grow_level(struct twheel_file *file, u8 nr)
 	return 0;
 }
 
-static int file_grow_store(struct twheel_file *file)
+static int file_grow_store(struct twheel_file *file, bool block)
 {
 	struct twheel_page *page;
 	size_t bytes;
 	void *old;
 	int err;
 
-	if (twheel_store_full(&file->store))
+	if (block && twheel_store_full(&file->store))
 		return -ENOSPC;
-	bytes = twheel_page_bytes(&file->store);
+	bytes = twheel_page_bytes(&file->store, block);
 	err = file_charge(file, bytes);
 	if (err)
 		return err;
-	page = twheel_page_alloc(&file->store, TWHEEL_GFP);
+	page = twheel_page_alloc(&file->store, block, TWHEEL_GFP);
 	if (!page) {
 		file_uncharge(file, bytes);
 		return -ENOMEM;
@@ -387,7 +445,7 @@ static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	u8 have, need;
-	bool full;
+	bool full, block;
 	int err = 0;
 
 	mutex_lock(&file->grow);
@@ -395,12 +453,13 @@ static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval)
 	have = file->wheel.nr_levels;
 	need = file_levels_for(file, deadline, interval);
 	full = list_empty(&file->store.partial);
+	block = twheel_store_wants_block(&file->store);
 	file_unlock(file);
 
 	for (; have < need && !err; have++)
 		err = file_grow_level(file, have);
 	if (full && !err)
-		err = file_grow_store(file);
+		err = file_grow_store(file, block);
 	mutex_unlock(&file->grow);
 	set_active_memcg(old);
 	return err;
@@ -443,7 +502,7 @@ static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 /* Queue a timer that is due already behind all that has expired by @now. */
 static int file_expire(struct twheel_file *file, struct twheel_timer *timer, u64 now)
 {
-	file_advance_or_queue(file, now);
+	file_reach(file, now);
 	if (unlikely(file->behind))
 		return TWHEEL_BEHIND;
 	twheel_expire(&file->wheel, timer);
@@ -455,7 +514,7 @@ static int check_interval(const struct twheel_file *file, u64 interval)
 {
 	if (interval < file->tick_ns || interval > KTIME_MAX)
 		return -EINVAL;
-	if (file_levels_for(file, 0, interval) > file->wheel.nr_levels)
+	if (!twheel_serves(&file->wheel, twheel_tick(&file->wheel, interval) + 1))
 		return TWHEEL_ROOM;
 	return 0;
 }
@@ -701,7 +760,7 @@ static int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
 	deadline = deadline_of(mod->time_ns, mod->flags, now);
 	if (unlikely(deadline <= now)) {
 		/* First catch up, for what is due already goes before it. */
-		file_advance_or_queue(file, now);
+		file_reach(file, now);
 		if (file->behind)
 			return TWHEEL_BEHIND;
 	} else if (unlikely(!twheel_covers(w, deadline))) {
@@ -825,12 +884,12 @@ static long twheel_cancel_one(struct twheel_file *file, u64 __user *uid)
 
 static long twheel_cancel_many(struct twheel_file *file, u64 __user *uid, u32 count)
 {
-	u64 chunk[TWHEEL_CHUNK];
+	u64 chunk[TWHEEL_CANCEL_CHUNK];
 	long done = 0;
 	int err = 0;
 
 	while (done < count && !err) {
-		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
+		unsigned int n = min_t(u32, count - done, TWHEEL_CANCEL_CHUNK);
 
 		n = copy_entries(chunk, uid + done, n, sizeof(*chunk));
 		if (n)
@@ -889,6 +948,7 @@ static int setup_check(const struct twheel_setup *setup)
 
 static void file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
+	file->reached = 0;
 	file->tick_ns = setup->tick_ns;
 	file->clock_id = setup->clock_id;
 	file->max_timers = setup->max_timers ?: READ_ONCE(max_timers);
@@ -1292,7 +1352,8 @@ static int __init twheel_module_init(void)
 	err = twheel_check_parameters();
 	if (err)
 		return err;
-	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	/* More at a time would only take the CPUs from each other. */
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, num_possible_cpus());
 	if (!twheel_wq)
 		return -ENOMEM;
 	err = misc_register(&twheel_misc);

@@ -32,8 +32,6 @@
 
 #include "twheel_store.h"
 
-/* Pages that one call takes back at most, so that the lock is not held long. */
-#define TWHEEL_TRIM		32
 /* Chunks that the first directory has room for. */
 #define TWHEEL_DIR_CHUNKS	8
 
@@ -109,19 +107,33 @@ size_t twheel_store_bytes(const struct twheel_store *store)
 }
 
 /**
+ * twheel_store_wants_block() - whether the next page needs a new block
+ * @store: the store
+ *
+ * Return: true if no block waits for a page.
+ */
+bool twheel_store_wants_block(const struct twheel_store *store)
+{
+	return store->bare == TWHEEL_NO_BLOCK;
+}
+
+/**
  * twheel_store_full() - whether all block numbers have been used up
  * @store: the store
  *
- * Return: true if the store cannot take another page.
+ * Needs no lock, but that no page is installed meanwhile.
+ *
+ * Return: true if the store cannot take a page that needs a new block.
  */
 bool twheel_store_full(const struct twheel_store *store)
 {
-	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
+	return store->nr_blocks == TWHEEL_NO_BLOCK;
 }
 
+/* Whether a new block begins a new chunk. */
 static bool needs_chunk(const struct twheel_store *store)
 {
-	return store->bare == TWHEEL_NO_BLOCK && !(store->nr_blocks % TWHEEL_CHUNK_BLOCKS);
+	return !(store->nr_blocks % TWHEEL_CHUNK_BLOCKS);
 }
 
 static u32 next_dir_chunks(const struct twheel_store *store)
@@ -141,17 +153,26 @@ static u32 needs_dir(const struct twheel_store *store)
 /**
  * twheel_page_bytes() - what twheel_page_alloc() is going to allocate
  * @store: the store
+ * @block: what twheel_store_wants_block() said
+ *
+ * Needs no lock, but that no page is installed meanwhile.
  *
  * Return: bytes.
  */
-size_t twheel_page_bytes(const struct twheel_store *store)
+size_t twheel_page_bytes(const struct twheel_store *store, bool block)
 {
-	return PAGE_SIZE + (needs_chunk(store) ? PAGE_SIZE : 0) + dir_bytes(needs_dir(store));
+	size_t bytes = PAGE_SIZE;
+
+	if (block && needs_chunk(store))
+		bytes += PAGE_SIZE + dir_bytes(needs_dir(store));
+	return bytes;
 }
 
 /**
  * twheel_page_alloc() - make a page of free entries for twheel_store_install()
  * @store: the store
+ * @block: what twheel_store_wants_block() said. Blocks may lose their pages since
+ *	then: the page brings along what it takes to do without those.
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
  * Needs no lock, but that no other page is made before this one is installed
@@ -159,7 +180,7 @@ size_t twheel_page_bytes(const struct twheel_store *store)
  *
  * Return: the page; or NULL without memory.
  */
-struct twheel_page *twheel_page_alloc(const struct twheel_store *store, gfp_t gfp)
+struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool block, gfp_t gfp)
 {
 	u32 chunks = needs_dir(store);
 	struct twheel_page *page;
@@ -169,11 +190,11 @@ struct twheel_page *twheel_page_alloc(const struct twheel_store *store, gfp_t gf
 	if (!page)
 		return NULL;
 	page->free = TWHEEL_NO_SLOT;
-	if (needs_chunk(store)) {
-		page->chunk = (void *)get_zeroed_page(gfp);
-		if (!page->chunk)
-			goto free;
-	}
+	if (!block || !needs_chunk(store))
+		return page;
+	page->chunk = (void *)get_zeroed_page(gfp);
+	if (!page->chunk)
+		goto free;
 	if (chunks) {
 		page->dir = kvzalloc(dir_bytes(chunks), gfp);
 		if (!page->dir)
@@ -229,7 +250,8 @@ static void *number_block(struct twheel_store *store, struct twheel_page *page)
 /**
  * twheel_store_install() - give a page to a store
  * @store: the store
- * @page: from twheel_page_alloc(); twheel_store_full() must be false
+ * @page: from twheel_page_alloc(). If that was told that it needs a new block,
+ *	twheel_store_full() must be false.
  *
  * Return: what has become superfluous, for kvfree() without the lock; or NULL.
  */

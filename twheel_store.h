@@ -11,10 +11,12 @@
 
 #include <linux/bits.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/types.h>
 
 #include "twheel.h"
@@ -22,7 +24,7 @@
 /**
  * struct twheel_entry - what the driver keeps of a timer
  * @timer: the wheel's part. Its tag is the upper half of the id, and zero while
- *	the entry is free.
+ *	the entry is free; its slot is the entry's place in the page.
  * @data: the caller's data; the next free slot while the entry is free.
  * @interval: period in nanoseconds, or 0.
  */
@@ -93,15 +95,19 @@ struct twheel_store {
 	struct list_head partial;
 };
 
+/* Pages that one call takes back at most, so that the lock is not held long. */
+#define TWHEEL_TRIM		128
+
 #define TWHEEL_NO_BLOCK		(U32_MAX >> TWHEEL_SLOT_BITS)
 
 void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
 size_t twheel_store_bytes(const struct twheel_store *store);
 
+bool twheel_store_wants_block(const struct twheel_store *store);
 bool twheel_store_full(const struct twheel_store *store);
-size_t twheel_page_bytes(const struct twheel_store *store);
-struct twheel_page *twheel_page_alloc(const struct twheel_store *store, gfp_t gfp);
+size_t twheel_page_bytes(const struct twheel_store *store, bool block);
+struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool block, gfp_t gfp);
 void twheel_page_free(struct twheel_page *page);
 void *twheel_store_install(struct twheel_store *store, struct twheel_page *page);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
@@ -123,6 +129,15 @@ static inline bool twheel_block_is_bare(u64 block)
 	return block & 1;
 }
 
+static inline u32 twheel_entry_slot(const struct twheel_page *page,
+				    const struct twheel_entry *entry)
+{
+	/* A large page has more than fit into a byte. */
+	if (TWHEEL_PAGE_ENTRIES > U8_MAX)
+		return entry - page->entry;
+	return entry->timer.slot;
+}
+
 /**
  * twheel_entry_id() - the id of a timer
  * @entry: an entry in use
@@ -133,7 +148,7 @@ static inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
 
-	return (u64)entry->timer.tag << 32 | page->base | (u32)(entry - page->entry);
+	return (u64)entry->timer.tag << 32 | page->base | twheel_entry_slot(page, entry);
 }
 
 /**
@@ -162,6 +177,7 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 	} else {
 		slot = page->fresh++;
 		entry = &page->entry[slot];
+		entry->timer.slot = slot;
 	}
 	tag = page->tag;
 	page->tag = tag + 1;
@@ -190,7 +206,7 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 
 	entry->timer.tag = 0;
 	entry->data = page->free;
-	page->free = entry - page->entry;
+	page->free = twheel_entry_slot(page, entry);
 	if (unlikely(!--page->used))
 		twheel_store_fell_empty(store, page);
 	else if (unlikely(list_empty(&page->link)) && page->tag)
@@ -216,10 +232,14 @@ static inline struct twheel_entry *twheel_store_find(const struct twheel_store *
 
 	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
 		return NULL;
+	nr = array_index_nospec(nr, store->nr_blocks);
+	slot = array_index_nospec(slot, TWHEEL_PAGE_ENTRIES);
 	block = *twheel_store_block(store, nr);
 	if (unlikely(twheel_block_is_bare(block)))
 		return NULL;
 	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(entry);
 	return likely(entry->timer.tag == tag) ? entry : NULL;
 }
 

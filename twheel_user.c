@@ -6,12 +6,12 @@
  * kernel cannot take back. So the bytes that the wheels of one user hold, all
  * added up, are bounded, as epoll bounds what its watches take.
  *
- * Users are few and looked up only when a wheel is opened: a list under a mutex
+ * Users are looked up only when a wheel is opened: a small hash table under a mutex
  * will do. The bytes are atomic and need no lock.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
-#include <linux/list.h>
+#include <linux/hashtable.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
@@ -20,19 +20,19 @@
 
 /**
  * struct twheel_user - a user who has wheels open
- * @node: on the list of users, under users_lock.
+ * @node: in the table of users, under users_lock.
  * @uid: who it is.
  * @refs: one for each wheel.
  * @bytes: the memory that the wheels hold.
  */
 struct twheel_user {
-	struct list_head node;
+	struct hlist_node node;
 	kuid_t uid;
 	refcount_t refs;
 	atomic_long_t bytes;
 };
 
-static LIST_HEAD(users);
+static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);
 
 /**
@@ -49,7 +49,7 @@ struct twheel_user *twheel_user_get(kuid_t uid)
 	struct twheel_user *user;
 
 	mutex_lock(&users_lock);
-	list_for_each_entry(user, &users, node) {
+	hash_for_each_possible(users, user, node, __kuid_val(uid)) {
 		if (uid_eq(user->uid, uid)) {
 			refcount_inc(&user->refs);
 			goto unlock;
@@ -59,7 +59,7 @@ struct twheel_user *twheel_user_get(kuid_t uid)
 	if (user) {
 		user->uid = uid;
 		refcount_set(&user->refs, 1);
-		list_add(&user->node, &users);
+		hash_add(users, &user->node, __kuid_val(uid));
 	}
 unlock:
 	mutex_unlock(&users_lock);
@@ -76,7 +76,7 @@ void twheel_user_put(struct twheel_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->refs, &users_lock))
 		return;
-	list_del(&user->node);
+	hash_del(&user->node);
 	mutex_unlock(&users_lock);
 	kfree(user);
 }

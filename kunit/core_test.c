@@ -522,6 +522,20 @@ static void missing_level_changes_nothing(struct kunit *test)
 	expect_expiry_at(test, 5 + *size);
 }
 
+static void a_level_can_be_freed_unused(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 5);
+	struct twheel_level *level = twheel_level_alloc(w, 0, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, level);
+	twheel_level_free(level);
+	twheel_level_free(NULL);
+	KUNIT_EXPECT_FALSE(test, twheel_covers(w, 6));
+	grow(test, 6);
+	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 6));
+}
+
 /* With the levels for a delay, a timer within it fits wherever the clock is. */
 static void levels_within_suffice(struct kunit *test)
 {
@@ -540,6 +554,29 @@ static void levels_within_suffice(struct kunit *test)
 		/* One level more than the best case at most. */
 		KUNIT_ASSERT_LE(test, levels, place_of(*size, 0, delay).level + 2);
 	}
+}
+
+/* The quick answer for the levels that there are is what the search comes to. */
+static void serves_what_its_levels_suffice_for(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	u64 length = 1;
+	unsigned int i;
+
+	KUNIT_EXPECT_FALSE(test, twheel_serves(w, 0));
+	do {
+		grow(test, add_saturated(length, length));
+		for (i = 0; i < 1000; i++) {
+			/* All sizes, and all around where the highest level ends. */
+			u64 ticks = i % 2 ? random64(f) >> (i % 64) :
+				    length * (*size - 1) + i / 2 - 250;
+
+			KUNIT_ASSERT_EQ(test, twheel_serves(w, ticks),
+					twheel_levels_within(w, ticks) <= w->nr_levels);
+		}
+	} while (!check_mul_overflow(length, (u64)*size, &length));
 }
 
 static void deadline_at_the_end_of_time(struct kunit *test)
@@ -602,7 +639,9 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE(example_walk),
 	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
+	KUNIT_CASE_PARAM(a_level_can_be_freed_unused, size_gen_params),
 	KUNIT_CASE_PARAM(levels_within_suffice, size_gen_params),
+	KUNIT_CASE_PARAM(serves_what_its_levels_suffice_for, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
 	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),
 	{}
@@ -735,6 +774,26 @@ static void due_timers_queue_behind_expired(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* To the unit: a deadline on the clock's own tick is due, one after it is not. */
+static void due_up_to_the_clocks_tick(struct kunit *test)
+{
+	const u64 *tick = test->param_value;
+	struct twheel *w = start(test, *tick, 256, 1000);
+	struct fixture *f = test->priv;
+	struct twheel_timer *t = f->timer;
+	unsigned int i;
+
+	arm(test, &t[0], 1000 * *tick);
+	arm(test, &t[1], 999 * *tick + 1);
+	arm(test, &t[2], 1);
+	arm(test, &t[3], 0);
+	arm(test, &t[4], 1000 * *tick + 1);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_PTR_EQ(test, twheel_pop(w), &t[i]);
+	KUNIT_EXPECT_NULL(test, twheel_pop(w));
+	expect_expiry_at(test, 1001);
+}
+
 /* What the core does not use of a timer comes back as it was. */
 static void the_tag_is_left_alone(struct kunit *test)
 {
@@ -755,13 +814,108 @@ static void the_tag_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, i, 100);
 }
 
+/* Arm @count timers all over the bucket of level 2 that is due at the returned tick. */
+static u64 arm_overdue(struct kunit *test, unsigned int count)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	u64 length = (u64)*size * *size;
+	unsigned int i;
+
+	start(test, 1, *size, 0);
+	for (i = 0; i < count; i++) {
+		arm(test, &f->timer[i], length + (i + 1) * 7919 % length);
+		KUNIT_ASSERT_EQ(test, f->timer[i].level, 2);
+	}
+	return length;
+}
+
+static void overdue_bucket_is_read_in_order(struct kunit *test)
+{
+	static const unsigned int counts[] = { 1, 2, 20, 32, 33, 63, 64, 65, 500 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		u64 length = arm_overdue(test, counts[i]);
+
+		advance(test, 2 * length - 1);
+		expect_expired(test, counts[i]);
+		expect_nothing_pending(test);
+	}
+}
+
+/* The clock is one tick short of the bucket's end, where there is a timer. */
+static void overdue_but_for_the_last(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 20);
+
+	arm(test, &f->timer[20], 2 * length - 1);
+	arm(test, &f->timer[21], 2 * length - 2);
+	advance(test, 2 * length - 2);
+	KUNIT_EXPECT_FALSE(test, twheel_expired(&f->wheel, &f->timer[20]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[21]));
+	advance(test, 2 * length - 1);
+	expect_expired(test, 22);
+}
+
+/* Timers on lower levels are due between those of the bucket. */
+static void overdue_among_nearer_timers(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 10);
+	unsigned int i;
+
+	advance(test, length - 1);
+	for (i = 10; i < 20; i++)
+		arm(test, &f->timer[i], length + (i - 10) * length / 10);
+	KUNIT_ASSERT_LT(test, f->timer[10].level, 2);
+	advance(test, 3 * length);
+	expect_expired(test, 20);
+}
+
+static void overdue_then_cancelled(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 5);
+	unsigned int i;
+
+	advance(test, 2 * length);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[i]));
+	twheel_cancel(&f->wheel, &f->timer[2]);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
+	expect_expired(test, 4);
+}
+
+static void overdue_at_the_end_of_time(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	start(test, 1, *size, 0);
+	for (i = 0; i < 20; i++)
+		arm(test, &f->timer[i], U64_MAX - i * 7 % 20);
+	advance(test, U64_MAX - 1);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 1);
+	advance(test, U64_MAX);
+	expect_expired(test, 20);
+}
+
 static struct kunit_case ordering_cases[] = {
 	KUNIT_CASE_PARAM(one_jump_over_everything, size_gen_params),
 	KUNIT_CASE_PARAM(jumps_of_every_length, size_gen_params),
 	KUNIT_CASE_PARAM(next_leads_to_every_expiry, size_gen_params),
 	KUNIT_CASE_PARAM(one_tick_from_many_levels, size_gen_params),
 	KUNIT_CASE_PARAM(due_timers_queue_behind_expired, size_gen_params),
+	KUNIT_CASE_PARAM(due_up_to_the_clocks_tick, tick_gen_params),
 	KUNIT_CASE(the_tag_is_left_alone),
+	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_then_cancelled, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_at_the_end_of_time, size_gen_params),
 	{}
 };
 
@@ -1422,18 +1576,18 @@ static void early_work_is_told(struct kunit *test)
 	u64 early, timers = 0, ticks = 0;
 	struct twheel *w = start_crowd(test, &early);
 
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
 	advance(test, early - 1);
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
 
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
-	KUNIT_ASSERT_TRUE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_ASSERT_TRUE(test, twheel_early(w, w->now, &timers, &ticks));
 	KUNIT_EXPECT_GE(test, timers, CROWD - 10);
 	KUNIT_EXPECT_LE(test, timers, CROWD);
 	KUNIT_EXPECT_EQ(test, ticks, c->length - early);
 
 	advance(test, early);
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
 	expect_crowd_on_time(test, CROWD);
 }
 
@@ -1448,10 +1602,31 @@ static void early_work_vanishes(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
 	for (i = 0; i < CROWD; i++)
 		twheel_cancel(w, &f->timer[i]);
-	if (twheel_early(w, &timers, &ticks))
+	if (twheel_early(w, w->now, &timers, &ticks))
 		KUNIT_EXPECT_EQ(test, timers, 0);
 	KUNIT_EXPECT_FALSE(test, twheel_advance(w, early, 1));
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
+}
+
+/* Of a crowd that has half moved few are left when the clock jumps past all of it. */
+static void crowd_dwindles_and_is_overdue(struct kunit *test)
+{
+	const struct crowd *c = test->param_value;
+	struct fixture *f = test->priv;
+	u64 early;
+	struct twheel *w = start_crowd(test, &early);
+	unsigned int i, left = 0;
+
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, CROWD / 2));
+	for (i = 0; i < CROWD; i++) {
+		if (i % 4)
+			twheel_cancel(w, &f->timer[i]);
+		else
+			left++;
+	}
+	advance(test, 3 * c->length);
+	expect_expired(test, left);
+	expect_nothing_pending(test);
 }
 
 /*
@@ -1473,7 +1648,7 @@ static void early_work_is_not_what_is_due(struct kunit *test)
 	advance(test, 9320);
 	arm(test, &t[1], 9400);
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9395, 2));
-	KUNIT_ASSERT_TRUE(test, twheel_early(w, &timers, &ticks));
+	KUNIT_ASSERT_TRUE(test, twheel_early(w, w->now, &timers, &ticks));
 	arm(test, &t[0], 9400);
 	KUNIT_ASSERT_EQ(test, f->timer[CROWD / 2].level, 4);
 	for (i = 0; i < 3; i++)
@@ -1481,11 +1656,28 @@ static void early_work_is_not_what_is_due(struct kunit *test)
 
 	do {
 		KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9400, 1));
-	} while (w->now < 9400 || !twheel_early(w, &timers, &ticks));
+	} while (w->now < 9400 || !twheel_early(w, w->now, &timers, &ticks));
 	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[0]));
 	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[1]));
 	KUNIT_EXPECT_FALSE(test, twheel_expired(w, &t[2]));
 	KUNIT_EXPECT_LT(test, t[2].level, 2);
+}
+
+/* The clock has jumped past what is due: that cannot wait, so nothing is early work. */
+static void early_work_is_not_what_is_overdue(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 early, timers, ticks;
+	struct twheel *w = start_crowd(test, &early);
+
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 2));
+	arm(test, &f->timer[CROWD], early + 1);
+	arm(test, &f->timer[CROWD + 1], early + 2);
+	do {
+		KUNIT_ASSERT_TRUE(test, twheel_advance(w, early + 2, 1));
+		if (w->nr_expired < 2)
+			KUNIT_EXPECT_FALSE(test, twheel_early(w, early + 2, &timers, &ticks));
+	} while (w->nr_expired < 2);
 }
 
 /* The crowd comes when the time to open early has passed already. */
@@ -1533,7 +1725,9 @@ static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(crowd_is_overtaken, crowd_gen_params),
 	KUNIT_CASE_PARAM(early_work_is_told, crowd_gen_params),
 	KUNIT_CASE_PARAM(early_work_vanishes, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_dwindles_and_is_overdue, crowd_gen_params),
 	KUNIT_CASE(early_work_is_not_what_is_due),
+	KUNIT_CASE_PARAM(early_work_is_not_what_is_overdue, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_comes_late, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowds_on_every_level, size_gen_params),
 	{}

@@ -29,7 +29,8 @@ static void store_test_exit(struct kunit *test)
 static struct twheel_page *grow(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	struct twheel_page *page = twheel_page_alloc(store, GFP_KERNEL);
+	bool block = twheel_store_wants_block(store);
+	struct twheel_page *page = twheel_page_alloc(store, block, GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	kvfree(twheel_store_install(store, page));
@@ -229,6 +230,22 @@ static void the_directory_grows(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_find(store, last));
 }
 
+/* All blocks have a number: only one without a page can still get one. */
+static void a_store_is_full_without_a_block_to_give(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	u32 bare = store->bare;
+
+	KUNIT_EXPECT_TRUE(test, twheel_store_wants_block(store));
+	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
+	store->nr_blocks = TWHEEL_NO_BLOCK;
+	KUNIT_EXPECT_TRUE(test, twheel_store_full(store));
+	store->bare = TWHEEL_NO_BLOCK - 1;
+	KUNIT_EXPECT_FALSE(test, twheel_store_wants_block(store));
+	store->nr_blocks = 0;
+	store->bare = bare;
+}
+
 #define MODEL_SLOTS	1000
 
 /* Take and free at random: what is in use is found, what is not is not. */
@@ -274,6 +291,7 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(freed_entries_are_used_before_memory_grows),
 	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),
 	KUNIT_CASE(the_directory_grows),
+	KUNIT_CASE(a_store_is_full_without_a_block_to_give),
 	KUNIT_CASE(random_use_matches_a_model),
 	{}
 };

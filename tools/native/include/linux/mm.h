@@ -15,6 +15,7 @@
 #define PAGE_SHIFT	12
 #define PAGE_SIZE	BIT(PAGE_SHIFT)
 #define PAGE_MASK	(~(PAGE_SIZE - 1))
+#define PAGE_ALIGN(n)	(((n) + PAGE_SIZE - 1) & PAGE_MASK)
 
 static inline unsigned long get_zeroed_page(gfp_t gfp)
 {

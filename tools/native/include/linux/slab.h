@@ -11,6 +11,11 @@ static inline void *kvzalloc(size_t size, gfp_t gfp)
 	return calloc(1, size);
 }
 
+static inline void *kzalloc(size_t size, gfp_t gfp)
+{
+	return kvzalloc(size, gfp);
+}
+
 static inline void kvfree(const void *p)
 {
 	free((void *)p);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nobody to keep a secret from
+ */
+#ifndef _NATIVE_LINUX_NOSPEC_H
+#define _NATIVE_LINUX_NOSPEC_H
+
+#define array_index_nospec(index, size)	(index)
+
+#endif /* _NATIVE_LINUX_NOSPEC_H */
