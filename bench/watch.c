@@ -8,8 +8,8 @@
  * beforehand and subtracted, and so is any interrupt that comes in between: the
  * tick is not twheel's.
  *
- * For one CPU: all of this is one set of variables, and a lock is never waited
- * for.
+ * For the counting VM, whose time stamp counter counts instructions, and one CPU:
+ * all of this is one set of variables, and a lock is never waited for.
  */
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
@@ -18,8 +18,9 @@
 #include <linux/kprobes.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
+
+#include <asm/msr.h>
 
 #include "bench.h"
 
@@ -43,9 +44,10 @@ static u64 locked_at, softirq_at, interrupt_at;
 static u64 probe_ns, pair_ns;
 static struct twheel_bench_watch watched;
 
+/* The kernel's clocks may jump when it adjusts them: see ktime_get_mono_fast_ns(). */
 static u64 watch_now(void)
 {
-	return ktime_get_mono_fast_ns();
+	return rdtsc();
 }
 
 /* An interrupt must not come between the time and what it is kept in. */

@@ -14,6 +14,11 @@
 static const struct work *work;
 static int wheel;
 static uint64_t *ids;
+/* What is passed in one call. */
+static struct twheel_add *adds;
+static struct twheel_modify *mods;
+static struct twheel_event *events;
+static uint64_t *cancels;
 
 static void open_wheel(const struct work *w)
 {
@@ -25,6 +30,10 @@ static void open_wheel(const struct work *w)
 
 	work = w;
 	ids = bench_array(w->pending, sizeof(*ids));
+	adds = bench_array(BENCH_BATCH_MAX, sizeof(*adds));
+	mods = bench_array(BENCH_BATCH_MAX, sizeof(*mods));
+	events = bench_array(BENCH_BATCH_MAX, sizeof(*events));
+	cancels = bench_array(BENCH_BATCH_MAX, sizeof(*cancels));
 	wheel = twheel_open(NULL, O_CLOEXEC);
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
@@ -34,7 +43,6 @@ static void open_wheel(const struct work *w)
 
 static void add(size_t first, size_t n)
 {
-	static struct twheel_add adds[BENCH_BATCH_MAX];
 	size_t i;
 
 	for (i = 0; i < n; i++) {
@@ -53,7 +61,6 @@ static void add(size_t first, size_t n)
 
 static void modify(const uint32_t *which, size_t n)
 {
-	static struct twheel_modify mods[BENCH_BATCH_MAX];
 	size_t i;
 
 	if (n == 1) {
@@ -71,7 +78,6 @@ static void modify(const uint32_t *which, size_t n)
 
 static void cancel(const uint32_t *which, size_t n)
 {
-	static uint64_t batch[BENCH_BATCH_MAX];
 	size_t i;
 
 	if (n == 1) {
@@ -80,14 +86,13 @@ static void cancel(const uint32_t *which, size_t n)
 		return;
 	}
 	for (i = 0; i < n; i++)
-		batch[i] = ids[which[i]];
-	if (twheel_cancel_batch(wheel, batch, n) != (int)n)
+		cancels[i] = ids[which[i]];
+	if (twheel_cancel_batch(wheel, cancels, n) != (int)n)
 		err(1, "TWHEEL_CANCEL_BATCH");
 }
 
 static size_t deliver(size_t max, uint64_t *sum)
 {
-	static struct twheel_event events[BENCH_BATCH_MAX];
 	ssize_t n = twheel_read(wheel, events, max);
 	ssize_t i;
 
@@ -102,6 +107,10 @@ static void close_wheel(void)
 {
 	close(wheel);
 	free(ids);
+	free(adds);
+	free(mods);
+	free(events);
+	free(cancels);
 }
 
 const struct facility twheel_facility = {
