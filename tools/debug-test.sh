@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs test programs in a debug kernel, unloads the module and looks for leaks.
+# Runs test programs, if any, in a debug kernel, unloads the module and looks for leaks.
 # Prints TAP, with the programs' own as subtests. Runs as root in the virtual machine
 # under busybox sh, with the module loaded.
 
 usage()
 {
 	cat <<-END
-	Usage: debug-test.sh 'COMMAND...'...
+	Usage: debug-test.sh ['COMMAND...'...]
 
 	Runs each COMMAND, which prints TAP, then unloads the module twheel and has the
 	kernel search for memory that was not freed.
@@ -20,7 +20,7 @@ case ${1-} in
 	usage
 	exit
 	;;
-'')
+-*)
 	usage >&2
 	exit 2
 	;;

@@ -3,8 +3,9 @@
  * Calls on wheels that all fuzzers share, also such as make no sense; see fuzz.h
  *
  * Anything may happen to such a wheel at any time, also that it is closed and
- * something else opened in its place. What is known all the same is which errors
- * a call can end with, and that a wheel's counters balance.
+ * another one opened in its place, by the same descriptor: so whatever that is, it
+ * is a wheel. What is known all the same is which errors a call can end with, and
+ * that a wheel's counters balance.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +134,7 @@ static const unsigned long commands[] = {
 	TWHEEL_ADD_BATCH, TWHEEL_CANCEL_BATCH, TWHEEL_MODIFY_BATCH,
 };
 
-/* What an ioctl on a wheel may end with; EBADF when it has just been closed. */
+/* What an ioctl on a wheel may end with; EBADF when it was opened with O_PATH. */
 static bool error_is_known(long ret)
 {
 	switch (-ret) {
@@ -205,10 +206,12 @@ static void shared_batch(struct fuzzer *fuzzer, int fd)
 	unsigned int nr = chance_below(chance, 3);
 	unsigned long cmd = commands[6 + nr];
 	struct twheel_batch batch = { .count = chance_below(chance, FUZZ_BATCH) };
-	struct spot spot = memory_spot(&fuzzer->memory, chance, sizeof(batch));
+	struct spot spot;
 	long ret;
 
 	batch.entries = (uintptr_t)any_entries(fuzzer, cmd, batch.count);
+	/* Afterwards: what is written to the entries may replace the page of the spot. */
+	spot = memory_spot(&fuzzer->memory, chance, sizeof(batch));
 	batch.flags = any_reserved(chance);
 	/* More than there is: it has to end where the memory does. */
 	if (chance_hit(chance, 5))
@@ -270,7 +273,7 @@ static void unknown_ioctl(struct fuzzer *fuzzer, int fd)
 	if (is_taken(cmd))
 		return;
 	ret = fuzz_ioctl(fuzzer, CALL_OTHER, fd, cmd, any_argument(fuzzer, 64));
-	if (ret != -ENOTTY && ret != -EBADF)
+	if (ret != -ENOTTY)
 		fuzz_fail(fuzzer, "unknown ioctl %#lx returned %ld", cmd, ret);
 }
 
@@ -279,7 +282,7 @@ static void balance(struct fuzzer *fuzzer, int fd)
 	struct twheel_info info;
 	long ret = fuzz_ioctl(fuzzer, CALL_INFO, fd, TWHEEL_INFO, &info);
 
-	if (ret && ret != -EBADF)
+	if (ret)
 		fuzz_fail(fuzzer, "info returned %ld", ret);
 	/* A periodic timer is delivered without an end to it. */
 	if (!ret && (info.added > info.pending + info.expired + info.cancelled + info.delivered ||
@@ -396,7 +399,6 @@ void shared_open(struct fuzzer *fuzzer, unsigned int nr)
 {
 	struct twheel_setup setup;
 	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	int old;
 
 	fuzz_count(fuzzer, CALL_OPEN, fd < 0 ? -errno : 0);
 	if (fd < 0)
@@ -405,9 +407,9 @@ void shared_open(struct fuzzer *fuzzer, unsigned int nr)
 	/* Memory that one takes here is missing to others, who expect it. */
 	if (setup.wheel_size <= 2048)
 		fuzz_ioctl(fuzzer, CALL_SETUP, fd, TWHEEL_SETUP, &setup);
-	old = atomic_exchange(&fuzzer->fuzz->shared[nr], fd);
-	if (old >= 0)
-		close(old);
+	if (dup3(fd, FUZZ_SHARED_FD + nr, O_CLOEXEC) < 0)
+		bail_out("cannot share a wheel");
+	close(fd);
 }
 
 /* A child inherits everything, does a little, and exits. */
@@ -442,7 +444,7 @@ void shared_act(struct fuzzer *fuzzer)
 {
 	unsigned int nr = chance_below(&fuzzer->chance, FUZZ_SHARED);
 	unsigned int dice = chance_below(&fuzzer->chance, 1000);
-	int fd = fuzzer->fuzz->shared[nr];
+	int fd = FUZZ_SHARED_FD + nr;
 
 	if (dice < 300)
 		shared_single(fuzzer, fd);

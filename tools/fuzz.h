@@ -20,6 +20,7 @@
 #include "stress.h"
 
 #define FUZZ_SHARED	3	/* wheels that all fuzzers share */
+#define FUZZ_SHARED_FD	100	/* the descriptor of the first; nothing else gets there */
 #define FUZZ_TIMERS	400	/* timers in a wheel of one's own, at most */
 #define FUZZ_DEAD	64	/* ids that are no more */
 #define FUZZ_BATCH	100	/* entries of a batch, at most */
@@ -115,13 +116,11 @@ enum fuzz_call {
  * struct fuzz - what the fuzzers have in common
  * @stop: tells them to end.
  * @failed: something was wrong.
- * @shared: wheels.
  * @max_timers: the module's limit.
  */
 struct fuzz {
 	atomic_bool stop;
 	atomic_bool failed;
-	atomic_int shared[FUZZ_SHARED];
 	uint64_t max_timers;
 };
 

@@ -631,3 +631,27 @@ TEST_F(batch, ids_of_another_wheel_are_enoent)
 	EXPECT_EQ(1, tw_info(self->fd).pending);
 	close(other);
 }
+
+#define CROWD		100000
+
+/* The last timers that leave are each alone in a page. */
+TEST_F(batch, cancelling_all_at_random_gives_the_memory_back)
+{
+	static struct twheel_add add[CROWD];
+	static __u64 id[CROWD];
+	__u64 empty = tw_info(self->fd).memory, full, seed = 4711;
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		add[i].time_ns = HOUR + i * USEC;
+	ASSERT_EQ(CROWD, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, CROWD));
+	full = tw_info(self->fd).memory;
+	for (i = 0; i < CROWD; i++) {
+		unsigned int other = next_random(&seed) % (i + 1);
+
+		id[i] = id[other];
+		id[other] = add[i].id;
+	}
+	ASSERT_EQ(CROWD, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id, CROWD));
+	EXPECT_GE(empty + (full - empty) / 20, tw_info(self->fd).memory);
+}

@@ -533,3 +533,32 @@ TEST_F(input, unknown_commands_are_enotty)
 #undef TICK
 #undef SIZE
 #undef MONO
+
+/* What files may do, and wheels do not. */
+TEST_F(input, what_is_no_ioctl_and_no_read_is_refused)
+{
+	struct twheel_info before = tw_info(self->fd);
+	struct twheel_event event = { 0 };
+	int end[2];
+
+	ASSERT_EQ(0, pipe(end));
+	EXPECT_EQ(-1, write(self->fd, &event, sizeof(event)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, pwrite(self->fd, &event, sizeof(event), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, pread(self->fd, &event, sizeof(event), 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_SET));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, splice(self->fd, NULL, end[1], NULL, 4096, SPLICE_F_NONBLOCK));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, ftruncate(self->fd, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_STREQ("", changes(self->fd, &before));
+	close(end[0]);
+	close(end[1]);
+}

@@ -296,6 +296,18 @@ TEST_F(blocking, o_nonblock_can_be_set_later)
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
 }
 
+TEST_F(blocking, rwf_nowait_does_not_wait)
+{
+	struct twheel_event event[2];
+	struct iovec iov = { event, sizeof(event) };
+
+	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(EAGAIN, errno);
+	ASSERT_NE(0, add_at(self->fd, 0, 1));
+	EXPECT_EQ(sizeof(*event), preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(1, event[0].data);
+}
+
 static void note_signal(int signal)
 {
 	(void)signal;

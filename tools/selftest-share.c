@@ -273,6 +273,118 @@ TEST_F(sharing, an_unprivileged_user_can_open_a_wheel)
 	EXPECT_EQ(0, wait_for(pid));
 }
 
+/* The value of @field in the fdinfo of @fd, or ~0. */
+static unsigned long long fdinfo_field(int fd, const char *field)
+{
+	unsigned long long value = ~0ULL;
+	char path[64], name[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		return value;
+	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
+		if (!strcmp(name, field))
+			break;
+		value = ~0ULL;
+	}
+	fclose(file);
+	return value;
+}
+
+/* To have opened the device is what counts, not what for. */
+TEST_F(sharing, only_read_depends_on_what_the_device_was_opened_for)
+{
+	int reader = open(DEVICE, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int writer = open(DEVICE, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	struct twheel_event event;
+
+	ASSERT_LE(0, reader);
+	ASSERT_LE(0, writer);
+	ASSERT_NE(0, add_at(reader, 0, 1));
+	EXPECT_EQ(1, tw_read(reader, &event, 1));
+	ASSERT_NE(0, add_at(writer, 0, 1));
+	EXPECT_EQ(-EBADF, tw_read(writer, &event, 1));
+	EXPECT_EQ(1, tw_info(writer).expired);
+	close(reader);
+	close(writer);
+}
+
+TEST_F(sharing, a_descriptor_of_o_path_is_no_wheel)
+{
+	int path = open(DEVICE, O_PATH | O_CLOEXEC);
+	struct twheel_event event;
+
+	ASSERT_LE(0, path);
+	EXPECT_EQ(-EBADF, try_add(path));
+	EXPECT_EQ(-EBADF, tw_read(path, &event, 1));
+	EXPECT_EQ(~0ULL, fdinfo_field(path, "twheel-tick-ns"));
+	EXPECT_EQ(TWHEEL_TICK_DEFAULT_NS, fdinfo_field(self->fd, "twheel-tick-ns"));
+	close(path);
+}
+
+#define USER_LIMIT	"/sys/module/twheel/parameters/max_user_bytes"
+
+/* Sets how much memory a user's wheels may take; returns what it was, or 0. */
+static unsigned long set_user_limit(unsigned long bytes)
+{
+	FILE *file = fopen(USER_LIMIT, "r+");
+	unsigned long was = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &was) != 1)
+		was = 0;
+	rewind(file);
+	if (fprintf(file, "%lu\n", bytes) < 0)
+		was = 0;
+	return fclose(file) ? 0 : was;
+}
+
+/* Opens a wheel as somebody else and adds a timer: 0, or the errno of what failed. */
+static int add_as_nobody(void)
+{
+	struct twheel_info before;
+	int fd, ret;
+
+	if (setgid(65534) || setuid(65534))
+		return 255;
+	fd = tw_open(O_NONBLOCK);
+	if (fd < 0)
+		return -fd;
+	before = tw_info(fd);
+	ret = try_add(fd);
+	return ret && *changes(fd, &before) ? 254 : -ret;
+}
+
+/* The same, when a user may have so many bytes. */
+static int add_within(unsigned long bytes)
+{
+	unsigned long was = set_user_limit(bytes);
+	pid_t pid = fork();
+	int ret;
+
+	if (!pid)
+		_exit(add_as_nobody());
+	ret = wait_for(pid);
+	return set_user_limit(was) == bytes ? ret : -1;
+}
+
+TEST_F(sharing, a_user_without_room_gets_enospc)
+{
+	unsigned int empty = tw_info(self->fd).memory, full;
+
+	ASSERT_EQ(0, try_add(self->fd));
+	full = tw_info(self->fd).memory;
+	EXPECT_EQ(ENOSPC, add_within(empty - 1));	/* no wheel */
+	EXPECT_EQ(ENOSPC, add_within(empty));		/* no level */
+	EXPECT_EQ(ENOSPC, add_within(full - 1));	/* no page of timers */
+	EXPECT_EQ(0, add_within(full));
+	/* Root is exempt. */
+	EXPECT_EQ(0, try_add(self->fd));
+}
+
 /* Runs this program to see whether @fd is open after exec: 0 open, 1 not. */
 static int open_after_exec(int fd)
 {
@@ -296,26 +408,6 @@ TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec)
 	ASSERT_EQ(0, fcntl(kept, F_SETFD, FD_CLOEXEC));
 	EXPECT_EQ(1, open_after_exec(kept));
 	close(kept);
-}
-
-/* The value of @field in the fdinfo of @fd, or ~0. */
-static unsigned long long fdinfo_field(int fd, const char *field)
-{
-	unsigned long long value = ~0ULL;
-	char path[64], name[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
-	if (!file)
-		return value;
-	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
-		if (!strcmp(name, field))
-			break;
-		value = ~0ULL;
-	}
-	fclose(file);
-	return value;
 }
 
 TEST_F(sharing, fdinfo_shows_the_wheel)

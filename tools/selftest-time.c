@@ -419,7 +419,7 @@ static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool
 
 	ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
 	books = open_ledger(fd, count);
-	base = now() + SEC;
+	base = now() + 4 * SEC;
 	if (by_modify)
 		last = add_after(fd, HOUR, count);
 	for (i = 0; i < count; i++)
@@ -451,6 +451,62 @@ TEST_F(timing, what_is_due_when_added_queues_behind_a_backlog)
 TEST_F(timing, what_is_due_when_modified_queues_behind_a_backlog)
 {
 	queue_behind_backlog(_metadata, self->fd, true);
+}
+
+#define BACKLOG		3000
+
+/* A quarter of a second ahead, more timers than a wheel of two gets done in their time. */
+static __u64 arm_backlog(int fd)
+{
+	static struct twheel_add add[BACKLOG];
+	__u64 start = now() + SEC / 4;
+	unsigned int i;
+
+	for (i = 0; i < BACKLOG; i++) {
+		add[i] = (struct twheel_add) {
+			.time_ns = start + i * 2 * USEC,
+			.flags = TWHEEL_ABSTIME,
+		};
+	}
+	return tw_batch(fd, TWHEEL_ADD_BATCH, add, BACKLOG) == BACKLOG ? start : 0;
+}
+
+/* A timer that is due waits for all that were due before it. */
+static void make_due(int fd, __u64 start, __u64 id, bool by_modify)
+{
+	sleep_until(start + BACKLOG * USEC);
+	while (by_modify ? !tw_modify(fd, id, 0, TWHEEL_ABSTIME) : add_at(fd, 0, 0))
+		;
+	_exit(1);
+}
+
+TEST_F(timing, who_is_killed_behind_a_backlog_leaves_the_wheel_in_order)
+{
+	unsigned int round;
+	int fd, status;
+	__u64 start, id;
+
+	for (round = 1; round <= 8; round++) {
+		pid_t pid;
+
+		fd = open_wheel(_metadata, O_NONBLOCK);
+		ASSERT_EQ(0, tw_setup(fd, USEC, 2, CLOCK_MONOTONIC, 0));
+		start = arm_backlog(fd);
+		ASSERT_NE(0, start);
+		ASSERT_NE(0, id = add_after(fd, HOUR, 0));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			make_due(fd, start, id, round % 2);
+		sleep_until(start + BACKLOG * USEC + round * BACKLOG / 8 * USEC);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		EXPECT_EQ(0, tw_cancel(fd, id));
+		EXPECT_TRUE(wait_expired(fd, tw_info(fd).added - 1));
+		EXPECT_TRUE(balanced(fd));
+		close(fd);
+	}
 }
 
 TEST_F(timing, a_nearer_timer_does_not_wait_for_a_farther_one)

@@ -123,10 +123,8 @@ static bool fuzz(const struct fuzz_options *options)
 		thread[i].end = end;
 		chance_init(&thread[i].fuzzer.chance, options->seed, i);
 	}
-	for (i = 0; i < FUZZ_SHARED; i++) {
-		fuzz.shared[i] = -1;
+	for (i = 0; i < FUZZ_SHARED; i++)
 		shared_open(&thread[0].fuzzer, i);
-	}
 	for (i = 0; i < options->threads; i++) {
 		if (pthread_create(&thread[i].id, NULL, run, &thread[i]))
 			bail_out("cannot create a thread");
@@ -134,7 +132,7 @@ static bool fuzz(const struct fuzz_options *options)
 	for (i = 0; i < options->threads; i++)
 		pthread_join(thread[i].id, NULL);
 	for (i = 0; i < FUZZ_SHARED; i++)
-		close(fuzz.shared[i]);
+		close(FUZZ_SHARED_FD + i);
 	add_up(thread, options->threads, &ops);
 	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 			  (unsigned long long)ops, (unsigned long long)options->seed,
