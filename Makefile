@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 KERNEL ?= running
 SUITE ?=
 ROW ?=
+RUN ?=
 
 BUILD := build
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
@@ -84,7 +85,7 @@ KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 ifeq ($(KERNEL),running)
 KBUILD_ARGS ?= CONFIG_KUNIT=
 else
-KBUILD_ARGS ?= W=1 KCFLAGS=-Werror CONFIG_TWHEEL_BENCH=m
+KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
 SOURCES := $(wildcard Kbuild *.c *.h include kunit/*.c kunit/*.h bench/*.c bench/*.h)
@@ -136,6 +137,10 @@ test-matrix: deps
 
 check: deps
 	@tools/check
+
+.PHONY: coverage
+coverage: deps
+	@tools/coverage $(RUN)
 
 # What to measure: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 FACILITY ?=
@@ -192,6 +197,8 @@ make test             all tests; one suite: SUITE=... of tools/test --list
 make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
                       32-bit programs, on arm64; some: ROW=... of tools/matrix --list
 make check            the checks of the source
+make coverage         which lines of the module the tests reach, and which not
+                      and why; only some tests: RUN=... of tools/coverage --list
 make bench            twheel next to all else that has timers, in numbers;
                       choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 make bench-native     the core in user space next to a heap and std::multimap;

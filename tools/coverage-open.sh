@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Lets every allocation fail once while a user opens a wheel and has no other: the
+# module makes an account for the user then. Prints TAP. Runs as root in the virtual
+# machine under busybox sh, with the module loaded and a kernel that fails on request.
+
+usage()
+{
+	cat <<-END
+	Usage: coverage-open.sh
+
+	Needs a kernel with fault injection for slab and its directory in debugfs.
+	END
+}
+
+case ${1-} in
+'') ;;
+--help | -h)
+	usage
+	exit
+	;;
+*)
+	usage >&2
+	exit 2
+	;;
+esac
+
+debugfs=/sys/kernel/debug
+# A shell that opens a file comes to fewer faults than this. What the kernel has at
+# hand without allocating differs from time to time, hence the rounds.
+faults=12
+rounds=20
+
+# Faults hit allocations that may wait, too, and nobody talks about them.
+prepare()
+{
+	for kind in failslab fail_page_alloc fail_usercopy; do
+		echo 0 >$debugfs/$kind/verbose || return
+	done
+	echo N >$debugfs/failslab/ignore-gfp-wait
+}
+
+# A shell of its own is what the fault is for: the next one starts without.
+opens()
+{
+	(
+		echo "$1" >/proc/self/fail-nth && true <>/dev/twheel
+	) 2>/dev/null
+}
+
+unused()
+{
+	[ "$(cat /sys/module/twheel/refcnt)" = 0 ]
+}
+
+echo "TAP version 13"
+if ! prepare || ! unused; then
+	echo "Bail out! cannot prepare faults, or there is a wheel already"
+	exit 1
+fi
+failures=0
+opened=0
+broken=
+for _ in $(seq $rounds); do
+	for nth in $(seq $faults); do
+		if opens "$nth"; then
+			opened=$((opened + 1))
+			continue
+		fi
+		failures=$((failures + 1))
+		opens 0 && unused || broken="$broken $nth"
+	done
+done
+result=0
+[ $failures -ge $rounds ] && [ $opened -ge $rounds ] && [ -z "$broken" ] || result=1
+if [ $result = 0 ]; then
+	echo "ok 1 - opening a user's first wheel ($rounds times $faults faults," \
+		"$failures failures)"
+else
+	echo "not ok 1 - opening a user's first wheel"
+	echo "# $failures failures, opened $opened times; broken by fault:$broken"
+fi
+echo "1..1"
+exit $result

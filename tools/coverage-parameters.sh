@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Tests what the module's parameters do when it is loaded. Prints TAP. Runs as root
+# in the virtual machine under busybox sh, with the module loaded; in the end it is
+# loaded without parameters.
+
+# shellcheck disable=SC2317 # the tests are called by name
+
+usage()
+{
+	cat <<-END
+	Usage: coverage-parameters.sh
+
+	Unloads and loads the module twheel. Its file is \$TWHEEL_KO, or
+	/lib/modules/twheel.ko when that is not set.
+	END
+}
+
+case ${1-} in
+'') ;;
+--help | -h)
+	usage
+	exit
+	;;
+*)
+	usage >&2
+	exit 2
+	;;
+esac
+
+ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
+parameters=/sys/module/twheel/parameters
+count=0
+status=0
+
+# ok NAME COMMAND...: one test.
+ok()
+{
+	name=$1
+	shift
+
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		status=1
+	fi
+}
+
+# Loading with this parameter fails with EINVAL, says why and leaves nothing.
+refused()
+{
+	said=$(insmod "$ko" "$1" 2>&1) && { rmmod twheel; return 1; }
+	case $said in
+	*"nvalid argument"* | *"nvalid parameter"*) ;;
+	*) echo "# $said"; return 1 ;;
+	esac
+	[ ! -e /dev/twheel ] && [ ! -e /sys/module/twheel ] &&
+		dmesg | tail -n 5 | grep -q "twheel: $1 is not within"
+}
+
+# A wheel that nobody has set up has this tick and this size.
+new_wheel_has()
+{
+	exec 3<>/dev/twheel || return
+	tick=$(sed -n 's/^twheel-tick-ns:\t//p' /proc/self/fdinfo/3)
+	size=$(sed -n 's/^twheel-wheel-size:\t//p' /proc/self/fdinfo/3)
+	exec 3<&-
+	[ "$tick" = "$1" ] && [ "$size" = "$2" ]
+}
+
+# loaded TICK SIZE PARAMETER...: with these parameters, wheels are like that.
+loaded()
+{
+	tick=$1
+	size=$2
+	shift 2
+
+	insmod "$ko" "$@" && new_wheel_has "$tick" "$size" && rmmod twheel
+}
+
+limits_user_to()
+{
+	insmod "$ko" "$1" || return
+	limit=$(cat "$parameters/max_user_bytes")
+	rmmod twheel
+	[ "$limit" = "$2" ]
+}
+
+# 4% of memory when nothing is said, give or take what the kernel has for itself.
+limits_user_by_memory()
+{
+	insmod "$ko" max_user_bytes=0 || return
+	limit=$(cat "$parameters/max_user_bytes")
+	rmmod twheel
+	total=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+	share=$((total * 1024 / 25))
+	[ $((limit - share)) -lt $((share / 20)) ] &&
+		[ $((share - limit)) -lt $((share / 20)) ]
+}
+
+echo "TAP version 13"
+ok "loaded without parameters, 1 ms and 256 buckets" new_wheel_has 1000000 256
+rmmod twheel
+for parameter in tick_ns=0 tick_ns=999 tick_ns=3600000000001 \
+	wheel_size=0 wheel_size=1 wheel_size=65537; do
+	ok "refused: $parameter" refused $parameter
+done
+ok "the shortest tick and the smallest size" \
+	loaded 1000 2 tick_ns=1000 wheel_size=2
+ok "the longest tick and the largest size" \
+	loaded 3600000000000 65536 tick_ns=3600000000000 wheel_size=65536
+ok "a limit of a user's bytes" limits_user_to max_user_bytes=123456 123456
+ok "the limit depends on memory when none is given" limits_user_by_memory
+ok "loaded without parameters again" insmod "$ko"
+echo "1..$count"
+exit $status
