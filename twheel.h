@@ -47,13 +47,12 @@ struct twheel_timer {
 /**
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers; initialised when @count leaves zero.
- * @queue: the bucket's place in the wheel's bucket queue, while it has one; those
- *	of level 0 have none.
+ * @queue: the bucket's place in the wheel's queue, while @early.
  * @expiry: the first tick of the span.
  * @count: number of timers whose bucket this is, those on its level's cascade
  *	list included.
  * @level: the number of the bucket's level.
- * @early: the bucket is queued to be opened ahead of its expiry.
+ * @early: the bucket is crowded, and queued to be opened ahead of its expiry.
  */
 struct twheel_bucket {
 	struct list_head timers;
@@ -84,8 +83,10 @@ struct twheel_divisor {
  * @cascade: the timers of @opened that have yet to be placed again.
  * @nr: the number of this level; 0 is the lowest.
  * @shift: what to shift by to divide by @length, where that is a power of two.
- * @busy: in level 0, a bit for each bucket that has timers.
- * @busy_words: in level 0, a bit for each word of @busy that is not zero.
+ * @first: the expiry of the first bucket that holds timers.
+ * @nr_busy: how many buckets do.
+ * @busy: a bit for each of those.
+ * @busy_words: a bit for each word of @busy that is not zero.
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
@@ -95,6 +96,8 @@ struct twheel_level {
 	struct list_head cascade;
 	u8 nr;
 	u8 shift;
+	u64 first;
+	u32 nr_busy;
 	unsigned long *busy;
 	unsigned long *busy_words;
 	struct twheel_bucket bucket[];
@@ -108,10 +111,9 @@ struct twheel_level {
  * @size: number of buckets in a level.
  * @mask: one less, if that is a power of two; or else 0.
  * @fast: multiplying does for @tick, and shifting for all else.
- * @queue: the buckets of higher levels that hold timers, ordered by when they
- *	must be opened.
- * @first: the tick of the first bucket of level 0 that holds timers.
- * @nr_busy: how many buckets of level 0 do.
+ * @queue: crowded buckets, ordered by when they must be opened ahead of their expiry.
+ * @first: the tick at which the first bucket has to be opened, if there is one.
+ * @busy: levels (a bit each) that have buckets with timers.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
  * @nr_expired: number of timers on @expired.
@@ -131,7 +133,7 @@ struct twheel {
 	bool fast;
 	struct timerqueue_head queue;
 	u64 first;
-	u32 nr_busy;
+	u64 busy;
 	struct list_head expired;
 	u64 nr_pending;
 	u64 nr_expired;
@@ -219,14 +221,18 @@ static __always_inline u32 twheel_bucket_index(const struct twheel *w, u64 numbe
  * on kernels with DEBUG_LIST, which with the calls cost a third of adding a
  * timer.
  */
+static __always_inline void twheel_link_between(struct twheel_timer *timer,
+						struct list_head *prev, struct list_head *next)
+{
+	timer->node.next = next;
+	timer->node.prev = prev;
+	next->prev = &timer->node;
+	WRITE_ONCE(prev->next, &timer->node);
+}
+
 static __always_inline void twheel_link(struct twheel_timer *timer, struct list_head *list)
 {
-	struct list_head *last = list->prev;
-
-	timer->node.next = list;
-	timer->node.prev = last;
-	list->prev = &timer->node;
-	WRITE_ONCE(last->next, &timer->node);
+	twheel_link_between(timer, list->prev, list);
 }
 
 static __always_inline void twheel_unlink(struct twheel_timer *timer)
@@ -239,24 +245,22 @@ static __always_inline unsigned int twheel_log2(u64 n)
 	return BITS_PER_LONG == 64 ? __fls(n) : fls64(n) - 1;
 }
 
-/* Put a timer into the bucket with this number of level @nr, which covers it. */
-static __always_inline void twheel_put(struct twheel *w, unsigned int nr,
+/* Put a timer into the bucket with this number of a level that covers it. */
+static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
 				       struct twheel_timer *timer, u64 number, bool fast)
 {
 	u32 index = twheel_bucket_index(w, number, fast);
-	struct twheel_level *level = w->level[nr];
 	struct twheel_bucket *b;
-	u32 count;
 
-	timer->level = nr;
+	timer->level = level->nr;
 	timer->bucket = index;
 	b = &level->bucket[index];
-	count = ++b->count;
-	if (unlikely(count == 1))
-		INIT_LIST_HEAD(&b->timers);
-	twheel_link(timer, &b->timers);
-	if (unlikely(count == 1 || count == TWHEEL_CROWD))
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(b);
+	if (unlikely(!(b->count % TWHEEL_CROWD)))
 		twheel_bucket_counts(w, level, b, number);
+	b->count++;
+	twheel_link(timer, &b->timers);
 }
 
 /* Put a timer whose @tick is yet to come into the lowest level that covers it. */
@@ -276,7 +280,7 @@ static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *
 			   w->size.divisor))
 			break;
 	}
-	twheel_put(w, nr, timer, number, fast);
+	twheel_put(w, level, timer, number, fast);
 	return true;
 }
 

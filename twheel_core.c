@@ -30,12 +30,11 @@
  *
  * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
  * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
- * gave them, nothing ticks: the buckets that hold timers form a queue ordered
- * by when they are due, and the clock jumps from one to the next. The queue is a
- * timerqueue for all levels but the lowest. There buckets are due in the order
- * in which they stand, so that a bit for each is enough to find the next; to put
- * every one into a tree would be most of the work of a timer that is alone in
- * its tick.
+ * gave them, nothing ticks: the clock jumps from one bucket that holds timers to the
+ * next. In each level they are due in the order in which they stand, so that a bit
+ * for each is enough to find the next; to put every one into a tree would be most
+ * of the work of a timer that is alone in its bucket. What is due first in the wheel
+ * is the first of the levels' first ones.
  *
  * Bounded work
  *
@@ -44,10 +43,10 @@
  * whose expiry has come must be cascaded before the clock can move past it, or
  * timers would be read out of order. Half a million timers in one bucket would
  * thus make those late that are due right after it. Therefore a bucket of a higher
- * level that is crowded is queued twice: first some ticks ahead of its expiry (the
+ * level that is crowded is opened twice: first some ticks ahead of its expiry (the
  * level's lead), when all but the last of its timers are within the range of the
  * level below, and can move there without any hurry; then at its expiry, for the
- * few that were not. Cascading ahead of time gives way to all that is due, and the
+ * few that were not. Those that are to be opened ahead are in a timerqueue. Cascading ahead of time gives way to all that is due, and the
  * clock does not wait for it.
  *
  * Falling behind
@@ -139,8 +138,8 @@ u64 twheel_tick(const struct twheel *w, u64 deadline)
 EXPORT_SYMBOL_GPL(twheel_tick);
 
 /*
- * The bucket queue. A timerqueue orders by signed time; ticks are unsigned, and
- * flipping the top bit maps one order onto the other.
+ * The queue of crowded buckets. A timerqueue orders by signed time; ticks are
+ * unsigned, and flipping the top bit maps one order onto the other.
  */
 static inline ktime_t tick_to_key(u64 tick)
 {
@@ -152,13 +151,8 @@ static inline u64 key_to_tick(ktime_t key)
 	return (u64)key ^ BIT_ULL(63);
 }
 
-static inline u64 bucket_due(const struct twheel_bucket *b)
-{
-	return key_to_tick(b->queue.expires);
-}
-
-/* The bucket of a higher level that has to be opened first, or NULL. */
-static struct twheel_bucket *first_high_bucket(const struct twheel *w)
+/* The bucket that has to be opened ahead of its expiry first, or NULL. */
+static struct twheel_bucket *first_crowded(const struct twheel *w)
 {
 	struct timerqueue_node *node;
 
@@ -167,38 +161,33 @@ static struct twheel_bucket *first_high_bucket(const struct twheel *w)
 	return node ? container_of(node, struct twheel_bucket, queue) : NULL;
 }
 
-static void enqueue_bucket(struct twheel *w, struct twheel_bucket *b, u64 tick)
+static void enqueue_crowded(struct twheel *w, struct twheel_bucket *b, u64 tick)
 {
+	b->early = true;
 	timerqueue_init(&b->queue);
 	b->queue.expires = tick_to_key(tick);
 	timerqueue_add(&w->queue, &b->queue);
+	w->first = min(w->first, tick);
 }
 
-static void dequeue_bucket(struct twheel *w, struct twheel_bucket *b)
+static void dequeue_crowded(struct twheel *w, struct twheel_bucket *b)
 {
+	b->early = false;
 	timerqueue_del(&w->queue, &b->queue);
 }
 
-static void low_bucket_busy(struct twheel *w, u32 index, u64 tick)
-{
-	struct twheel_level *level = w->level[0];
+/*
+ * The busy buckets. In a level, they are due in the order in which they stand: a bit
+ * for each is enough to find the next one.
+ */
 
-	__set_bit(index, level->busy);
-	__set_bit(BIT_WORD(index), level->busy_words);
-	if (!w->nr_busy++ || tick < w->first)
-		w->first = tick;
-}
-
-/* How many buckets of level 0 after number @here the next busy one comes. */
-static u32 low_bucket_distance(const struct twheel *w, u32 here)
+/* The next busy bucket of a level after the one at @index, from its end round to it. */
+static __always_inline struct twheel_bucket *next_busy(const struct twheel *w,
+						       struct twheel_level *level, u32 index)
 {
-	const struct twheel_level *level = w->level[0];
-	u32 size = w->size.divisor;
-	u32 words = BITS_TO_LONGS(size);
-	u32 from = here + 1 < size ? here + 1 : 0;
-	u32 word = BIT_WORD(from);
-	unsigned long bits = level->busy[word] & BITMAP_FIRST_WORD_MASK(from);
-	u32 next;
+	u32 words = BITS_TO_LONGS(w->size.divisor);
+	u32 word = BIT_WORD(index);
+	unsigned long bits = level->busy[word] & ~1UL << index % BITS_PER_LONG;
 
 	if (!bits) {
 		word = find_next_bit(level->busy_words, words, word + 1);
@@ -206,52 +195,87 @@ static u32 low_bucket_distance(const struct twheel *w, u32 here)
 			word = find_first_bit(level->busy_words, words);
 		bits = level->busy[word];
 	}
-	next = word * BITS_PER_LONG + __ffs(bits);
-	return next > here ? next - here : next + size - here;
+	return &level->bucket[word * BITS_PER_LONG + __ffs(bits)];
 }
 
-static void low_bucket_idle(struct twheel *w, u32 index)
+/* Find out which bucket of the wheel is the first to be opened, if there is one. */
+static void find_first(struct twheel *w)
 {
-	struct twheel_level *level = w->level[0];
+	struct twheel_bucket *crowded = first_crowded(w);
+	u64 busy;
 
+	w->first = crowded ? key_to_tick(crowded->queue.expires) : U64_MAX;
+	for (busy = w->busy; busy; busy &= busy - 1)
+		w->first = min(w->first, w->level[__ffs64(busy)]->first);
+}
+
+static __always_inline void clear_busy(struct twheel_level *level, u32 index)
+{
 	__clear_bit(index, level->busy);
 	if (!level->busy[BIT_WORD(index)])
 		__clear_bit(BIT_WORD(index), level->busy_words);
-	if (--w->nr_busy && index == twheel_bucket_index(w, w->first, w->mask))
-		w->first = w->now +
-			   low_bucket_distance(w, twheel_bucket_index(w, w->now, w->mask));
+	level->nr_busy--;
+}
+
+/* A bucket of the level has got its first timer. */
+static void bucket_busy(struct twheel *w, struct twheel_level *level, u32 index, u64 expiry)
+{
+	__set_bit(index, level->busy);
+	__set_bit(BIT_WORD(index), level->busy_words);
+	if (!level->nr_busy++ || expiry < level->first) {
+		level->first = expiry;
+		if (!w->busy || expiry < w->first)
+			w->first = expiry;
+		w->busy |= BIT_ULL(level->nr);
+	}
+}
+
+/* A bucket of the level has lost its last timer, or is being opened. */
+static void bucket_idle(struct twheel *w, struct twheel_level *level, u32 index)
+{
+	u64 expiry = level->bucket[index].expiry;
+
+	clear_busy(level, index);
+	if (!level->nr_busy)
+		w->busy &= ~BIT_ULL(level->nr);
+	else if (expiry == level->first)
+		level->first = next_busy(w, level, index)->expiry;
+	if (expiry == w->first)
+		find_first(w);
 }
 
 /* The last timer of @b has left: not worth waking up for; for twheel.h. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
 {
-	if (!b->level)
-		low_bucket_idle(w, b - w->level[0]->bucket);
-	else if (timerqueue_node_queued(&b->queue))
-		dequeue_bucket(w, b);
+	struct twheel_level *level = w->level[b->level];
+	u32 index = b - level->bucket;
+
+	/* Not if it has been opened, and the clock waits for its timers. */
+	if (!test_bit(index, level->busy))
+		return;
+	bucket_idle(w, level, index);
+	if (b->early) {
+		dequeue_crowded(w, b);
+		find_first(w);
+	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
 /*
- * The bucket @b has got its first timer and goes to the queue; or it is crowded
- * and has to be opened ahead of its expiry, if there is still time for that. For
- * twheel.h.
+ * The bucket @b is about to get its first timer; or it is crowded and has to be
+ * opened ahead of its expiry, if there is still time for that. For twheel.h.
  */
 void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
 			  struct twheel_bucket *b, u64 number)
 {
-	if (b->count == 1) {
+	if (!b->count) {
+		INIT_LIST_HEAD(&b->timers);
 		b->expiry = number * level->length.divisor;
 		b->level = level->nr;
 		b->early = false;
-		if (b->level)
-			enqueue_bucket(w, b, b->expiry);
-		else
-			low_bucket_busy(w, b - level->bucket, b->expiry);
+		bucket_busy(w, level, b - level->bucket, b->expiry);
 	} else if (level->lead && !b->early && b->expiry - level->lead > w->now + 1) {
-		dequeue_bucket(w, b);
-		b->early = true;
-		enqueue_bucket(w, b, b->expiry - level->lead);
+		enqueue_crowded(w, b, b->expiry - level->lead);
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_counts);
@@ -567,7 +591,7 @@ EXPORT_SYMBOL_GPL(twheel_take);
 void twheel_forget(struct twheel *w)
 {
 	timerqueue_init_head(&w->queue);
-	w->nr_busy = 0;
+	w->busy = 0;
 	w->early = 0;
 	w->late = 0;
 }
@@ -582,107 +606,142 @@ EXPORT_SYMBOL_GPL(twheel_forget);
  */
 bool twheel_next(const struct twheel *w, u64 *tick)
 {
-	const struct twheel_bucket *b = first_high_bucket(w);
-
-	if (b)
-		*tick = bucket_due(b);
-	if (w->nr_busy && !(b && *tick < w->first))
+	if (w->busy)
 		*tick = w->first;
-	return b || w->nr_busy;
+	return w->busy;
 }
 EXPORT_SYMBOL_GPL(twheel_next);
 
-/* Move the clock to @tick. No bucket of level 0 may be due before it. */
-static void clock_to(struct twheel *w, u64 tick)
+/* Bring the timers of a bucket that need not cascade in order: an insertion sort. */
+static void sort_bucket(struct twheel_bucket *b)
 {
-	u32 index = twheel_bucket_index(w, tick, w->mask);
-	struct twheel_bucket *b = &w->level[0]->bucket[index];
+	/* Due before all others, so that no search goes past it. */
+	struct twheel_timer first = { .deadline = 0 };
+	struct twheel_timer *timer, *next, *place;
 
-	w->now = tick;
-	if (!w->nr_busy || w->first != tick)
-		return;
-	list_splice_tail(&b->timers, &w->expired);
-	w->nr_pending -= b->count;
-	w->nr_expired += b->count;
-	b->count = 0;
-	low_bucket_idle(w, index);
+	INIT_LIST_HEAD(&first.node);
+	list_for_each_entry_safe(timer, next, &b->timers, node) {
+		u64 deadline = timer->deadline;
+
+		timer->level = TWHEEL_LEVEL_DUE;
+		place = list_prev_entry(&first, node);
+		while (place->deadline > deadline)
+			place = list_prev_entry(place, node);
+		twheel_link_between(timer, &place->node, place->node.next);
+	}
+	list_replace(&first.node, &b->timers);
+}
+
+static struct twheel_bucket *first_bucket(const struct twheel *w, struct twheel_level *level)
+{
+	u64 number = twheel_bucket_number(level, level->first, w->mask);
+
+	return &level->bucket[twheel_bucket_index(w, number, w->mask)];
 }
 
 /*
- * Whether the bucket @b, which is no longer in the queue, has few timers, all of
- * them due at @now, and before anything else is.
+ * The first buckets of a level that need not cascade expire. They are those of level 0;
+ * and of any other level those with few timers, all of them due before @now and before
+ * it is the turn of another level. Returns how many steps it took, no more than those
+ * of a bucket beyond @budget.
  */
-static bool is_overdue(const struct twheel *w, const struct twheel_bucket *b, u64 now)
+static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 now,
+				   unsigned int budget)
 {
-	const struct twheel_level *level = w->level[b->level];
+	struct twheel_bucket *opened = w->early & BIT_ULL(level->nr) ? level->opened : NULL;
+	u32 few = level->nr ? TWHEEL_FEW : U32_MAX;
 	u64 span = level->length.divisor - 1;
-	u64 next;
+	struct twheel_bucket *b = first_bucket(w, level);
+	unsigned int steps = 0;
+	u64 last = now;
+	u64 n = 0;
 
-	if (b->count > TWHEEL_FEW || now - b->expiry < span)
-		return false;
-	/* It must not be half way through an early cascade. */
-	if (w->early & BIT_ULL(level->nr) && level->opened == b)
-		return false;
-	return !twheel_next(w, &next) || next > b->expiry + span;
-}
-
-/* The last timer on @sorted that is due no later than @deadline, or the list's head. */
-static struct list_head *find_place(struct list_head *sorted, u64 deadline)
-{
-	struct list_head *place = sorted->prev;
-
-	while (place != sorted &&
-	       list_entry(place, struct twheel_timer, node)->deadline > deadline)
-		place = place->prev;
-	return place;
-}
-
-/* Let the timers of an overdue bucket expire, without a cascade: an insertion sort. */
-static unsigned int expire_overdue(struct twheel *w, struct twheel_bucket *b)
-{
-	unsigned int n = b->count;
-	struct twheel_timer *timer, *next;
-	LIST_HEAD(sorted);
-
-	list_for_each_entry_safe(timer, next, &b->timers, node) {
-		timer->level = TWHEEL_LEVEL_DUE;
-		twheel_link(timer, find_place(&sorted, timer->deadline)->next);
+	w->busy &= ~BIT_ULL(level->nr);
+	find_first(w);
+	/* In the same tick, it is the turn of level 0. */
+	if (w->first <= last)
+		last = w->first - !!level->nr;
+	/* A bucket must not be half way through an early cascade. */
+	while (steps < budget && last >= span && b->expiry <= last - span &&
+	       b->count <= few && b != opened) {
+		if (!level->nr) {
+			steps++;
+		} else {
+			steps += b->count;
+			if (b->count > 1)
+				sort_bucket(b);
+			else
+				list_first_entry(&b->timers, struct twheel_timer, node)->level =
+					TWHEEL_LEVEL_DUE;
+		}
+		list_splice_tail(&b->timers, &w->expired);
+		n += b->count;
+		b->count = 0;
+		w->now = b->expiry + span;
+		clear_busy(level, b - level->bucket);
+		if (!level->nr_busy)
+			break;
+		b = next_busy(w, level, b - level->bucket);
 	}
-	list_splice_tail(&sorted, &w->expired);
 	w->nr_pending -= n;
 	w->nr_expired += n;
-	w->now = b->expiry + w->level[b->level]->length.divisor - 1;
-	b->count = 0;
-	return n;
+	if (level->nr_busy) {
+		level->first = b->expiry;
+		w->first = min(w->first, level->first);
+		w->busy |= BIT_ULL(level->nr);
+	}
+	return steps;
 }
 
-/*
- * The bucket @b of a higher level is due: take it out and start to empty it.
- * Returns how many steps that took.
- */
-static unsigned int open_bucket(struct twheel *w, struct twheel_bucket *b, u64 now)
+static void start_cascade(struct twheel_level *level, struct twheel_bucket *b)
 {
-	struct twheel_level *level = w->level[b->level];
-	u64 due = bucket_due(b);
-
-	dequeue_bucket(w, b);
-	if (b->early) {
-		b->early = false;
-		enqueue_bucket(w, b, b->expiry);
-		/* Other buckets may be due at the same tick: stop just before. */
-		w->now = max(w->now, due - 1);
-		w->early |= BIT_ULL(level->nr);
-	} else if (is_overdue(w, b, now)) {
-		return expire_overdue(w, b);
-	} else {
-		if (due != w->now)
-			clock_to(w, due);
-		w->early &= ~BIT_ULL(level->nr);
-		w->late |= BIT_ULL(level->nr);
-	}
 	level->opened = b;
 	list_splice_tail_init(&b->timers, &level->cascade);
-	return 1;
+}
+
+/* Start to empty the bucket @b ahead of its expiry, at which it is still due. */
+static void open_early(struct twheel *w, struct twheel_bucket *b)
+{
+	struct twheel_level *level = w->level[b->level];
+
+	/* Other buckets may be due at the same tick: stop just before. */
+	w->now = max(w->now, key_to_tick(b->queue.expires) - 1);
+	dequeue_crowded(w, b);
+	find_first(w);
+	w->early |= BIT_ULL(level->nr);
+	start_cascade(level, b);
+}
+
+/* The first bucket of a level is due: start to empty it. The clock waits for that. */
+static void open_first(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = first_bucket(w, level);
+
+	bucket_idle(w, level, b - level->bucket);
+	w->now = b->expiry;
+	w->early &= ~BIT_ULL(level->nr);
+	w->late |= BIT_ULL(level->nr);
+	start_cascade(level, b);
+}
+
+static __always_inline u64 tick_to_cascade(const struct twheel *w,
+					   const struct twheel_timer *timer, bool fast)
+{
+	if (fast && likely((s64)(timer->deadline - 1) >= 0))
+		return twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
+	return tick_of(w, timer->deadline);
+}
+
+/* Place a timer of the bucket that level @nr has open, which @nr at least covers. */
+static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *timer, u64 tick,
+					bool fast)
+{
+	if (unlikely(tick <= w->now)) {
+		w->nr_pending--;
+		twheel_expire(w, timer);
+	} else {
+		twheel_place(w, timer, tick, fast);
+	}
 }
 
 /*
@@ -704,26 +763,6 @@ static __always_inline struct twheel_timer *next_to_cascade(struct twheel_level 
 		prefetch(timer->node.next);
 	}
 	return timer;
-}
-
-static __always_inline u64 tick_to_cascade(const struct twheel *w,
-					   const struct twheel_timer *timer, bool fast)
-{
-	if (fast && likely((s64)(timer->deadline - 1) >= 0))
-		return twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
-	return tick_of(w, timer->deadline);
-}
-
-/* Place a timer of the bucket that level @nr has open, which @nr at least covers. */
-static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *timer, u64 tick,
-					bool fast)
-{
-	if (unlikely(tick <= w->now)) {
-		w->nr_pending--;
-		twheel_expire(w, timer);
-	} else {
-		twheel_place(w, timer, tick, fast);
-	}
 }
 
 /*
@@ -751,10 +790,24 @@ static __always_inline unsigned int cascade_early(struct twheel *w, unsigned int
 	return budget;
 }
 
+/* Place a timer into the bucket of level @nr - 1 that covers it, or lower still. */
+static __always_inline void cascade_down(struct twheel *w, struct twheel_level *below,
+					 struct twheel_timer *timer, u64 first, bool fast)
+{
+	u64 tick = tick_to_cascade(w, timer, fast);
+	u64 number = twheel_bucket_number(below, tick, fast);
+
+	if (likely(number != first))
+		twheel_put(w, below, timer, number, fast);
+	else
+		cascade_one(w, timer, tick, fast);
+}
+
 /*
  * Place timers of the bucket that level @nr has opened, at whose expiry the clock
  * waits. The level below covers them all; the levels below that one cover its first
- * bucket.
+ * bucket. They come from both ends of the list, as in next_to_cascade(), but all of
+ * them are unlinked together.
  */
 static __always_inline unsigned int cascade_late(struct twheel *w, unsigned int nr,
 						 unsigned int budget, bool fast)
@@ -763,23 +816,35 @@ static __always_inline unsigned int cascade_late(struct twheel *w, unsigned int 
 	struct twheel_level *level = w->level[nr];
 	u64 first = twheel_bucket_number(below, w->now, fast);
 	unsigned int steps = min(budget, level->opened->count);
+	struct list_head *left = level->cascade.next;
+	struct list_head *right = level->cascade.prev;
+	struct list_head *node;
 	unsigned int i;
 
-	for (i = 0; i < steps; i++) {
-		struct twheel_timer *timer = next_to_cascade(level, i & 1);
-		u64 tick = tick_to_cascade(w, timer, fast);
-		u64 number = twheel_bucket_number(below, tick, fast);
-
-		twheel_unlink(timer);
-		if (likely(number != first))
-			twheel_put(w, nr - 1, timer, number, fast);
-		else
-			cascade_one(w, timer, tick, fast);
+	for (i = steps / 2; i; i--) {
+		node = left;
+		left = node->next;
+		prefetch(left);
+		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
+		node = right;
+		right = node->prev;
+		prefetch(right);
+		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
+	}
+	if (steps % 2) {
+		node = left;
+		left = node->next;
+		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
 	}
 	w->cascaded += steps;
 	level->opened->count -= steps;
-	if (!level->opened->count)
+	if (level->opened->count) {
+		__list_del(&level->cascade, left);
+		__list_del(right, &level->cascade);
+	} else {
+		INIT_LIST_HEAD(&level->cascade);
 		w->late &= ~BIT_ULL(nr);
+	}
 	return budget - steps;
 }
 
@@ -815,16 +880,38 @@ void twheel_forward(struct twheel *w, u64 now)
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
 
-/* Open the first bucket in the queue if it is due: returns how many steps it took. */
-static unsigned int open_next(struct twheel *w, u64 now)
+/* The level whose first bucket is due first in the wheel; or NULL if it is a crowded one. */
+static struct twheel_level *first_level(const struct twheel *w)
 {
-	struct twheel_bucket *b = first_high_bucket(w);
+	struct twheel_level *level;
+	u64 busy;
 
-	if (w->nr_busy && w->first <= now && !(b && bucket_due(b) < w->first)) {
-		clock_to(w, w->first);
+	for (busy = w->busy; busy; busy &= busy - 1) {
+		level = w->level[__ffs64(busy)];
+		if (level->first == w->first)
+			return level;
+	}
+	return NULL;
+}
+
+/* Open what is due first, if it is: returns how many steps it took. */
+static unsigned int open_next(struct twheel *w, u64 now, unsigned int budget)
+{
+	struct twheel_level *level;
+	unsigned int steps;
+
+	if (!w->busy || w->first > now)
+		return 0;
+	level = first_level(w);
+	if (!level) {
+		open_early(w, first_crowded(w));
 		return 1;
 	}
-	return b && bucket_due(b) <= now ? open_bucket(w, b, now) : 0;
+	steps = expire_buckets(w, level, now, budget);
+	if (steps)
+		return steps;
+	open_first(w, level);
+	return 1;
 }
 
 /**
@@ -847,7 +934,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 
 	now = max(now, w->now);
 	while (budget) {
-		steps = w->late ? 0 : open_next(w, now);
+		steps = w->late ? 0 : open_next(w, now, budget);
 		if (steps) {
 			budget -= min(budget, steps);
 			continue;
