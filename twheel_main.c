@@ -54,15 +54,17 @@
 #include "twheel_store.h"
 #include "twheel_user.h"
 
-/* Timers or events worked through before the lock is given up; and ids. */
+/* Timers worked through before the lock is given up; and ids, and events. */
 #define TWHEEL_CHUNK		32
 #define TWHEEL_CANCEL_CHUNK	128
+#define TWHEEL_READ_CHUNK	96
 /* Each of them may be the last one in its page: all those pages go back. */
-static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM);
+static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM &&
+	      TWHEEL_READ_CHUNK <= TWHEEL_TRIM);
 /* Steps of the wheel before the lock is given up. */
 #define TWHEEL_BUDGET		64
 /* Rounds of work on one wheel before it is the turn of another. */
-#define TWHEEL_ROUNDS		4
+#define TWHEEL_ROUNDS		16
 /* How long wheels may expire one after the other, and the pause that ends that. */
 #define TWHEEL_BURST_NS		(50 * NSEC_PER_USEC)
 #define TWHEEL_BURST_GAP_NS	(10 * NSEC_PER_USEC)
@@ -118,8 +120,6 @@ static struct workqueue_struct *twheel_wq;
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info.
- * @event: events on their way to a reader...
- * @entry: ... and the timers that they are of.
  * @hrtimer: fires when the first bucket has to be opened.
  * @wait: readers and pollers.
  * @work: carries on where the hrtimer ran out of budget.
@@ -145,8 +145,6 @@ struct twheel_file {
 	u64 cancelled;
 	u64 delivered;
 	u64 fires;
-	struct twheel_event event[TWHEEL_CHUNK];
-	struct twheel_entry *entry[TWHEEL_CHUNK];
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
 	struct work_struct work;
@@ -1101,82 +1099,164 @@ static bool file_has_expired(struct twheel_file *file)
 	return has;
 }
 
-/* What to tell of the timers that expired first, without taking them yet. */
-static unsigned int file_peek(struct twheel_file *file, unsigned int max)
+/* How many periods of a timer that has expired are over: 1 if it has none. */
+static u64 file_periods(const struct twheel_file *file, const struct twheel_entry *entry)
 {
 	u64 now = file->wheel.now * file->tick_ns;
-	struct twheel_timer *timer;
+
+	if (likely(!entry->interval) || entry->timer.deadline >= now)
+		return 1;
+	return div64_u64(now - entry->timer.deadline, entry->interval) + 1;
+}
+
+static __always_inline struct twheel_event file_event(const struct twheel_file *file,
+						      const struct twheel_entry *entry)
+{
+	return (struct twheel_event) {
+		.id = twheel_entry_id(entry),
+		.data = entry->data,
+		.deadline_ns = entry->timer.deadline,
+		.count = file_periods(file, entry),
+	};
+}
+
+/*
+ * Tell of timers that have expired, at most @max. Returns of how many, and the last
+ * one; they are not taken yet.
+ */
+static unsigned int put_events(struct twheel_file *file, struct twheel_event __user *uevent,
+			       unsigned int max, struct twheel_timer **last)
+{
+	struct twheel_timer *timer = list_entry(&file->wheel.expired, struct twheel_timer, node);
 	unsigned int n = 0;
 
-	list_for_each_entry(timer, &file->wheel.expired, node) {
-		struct twheel_entry *entry = to_entry(timer);
-		struct twheel_event *event = &file->event[n];
+	max = min_t(u64, max, file->wheel.nr_expired);
+	pagefault_disable();
+	if (!user_write_access_begin(uevent, max * sizeof(*uevent)))
+		goto enable;
+	for (; n < max; n++, uevent++) {
+		struct twheel_timer *next = list_next_entry(timer, node);
+		struct twheel_event event = file_event(file, to_entry(next));
 
-		event->id = twheel_entry_id(entry);
-		event->data = entry->data;
-		event->deadline_ns = timer->deadline;
-		event->count = 1;
-		if (unlikely(entry->interval) && timer->deadline < now)
-			event->count += div64_u64(now - timer->deadline, entry->interval);
-		file->entry[n] = entry;
+		unsafe_put_user(event.id, &uevent->id, end);
+		unsafe_put_user(event.data, &uevent->data, end);
+		unsafe_put_user(event.deadline_ns, &uevent->deadline_ns, end);
+		unsafe_put_user(event.count, &uevent->count, end);
+		timer = next;
+	}
+end:
+	user_write_access_end();
+enable:
+	pagefault_enable();
+	*last = timer;
+	return n;
+}
+
+/* The same for whatever else can be read into. */
+static unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
+				unsigned int max, struct twheel_timer **last)
+{
+	struct twheel_event event;
+	struct twheel_timer *timer;
+	unsigned int n = 0;
+	size_t copied;
+
+	pagefault_disable();
+	list_for_each_entry(timer, &file->wheel.expired, node) {
+		event = file_event(file, to_entry(timer));
+		copied = copy_to_iter(&event, sizeof(event), to);
+		if (copied < sizeof(event)) {
+			iov_iter_revert(to, copied);
+			break;
+		}
+		*last = timer;
 		if (++n == max)
 			break;
 	}
+	pagefault_enable();
+	return n;
+}
+
+static unsigned int file_tell(struct twheel_file *file, struct iov_iter *to,
+			      unsigned int max, struct twheel_timer **last)
+{
+	unsigned int n;
+
+	if (!iter_is_ubuf(to))
+		return copy_events(file, to, max, last);
+	n = put_events(file, to->ubuf + to->iov_offset, max, last);
+	iov_iter_advance(to, n * sizeof(struct twheel_event));
 	return n;
 }
 
 /* Its next deadline is later than the wheel's clock, and by a period at most. */
-static void file_start_anew(struct twheel_file *file, struct twheel_entry *entry, u64 count)
+static void file_start_anew(struct twheel_file *file, struct twheel_entry *entry)
 {
-	entry->timer.deadline = min_t(u64, KTIME_MAX,
-				      entry->timer.deadline + count * entry->interval);
+	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
+				      file_periods(file, entry) * entry->interval);
 	if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
 		twheel_expire(&file->wheel, &entry->timer);
 }
 
-/* The first @n events have been handed over: take the timers. */
-static void file_take(struct twheel_file *file, unsigned int n)
+/* The first @n timers, up to @last, have been told of: take them. */
+static void file_take(struct twheel_file *file, struct twheel_timer *last, unsigned int n)
 {
-	unsigned int i;
+	struct twheel_timer *timer = list_first_entry(&file->wheel.expired,
+						      struct twheel_timer, node);
 
 	if (!n)
 		return;
-	twheel_take(&file->wheel, &file->entry[n - 1]->timer, n);
-	for (i = 0; i < n; i++) {
-		struct twheel_entry *entry = file->entry[i];
+	twheel_take(&file->wheel, last, n);
+	file->delivered += n;
+	while (n--) {
+		struct twheel_entry *entry = to_entry(timer);
 
+		timer = list_next_entry(timer, node);
 		if (unlikely(entry->interval))
-			file_start_anew(file, entry, file->event[i].count);
+			file_start_anew(file, entry);
 		else
 			twheel_store_put(&file->store, entry);
 	}
-	file->delivered += n;
 }
 
-/* Returns how many events were read, and in @left whether there are others. */
+/*
+ * Bring the wheel to the present before events are read, or as far as it takes for
+ * @max of them. A reader of a wheel that is behind sees to it himself: to wait for the
+ * work item would be to wake up for each round of it.
+ */
+static void file_begin_read(struct twheel_file *file, unsigned int max)
+	__acquires(&file->lock)
+{
+	for (;;) {
+		file_lock(file);
+		if (file->behind && file->wheel.nr_expired >= max)
+			break;
+		file_advance_or_queue(file, file_now(file));
+		if (!file->behind || signal_pending(current))
+			break;
+		file_unlock(file);
+		cond_resched();
+	}
+}
+
+/* Returns how many events were read, and in @left whether there may be others. */
 static int twheel_read_chunk(struct twheel_file *file, struct iov_iter *to, bool *left)
 {
 	const size_t size = sizeof(struct twheel_event);
+	struct twheel_timer *last = NULL;
 	unsigned int faults = 0;
 	unsigned int max, n;
-	size_t copied;
 
-	max = min_t(size_t, iov_iter_count(to) / size, TWHEEL_CHUNK);
+	max = min_t(size_t, iov_iter_count(to) / size, TWHEEL_READ_CHUNK);
 	do {
-		file_lock(file);
-		file_advance_or_queue(file, file_now(file));
-		n = file_peek(file, max);
-		if (!n) {
+		file_begin_read(file, max);
+		if (!file->wheel.nr_expired) {
 			file_unlock(file);
 			return 0;
 		}
-		pagefault_disable();
-		copied = copy_to_iter(file->event, n * size, to);
-		pagefault_enable();
-		n = copied / size;
-		iov_iter_revert(to, copied - n * size);
-		file_take(file, n);
-		*left = file->wheel.nr_expired;
+		n = file_tell(file, to, max, &last);
+		file_take(file, last, n);
+		*left = file->wheel.nr_expired || file->behind;
 		file_unlock(file);
 		if (n)
 			return n;
