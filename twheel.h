@@ -245,14 +245,15 @@ static __always_inline unsigned int twheel_log2(u64 n)
 	return BITS_PER_LONG == 64 ? __fls(n) : fls64(n) - 1;
 }
 
-/* Put a timer into the bucket with this number of a level that covers it. */
+/* Put a timer into the bucket with this number of level @nr, which covers it. */
 static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
-				       struct twheel_timer *timer, u64 number, bool fast)
+				       unsigned int nr, struct twheel_timer *timer,
+				       u64 number, bool fast)
 {
 	u32 index = twheel_bucket_index(w, number, fast);
 	struct twheel_bucket *b;
 
-	timer->level = level->nr;
+	timer->level = nr;
 	timer->bucket = index;
 	b = &level->bucket[index];
 	/* Or the compiler works out the address again for each field. */
@@ -263,25 +264,40 @@ static __always_inline void twheel_put(struct twheel *w, struct twheel_level *le
 	twheel_link(timer, &b->timers);
 }
 
+/*
+ * Put a timer whose @tick is yet to come into level @nr, unless there is none or it
+ * does not cover the tick.
+ */
+static __always_inline bool twheel_place_in(struct twheel *w, unsigned int nr,
+					    struct twheel_timer *timer, u64 tick, bool fast)
+{
+	struct twheel_level *level;
+	u64 number;
+
+	if (unlikely(nr >= w->nr_levels))
+		return false;
+	level = w->level[nr];
+	number = twheel_bucket_number(level, tick, fast);
+	if (unlikely(number - twheel_bucket_number(level, w->now, fast) >= w->size.divisor))
+		return false;
+	twheel_put(w, level, nr, timer, number, fast);
+	return true;
+}
+
+/* The lowest level that may cover a tick that is yet to come; the next one does. */
+static __always_inline unsigned int twheel_lowest(const struct twheel *w, u64 tick)
+{
+	return w->lowest[twheel_log2(tick - w->now)];
+}
+
 /* Put a timer whose @tick is yet to come into the lowest level that covers it. */
 static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
 					 u64 tick, bool fast)
 {
-	unsigned int nr = w->lowest[twheel_log2(tick - w->now)];
-	struct twheel_level *level;
-	u64 number;
+	unsigned int nr = twheel_lowest(w, tick);
 
-	for (;; nr++) {
-		if (unlikely(nr >= w->nr_levels))
-			return false;
-		level = w->level[nr];
-		number = twheel_bucket_number(level, tick, fast);
-		if (likely(number - twheel_bucket_number(level, w->now, fast) <
-			   w->size.divisor))
-			break;
-	}
-	twheel_put(w, level, timer, number, fast);
-	return true;
+	return likely(twheel_place_in(w, nr, timer, tick, fast)) ||
+	       twheel_place_in(w, nr + 1, timer, tick, fast);
 }
 
 /**
@@ -304,8 +320,8 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 	tick = twheel_multiply_shift(&w->tick, time) + 1;
 	if (unlikely(tick <= w->now))
 		return twheel_add_slowly(w, timer);
-	if (unlikely(!twheel_place(w, timer, tick, true)))
-		return false;
+	if (unlikely(!twheel_place_in(w, twheel_lowest(w, tick), timer, tick, true)))
+		return twheel_add_slowly(w, timer);
 	w->nr_pending++;
 	return true;
 }

@@ -790,15 +790,21 @@ static __always_inline unsigned int cascade_early(struct twheel *w, unsigned int
 	return budget;
 }
 
-/* Place a timer into the bucket of level @nr - 1 that covers it, or lower still. */
+static __always_inline struct twheel_timer *to_timer(struct list_head *node)
+{
+	return list_entry(node, struct twheel_timer, node);
+}
+
+/* Place a timer into a bucket of level @nr; or lower, if that is its @first one. */
 static __always_inline void cascade_down(struct twheel *w, struct twheel_level *below,
-					 struct twheel_timer *timer, u64 first, bool fast)
+					 unsigned int nr, struct twheel_timer *timer,
+					 u64 first, bool fast)
 {
 	u64 tick = tick_to_cascade(w, timer, fast);
 	u64 number = twheel_bucket_number(below, tick, fast);
 
 	if (likely(number != first))
-		twheel_put(w, below, timer, number, fast);
+		twheel_put(w, below, nr, timer, number, fast);
 	else
 		cascade_one(w, timer, tick, fast);
 }
@@ -825,16 +831,16 @@ static __always_inline unsigned int cascade_late(struct twheel *w, unsigned int 
 		node = left;
 		left = node->next;
 		prefetch(left);
-		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
+		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
 		node = right;
 		right = node->prev;
 		prefetch(right);
-		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
+		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
 	}
 	if (steps % 2) {
 		node = left;
 		left = node->next;
-		cascade_down(w, below, list_entry(node, struct twheel_timer, node), first, fast);
+		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
 	}
 	w->cascaded += steps;
 	level->opened->count -= steps;

@@ -517,26 +517,34 @@ static int check_interval(const struct twheel_file *file, u64 interval)
 	return 0;
 }
 
-static __always_inline int add_one(struct twheel_file *file, struct twheel_add *add, u64 now)
+/* With @run, the entries of a chunk; or NULL for a single one. */
+static __always_inline int add_one(struct twheel_file *file, struct twheel_add *add,
+				   u64 now, struct twheel_run *run)
 {
+	u64 interval = add->interval_ns;
+	u64 time = add->time_ns;
+	u32 flags = add->flags;
 	struct twheel_entry *entry;
+	u64 deadline;
 	int err;
 
-	if (unlikely(!time_is_valid(add->time_ns, add->flags, add->reserved)))
+	if (unlikely(!time_is_valid(time, flags, add->reserved)))
 		return -EINVAL;
-	if (unlikely(add->interval_ns)) {
-		err = check_interval(file, add->interval_ns);
+	if (unlikely(interval)) {
+		err = check_interval(file, interval);
 		if (err)
 			return err;
 	}
-	entry = twheel_store_get(&file->store, &add->id);
+	entry = run ? twheel_run_get(&file->store, run, &add->id) :
+		      twheel_store_get(&file->store, &add->id);
 	if (unlikely(!entry))
 		return TWHEEL_ROOM;
 
+	deadline = deadline_of(time, flags, now);
 	entry->data = add->data;
-	entry->interval = add->interval_ns;
-	entry->timer.deadline = deadline_of(add->time_ns, add->flags, now);
-	if (unlikely(entry->timer.deadline <= now)) {
+	entry->interval = interval;
+	entry->timer.deadline = deadline;
+	if (unlikely(deadline <= now)) {
 		err = file_expire(file, &entry->timer, now);
 		if (likely(!err))
 			return 0;
@@ -545,7 +553,10 @@ static __always_inline int add_one(struct twheel_file *file, struct twheel_add *
 	} else {
 		err = TWHEEL_ROOM;
 	}
-	twheel_store_put(&file->store, entry);
+	if (run)
+		twheel_run_put(&file->store, run, entry);
+	else
+		twheel_store_put(&file->store, entry);
 	return err;
 }
 
@@ -553,18 +564,18 @@ static __always_inline int add_one(struct twheel_file *file, struct twheel_add *
 static unsigned int put_ids(struct twheel_add __user *uadd, const struct twheel_add *add,
 			    unsigned int n)
 {
-	unsigned int i = 0;
+	struct twheel_add __user *u = uadd;
 
 	pagefault_disable();
 	if (!user_write_access_begin(uadd, n * sizeof(*uadd)))
 		goto enable;
-	for (; i < n; i++)
-		unsafe_put_user(add[i].id, &uadd[i].id, end);
+	for (; n; n--, add++, u++)
+		unsafe_put_user(add->id, &u->id, end);
 end:
 	user_write_access_end();
 enable:
 	pagefault_enable();
-	return i;
+	return u - uadd;
 }
 
 /* Drop timers whose ids could not be handed back: they never existed. */
@@ -596,6 +607,8 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
 			      struct twheel_add __user *uadd, unsigned int n,
 			      u64 *when, int *err)
 {
+	struct twheel_add *each = add, *end;
+	struct twheel_run run = { };
 	unsigned int done, i;
 	u64 now, room;
 
@@ -605,14 +618,16 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
 		n = room;
 		*err = -ENOSPC;
 	}
-	for (i = 0; i < n; i++) {
-		int why = add_one(file, &add[i], now);
+	for (end = add + n; each < end; each++) {
+		int why = add_one(file, each, now, &run);
 
 		if (unlikely(why)) {
 			*err = why;
 			break;
 		}
 	}
+	twheel_run_end(&file->store, &run);
+	i = each - add;
 	done = put_ids(uadd, add, i);
 	if (unlikely(done < i)) {
 		drop_timers(file, add + done, i - done);
@@ -687,7 +702,7 @@ static int add_single(struct twheel_file *file, struct twheel_add *add,
 
 	*now = file_begin(file);
 	if (likely(file_timers(file) < file->max_timers))
-		err = add_one(file, add, *now);
+		err = add_one(file, add, *now, NULL);
 	if (likely(!err)) {
 		pagefault_disable();
 		if (unlikely(put_user(add->id, &uadd->id))) {

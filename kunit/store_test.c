@@ -246,6 +246,107 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 	store->bare = bare;
 }
 
+/* As twheel_run_get(), with room made for it if there is none. */
+static struct twheel_entry *run_get(struct kunit *test, struct twheel_run *run)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry;
+	u64 id;
+
+	entry = twheel_run_get(store, run, &id);
+	if (!entry) {
+		twheel_run_end(store, run);
+		grow(test);
+		entry = twheel_run_get(store, run, &id);
+		KUNIT_ASSERT_NOT_NULL(test, entry);
+	}
+	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
+	return entry;
+}
+
+static void a_run_goes_through_all_of_a_page(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];
+	struct twheel_run run = { };
+	unsigned int i;
+	u64 id;
+
+	grow(test);
+	entry[0] = get(test);
+	for (i = 1; i < TWHEEL_PAGE_ENTRIES; i++)
+		entry[i] = run_get(test, &run);
+	KUNIT_EXPECT_NULL(test, twheel_run_get(store, &run, &id));
+	twheel_run_end(store, &run);
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 1);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
+	KUNIT_EXPECT_NULL(test, get_free(store));
+	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
+		KUNIT_EXPECT_PTR_EQ(test, entry[i],
+				    twheel_store_find(store, twheel_entry_id(entry[i])));
+	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
+		twheel_store_put(store, entry[i]);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
+}
+
+static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry;
+	struct twheel_run run = { };
+	u64 id, other;
+
+	twheel_run_end(store, &run);
+	grow(test);
+	entry = twheel_run_get(store, &run, &id);
+	twheel_run_put(store, &run, entry);
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
+	twheel_run_end(store, &run);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
+	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_get(store, &other));
+}
+
+static void a_run_takes_what_was_freed_first(struct kunit *test)
+{
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *first = get(test);
+	struct twheel_run run = { };
+	u64 stale = twheel_entry_id(first);
+
+	get(test);
+	twheel_store_put(store, first);
+	KUNIT_EXPECT_PTR_EQ(test, first, run_get(test, &run));
+	KUNIT_EXPECT_NULL(test, twheel_store_find(store, stale));
+	/* It was not of a run: it can be freed all the same. */
+	twheel_run_put(store, &run, first);
+	KUNIT_EXPECT_PTR_EQ(test, first, run_get(test, &run));
+	KUNIT_EXPECT_PTR_NE(test, first, run_get(test, &run));
+	twheel_run_end(store, &run);
+}
+
+static void a_run_stops_where_the_tags_do(struct kunit *test)
+{
+	struct twheel_page *page = grow(test);
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry[3];
+	struct twheel_run run = { };
+	unsigned int i;
+	u64 id;
+
+	page->tag = U32_MAX - 2;
+	for (i = 0; i < 3; i++)
+		entry[i] = run_get(test, &run);
+	KUNIT_EXPECT_EQ(test, twheel_entry_id(entry[2]) >> 32, U32_MAX);
+	KUNIT_EXPECT_NULL(test, twheel_run_get(store, &run, &id));
+	twheel_run_end(store, &run);
+	for (i = 0; i < 3; i++)
+		twheel_store_put(store, entry[i]);
+	/* The page is gone, and its block waits for ever. */
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
+	KUNIT_EXPECT_TRUE(test, twheel_store_wants_block(store));
+}
+
 #define MODEL_SLOTS	1000
 
 /* Take and free at random: what is in use is found, what is not is not. */
@@ -253,6 +354,7 @@ static void random_use_matches_a_model(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
 	struct twheel_entry **entry;
+	struct twheel_run run = { };
 	struct rnd_state rnd;
 	unsigned int i;
 	u64 *id;
@@ -266,18 +368,24 @@ static void random_use_matches_a_model(struct kunit *test)
 	for (i = 0; i < 200000; i++) {
 		unsigned int n = prandom_u32_state(&rnd) % MODEL_SLOTS;
 
-		if (id[n])
+		/* Entries are taken in runs of random lengths, some of them one by one. */
+		if (entry[n] || !(prandom_u32_state(&rnd) % 4))
+			twheel_run_end(store, &run);
+		if (id[n] && !run.page)
 			KUNIT_ASSERT_PTR_EQ(test, entry[n], twheel_store_find(store, id[n]));
 		if (entry[n]) {
 			twheel_store_put(store, entry[n]);
 			entry[n] = NULL;
 		} else {
-			entry[n] = get(test);
+			entry[n] = i % 3 || run.page ? run_get(test, &run) : get(test);
 			id[n] = twheel_entry_id(entry[n]);
 		}
-		if (!(i % 100))
+		if (!(i % 100)) {
+			twheel_run_end(store, &run);
 			twheel_page_free(twheel_store_trim(store, 1));
+		}
 	}
+	twheel_run_end(store, &run);
 }
 
 static struct kunit_case store_test_cases[] = {
@@ -292,6 +400,10 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),
 	KUNIT_CASE(the_directory_grows),
 	KUNIT_CASE(a_store_is_full_without_a_block_to_give),
+	KUNIT_CASE(a_run_goes_through_all_of_a_page),
+	KUNIT_CASE(a_run_that_takes_nothing_changes_nothing),
+	KUNIT_CASE(a_run_takes_what_was_freed_first),
+	KUNIT_CASE(a_run_stops_where_the_tags_do),
 	KUNIT_CASE(random_use_matches_a_model),
 	{}
 };
