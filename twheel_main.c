@@ -178,6 +178,10 @@ static u64 file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
+/*
+ * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a tick
+ * ends can be later than that, but not overflow.
+ */
 static void file_start(struct twheel_file *file, u64 tick, u64 ns)
 {
 	file->armed = tick;
@@ -187,7 +191,7 @@ static void file_start(struct twheel_file *file, u64 tick, u64 ns)
 /* Have the hrtimer fire for the first bucket, and not at all without one. */
 static void file_arm(struct twheel_file *file)
 {
-	u64 tick, ns;
+	u64 tick;
 
 	if (unlikely(!twheel_next(&file->wheel, &tick))) {
 		if (file->armed != TWHEEL_UNARMED) {
@@ -199,9 +203,7 @@ static void file_arm(struct twheel_file *file)
 	/* Should the first bucket have become a later one, it fires once in vain. */
 	if (likely(tick >= file->armed) || file->behind)
 		return;
-	if (check_mul_overflow(tick, file->tick_ns, &ns))
-		ns = KTIME_MAX;
-	file_start(file, tick, ns);
+	file_start(file, tick, tick * file->tick_ns);
 }
 
 static void file_lock(struct twheel_file *file)
@@ -261,11 +263,8 @@ static void file_unlock(struct twheel_file *file)
 static bool file_pace(struct twheel_file *file, u64 now, u64 timers, u64 ticks)
 {
 	u64 steps = timers / TWHEEL_BUDGET + 1;
-	u64 ns;
+	u64 ns = div64_u64(ticks * file->tick_ns, 2 * steps);
 
-	if (check_mul_overflow(ticks, file->tick_ns, &ns))
-		ns = KTIME_MAX;
-	ns = div64_u64(ns, 2 * steps);
 	if (ns < TWHEEL_PACE_MIN_NS)
 		return false;
 	ns = min_t(u64, now + ns, KTIME_MAX);

@@ -27,30 +27,8 @@ case ${1-} in
 esac
 
 leaks=/sys/kernel/debug/kmemleak
-count=0
-status=0
-
-result()
-{
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		status=1
-	fi
-}
-
-# The command's lines, further to the right; its exit status remains.
-run()
-{
-	echo "# Subtest: ${1%% *}"
-	{
-		sh -c "$1"
-		echo $? >/tmp/status
-	} 2>&1 | sed 's/^/    /'
-	result "$(cat /tmp/status)" "$1"
-}
+# shellcheck source=tools/tap.sh
+. ./tap.sh
 
 # Reports of memory that was allocated after booting: what the kernel itself has
 # lost by then is not our business.

@@ -8,7 +8,7 @@
 usage()
 {
 	cat <<-END
-	Usage: coverage-open.sh
+	Usage: open-test.sh
 
 	Needs a kernel with fault injection for slab and its directory in debugfs.
 	END

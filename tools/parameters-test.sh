@@ -10,7 +10,7 @@
 usage()
 {
 	cat <<-END
-	Usage: coverage-parameters.sh
+	Usage: parameters-test.sh
 
 	Unloads and loads the module twheel. Its file is \$TWHEEL_KO, or
 	/lib/modules/twheel.ko when that is not set.
