@@ -112,7 +112,9 @@ struct twheel_level {
  * @mask: one less, if that is a power of two; or else 0.
  * @fast: multiplying does for @tick, and shifting for all else.
  * @queue: crowded buckets, ordered by when they must be opened ahead of their expiry.
- * @first: the tick at which the first bucket has to be opened, if there is one.
+ * @first: the tick at which the first bucket has to be opened, if there is one...
+ * @stale: ... or an earlier one: that bucket is gone, and the next one is yet to be
+ *	found.
  * @busy: levels (a bit each) that have buckets with timers.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
@@ -133,6 +135,7 @@ struct twheel {
 	bool fast;
 	struct timerqueue_head queue;
 	u64 first;
+	bool stale;
 	u64 busy;
 	struct list_head expired;
 	u64 nr_pending;
@@ -165,8 +168,8 @@ void twheel_forget(struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
-bool twheel_early(const struct twheel *w, u64 now, u64 *timers, u64 *ticks);
-bool twheel_next(const struct twheel *w, u64 *tick);
+bool twheel_early(struct twheel *w, u64 now, u64 *timers, u64 *ticks);
+bool twheel_next(struct twheel *w, u64 *tick);
 
 /*
  * Adding and cancelling are inline: they are a few instructions, of which calls

@@ -161,13 +161,22 @@ static struct twheel_bucket *first_crowded(const struct twheel *w)
 	return node ? container_of(node, struct twheel_bucket, queue) : NULL;
 }
 
+/* There is a bucket to be opened at a tick: it may be the wheel's first. */
+static void comes_first(struct twheel *w, u64 tick)
+{
+	if (w->busy && tick >= w->first)
+		return;
+	w->first = tick;
+	w->stale = false;
+}
+
 static void enqueue_crowded(struct twheel *w, struct twheel_bucket *b, u64 tick)
 {
 	b->early = true;
 	timerqueue_init(&b->queue);
 	b->queue.expires = tick_to_key(tick);
 	timerqueue_add(&w->queue, &b->queue);
-	w->first = min(w->first, tick);
+	comes_first(w, tick);
 }
 
 static void dequeue_crowded(struct twheel *w, struct twheel_bucket *b)
@@ -207,6 +216,15 @@ static void find_first(struct twheel *w)
 	w->first = crowded ? key_to_tick(crowded->queue.expires) : U64_MAX;
 	for (busy = w->busy; busy; busy &= busy - 1)
 		w->first = min(w->first, w->level[__ffs64(busy)]->first);
+	w->stale = false;
+}
+
+/* The tick at which the first bucket has to be opened. There must be one. */
+static u64 first_tick(struct twheel *w)
+{
+	if (w->stale)
+		find_first(w);
+	return w->first;
 }
 
 static __always_inline void clear_busy(struct twheel_level *level, u32 index)
@@ -224,8 +242,7 @@ static void bucket_busy(struct twheel *w, struct twheel_level *level, u32 index,
 	__set_bit(BIT_WORD(index), level->busy_words);
 	if (!level->nr_busy++ || expiry < level->first) {
 		level->first = expiry;
-		if (!w->busy || expiry < w->first)
-			w->first = expiry;
+		comes_first(w, expiry);
 		w->busy |= BIT_ULL(level->nr);
 	}
 }
@@ -241,7 +258,7 @@ static void bucket_idle(struct twheel *w, struct twheel_level *level, u32 index)
 	else if (expiry == level->first)
 		level->first = next_busy(w, level, index)->expiry;
 	if (expiry == w->first)
-		find_first(w);
+		w->stale = true;
 }
 
 /* The last timer of @b has left: not worth waking up for; for twheel.h. */
@@ -256,7 +273,7 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
 	bucket_idle(w, level, index);
 	if (b->early) {
 		dequeue_crowded(w, b);
-		find_first(w);
+		w->stale = true;
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
@@ -600,14 +617,14 @@ EXPORT_SYMBOL_GPL(twheel_forget);
 /**
  * twheel_next() - when the wheel has to be advanced next
  * @w: the wheel
- * @tick: set to the tick at which the first bucket in the queue has to be opened
+ * @tick: set to the tick at which the first bucket has to be opened
  *
  * Return: false if no bucket holds timers, and @tick is untouched.
  */
-bool twheel_next(const struct twheel *w, u64 *tick)
+bool twheel_next(struct twheel *w, u64 *tick)
 {
 	if (w->busy)
-		*tick = w->first;
+		*tick = first_tick(w);
 	return w->busy;
 }
 EXPORT_SYMBOL_GPL(twheel_next);
@@ -707,7 +724,7 @@ static void open_early(struct twheel *w, struct twheel_bucket *b)
 	/* Other buckets may be due at the same tick: stop just before. */
 	w->now = max(w->now, key_to_tick(b->queue.expires) - 1);
 	dequeue_crowded(w, b);
-	find_first(w);
+	w->stale = true;
 	w->early |= BIT_ULL(level->nr);
 	start_cascade(level, b);
 }
@@ -887,7 +904,7 @@ void twheel_forward(struct twheel *w, u64 now)
 EXPORT_SYMBOL_GPL(twheel_forward);
 
 /* The level whose first bucket is due first in the wheel; or NULL if it is a crowded one. */
-static struct twheel_level *first_level(const struct twheel *w)
+static struct twheel_level *first_level(struct twheel *w)
 {
 	struct twheel_level *level;
 	u64 busy;
@@ -906,7 +923,7 @@ static unsigned int open_next(struct twheel *w, u64 now, unsigned int budget)
 	struct twheel_level *level;
 	unsigned int steps;
 
-	if (!w->busy || w->first > now)
+	if (!w->busy || first_tick(w) > now)
 		return 0;
 	level = first_level(w);
 	if (!level) {
@@ -942,6 +959,8 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 	while (budget) {
 		steps = w->late ? 0 : open_next(w, now, budget);
 		if (steps) {
+			/* Many levels are looked at one by one. */
+			steps += w->nr_levels / 32;
 			budget -= min(budget, steps);
 			continue;
 		}
@@ -971,7 +990,7 @@ EXPORT_SYMBOL_GPL(twheel_advance);
  * of a bucket that is being cascaded ahead of its expiry. If false, @timers and
  * @ticks are untouched.
  */
-bool twheel_early(const struct twheel *w, u64 now, u64 *timers, u64 *ticks)
+bool twheel_early(struct twheel *w, u64 now, u64 *timers, u64 *ticks)
 {
 	const struct twheel_bucket *b;
 	u64 next;

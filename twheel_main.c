@@ -1175,6 +1175,7 @@ static unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
 	unsigned int n = 0;
 	size_t copied;
 
+	max = min_t(unsigned int, max, TWHEEL_CHUNK);
 	pagefault_disable();
 	list_for_each_entry(timer, &file->wheel.expired, node) {
 		event = file_event(file, to_entry(timer));

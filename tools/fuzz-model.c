@@ -360,8 +360,15 @@ static void learn_event(struct fuzzer *fuzzer, const struct twheel_event *event)
 	if (!timer || event->data != timer->data || event->deadline_ns < timer->earliest ||
 	    event->deadline_ns > timer->latest || event->deadline_ns > now_on(model->clock) ||
 	    !event->count || (event->count > 1 && !timer->interval)) {
-		fuzz_fail(fuzzer, "an event of timer %#llx, deadline %llu, count %llu",
-			  event->id, event->deadline_ns, event->count);
+		const struct model_timer none = { };
+		const struct model_timer *known = timer ?: &none;
+
+		tap_note("timer %#jx has data %#jx and is due from %ju to %ju; it is %ju",
+			 (uintmax_t)known->id, (uintmax_t)known->data,
+			 (uintmax_t)known->earliest, (uintmax_t)known->latest,
+			 (uintmax_t)now_on(model->clock));
+		fuzz_fail(fuzzer, "an event of timer %#llx, data %#llx, deadline %llu, count %llu",
+			  event->id, event->data, event->deadline_ns, event->count);
 	} else if (timer->interval) {
 		timer->earliest = saturate(event->deadline_ns, event->count * timer->interval);
 		timer->latest = timer->earliest;
