@@ -46,8 +46,8 @@
  * level that is crowded is opened twice: first some ticks ahead of its expiry (the
  * level's lead), when all but the last of its timers are within the range of the
  * level below, and can move there without any hurry; then at its expiry, for the
- * few that were not. Those that are to be opened ahead are in a timerqueue. Cascading ahead of time gives way to all that is due, and the
- * clock does not wait for it.
+ * few that were not. Those that are to be opened ahead are in a timerqueue. Cascading
+ * ahead of time gives way to all that is due, and the clock does not wait for it.
  *
  * Falling behind
  *

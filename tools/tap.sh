@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 #
-# What scripts that run programs in the virtual machine say of them: TAP, with the
-# programs' own as subtests. For them to source; they print "1..$count" at the end and
+# What scripts say in the virtual machine: TAP, with that of programs they run as
+# subtests. For them to source; they print "1..$count" at the end and
 # exit with $status.
 
 count=0
 status=0
+said=
 
-# result STATUS NAME: one test, passed when the status is 0.
+# result STATUS NAME: one test, passed when the status is 0; so is what it returns.
 result()
 {
 	count=$((count + 1))
@@ -17,6 +18,7 @@ result()
 	else
 		echo "not ok $count - $2"
 		status=1
+		return 1
 	fi
 }
 
@@ -29,4 +31,15 @@ run()
 		echo $? >/tmp/status
 	} 2>&1 | sed 's/^/    /'
 	result "$(cat /tmp/status)" "$1"
+}
+
+# ok NAME COMMAND...: one test; $said has what went wrong, if anything.
+ok()
+{
+	name=$1
+	shift
+
+	"$@"
+	result $? "$name" || [ -z "$said" ] || echo "# $said"
+	said=
 }

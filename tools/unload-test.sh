@@ -30,26 +30,8 @@ case ${1-} in
 esac
 
 ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
-count=0
-status=0
-said=
-
-# ok NAME COMMAND...: one test; $said has what the last unload said.
-ok()
-{
-	name=$1
-	shift
-
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $name"
-	else
-		echo "not ok $count - $name"
-		[ -z "$said" ] || echo "# $said"
-		status=1
-	fi
-	said=
-}
+# shellcheck source=tools/tap.sh
+. ./tap.sh
 
 loaded()
 {

@@ -6,7 +6,7 @@
  * operations on it. The model is an array of the pending timers sorted by tick,
  * and an array of the expired ones in the order in which they expired. After
  * every operation both must agree on what is pending, what has expired and in
- * which order; and the wheel's levels, buckets and bucket queue must be sound.
+ * which order; and the wheel's levels, buckets and what is due first must be sound.
  * Every timer is an allocation of its own that is freed when the timer has left
  * the wheel, so that AddressSanitizer sees a wheel that still looks at it.
  *
