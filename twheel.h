@@ -22,6 +22,12 @@
 /* A bucket with this many timers is opened ahead of its expiry. */
 #define TWHEEL_CROWD		64
 
+/*
+ * A tick of this length or more is long enough for a wheel to be fast: no time is a
+ * count of more than 2^62 of it, so that the double of any distance fits an s64.
+ */
+#define TWHEEL_TICK_FAST	4
+
 /* timer->level of a timer that was due before it reached a bucket. */
 #define TWHEEL_LEVEL_DUE	0xff
 
@@ -77,6 +83,8 @@ struct twheel_divisor {
 
 /**
  * struct twheel_level - one wheel of the hierarchy
+ * @end: on a wheel that is @fast, the first tick that the level does not cover, or an
+ *	earlier one; else 0. See twheel_add().
  * @length: the length of a bucket in ticks.
  * @lead: how many ticks ahead of its expiry a crowded bucket is opened.
  * @opened: the bucket that is being cascaded.
@@ -90,6 +98,7 @@ struct twheel_divisor {
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
+	u64 end;
 	struct twheel_divisor length;
 	u64 lead;
 	struct twheel_bucket *opened;
@@ -110,7 +119,8 @@ struct twheel_level {
  * @tick: what a deadline is divided by, rounding up, to find its tick.
  * @size: number of buckets in a level.
  * @mask: one less, if that is a power of two; or else 0.
- * @fast: multiplying does for @tick, and shifting for all else.
+ * @fast: multiplying does for @tick, and shifting for all else: the size is a power of
+ *	two, and the tick at least TWHEEL_TICK_FAST.
  * @queue: crowded buckets, ordered by when they must be opened ahead of their expiry.
  * @first: the tick at which the first bucket has to be opened, if there is one...
  * @stale: ... or an earlier one: that bucket is gone, and the next one is yet to be
@@ -122,10 +132,11 @@ struct twheel_level {
  * @cascaded: how often a timer moved to a lower level.
  * @early: levels (a bit each) that cascade an opened bucket ahead of time.
  * @late: levels whose opened bucket has expired: the clock waits for them.
- * @lowest: for a distance of 2^n ticks or more, the lowest level that may cover
- *	it.
+ * @limit: where @end of a level ends.
+ * @lowest: for the class that twheel_distance() says, the lowest level that may cover
+ *	such a distance; for the last class, TWHEEL_MAX_LEVELS.
  * @nr_levels: number of levels there are.
- * @level: the levels, lowest first.
+ * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
  */
 struct twheel {
 	u64 now;
@@ -143,9 +154,10 @@ struct twheel {
 	u64 cascaded;
 	u64 early;
 	u64 late;
+	u64 limit;
 	u8 lowest[64];
 	u8 nr_levels;
-	struct twheel_level *level[TWHEEL_MAX_LEVELS];
+	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
@@ -243,64 +255,88 @@ static __always_inline void twheel_unlink(struct twheel_timer *timer)
 	__list_del(timer->node.prev, timer->node.next);
 }
 
-static __always_inline unsigned int twheel_log2(u64 n)
+static __always_inline unsigned long twheel_log2(u64 n)
 {
 	return BITS_PER_LONG == 64 ? __fls(n) : fls64(n) - 1;
 }
 
-/* Put a timer into the bucket with this number of level @nr, which covers it. */
-static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
+/*
+ * Put a timer into the bucket with this number of level @nr, which covers it. Without
+ * @calls, only if that takes no call.
+ */
+static __always_inline bool twheel_put(struct twheel *w, struct twheel_level *level,
 				       unsigned int nr, struct twheel_timer *timer,
-				       u64 number, bool fast)
+				       u64 number, bool fast, bool calls)
 {
 	u32 index = twheel_bucket_index(w, number, fast);
-	struct twheel_bucket *b;
+	struct twheel_bucket *b = &level->bucket[index];
 
-	timer->level = nr;
-	timer->bucket = index;
-	b = &level->bucket[index];
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(b);
-	if (unlikely(!(b->count % TWHEEL_CROWD)))
+	if (unlikely(!(b->count % TWHEEL_CROWD))) {
+		if (!calls)
+			return false;
 		twheel_bucket_counts(w, level, b, number);
+	}
+	/* Or the compiler does it by way of a register. */
+	OPTIMIZER_HIDE_VAR(b);
 	b->count++;
+	timer->level = nr;
+	timer->bucket = index;
 	twheel_link(timer, &b->timers);
-}
-
-/*
- * Put a timer whose @tick is yet to come into level @nr, unless there is none or it
- * does not cover the tick.
- */
-static __always_inline bool twheel_place_in(struct twheel *w, unsigned int nr,
-					    struct twheel_timer *timer, u64 tick, bool fast)
-{
-	struct twheel_level *level;
-	u64 number;
-
-	if (unlikely(nr >= w->nr_levels))
-		return false;
-	level = w->level[nr];
-	number = twheel_bucket_number(level, tick, fast);
-	if (unlikely(number - twheel_bucket_number(level, w->now, fast) >= w->size.divisor))
-		return false;
-	twheel_put(w, level, nr, timer, number, fast);
 	return true;
 }
 
-/* The lowest level that may cover a tick that is yet to come; the next one does. */
-static __always_inline unsigned int twheel_lowest(const struct twheel *w, u64 tick)
+/*
+ * The class of a distance of @ticks + 1 ticks: 0 for one tick, and n for 2^(n - 1) + 1
+ * to 2^n. With less than one, 63: see TWHEEL_TICK_FAST.
+ */
+static __always_inline unsigned long twheel_distance(u64 ticks)
 {
-	return w->lowest[twheel_log2(tick - w->now)];
+	return twheel_log2(2 * ticks + 1);
 }
 
-/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
-static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
-					 u64 tick, bool fast)
+/*
+ * Put a timer into a bucket in a few instructions, if that is how many it takes. All
+ * that is out of the ordinary shows in that its tick, the one after @before, is beyond
+ * what the level is known to cover: ticks that have come, wheels that are not fast and
+ * deadlines that are too large for multiplying.
+ */
+static __always_inline bool twheel_place_fast(struct twheel *w, struct twheel_timer *timer,
+					      u64 before, bool calls)
 {
-	unsigned int nr = twheel_lowest(w, tick);
+	unsigned int nr = w->lowest[twheel_distance(before - w->now)];
+	struct twheel_level *level = w->level[nr];
+	u64 tick = before + 1;
 
-	return likely(twheel_place_in(w, nr, timer, tick, fast)) ||
-	       twheel_place_in(w, nr + 1, timer, tick, fast);
+	if (unlikely(tick >= level->end))
+		return false;
+	return twheel_put(w, level, nr, timer, tick >> level->shift, true, calls);
+}
+
+static __always_inline bool twheel_add_fast(struct twheel *w, struct twheel_timer *timer,
+					    bool calls)
+{
+	u64 before = twheel_multiply_shift(&w->tick, timer->deadline - 1);
+
+	if (unlikely(!twheel_place_fast(w, timer, before, calls)))
+		return false;
+	w->nr_pending++;
+	return true;
+}
+
+/**
+ * twheel_add_quickly() - arm a timer, if no function has to be called for it
+ * @w: the wheel
+ * @timer: in no wheel, with its deadline set
+ *
+ * For where none can be called, as while user memory is being accessed.
+ *
+ * Return: false, and nothing has changed, if it takes twheel_add().
+ */
+static __always_inline bool twheel_add_quickly(struct twheel *w, struct twheel_timer *timer)
+{
+	return twheel_add_fast(w, timer, false);
 }
 
 /**
@@ -315,18 +351,7 @@ static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
-	u64 time = timer->deadline - 1;
-	u64 tick;
-
-	if (unlikely(!w->fast || (s64)time < 0))
-		return twheel_add_slowly(w, timer);
-	tick = twheel_multiply_shift(&w->tick, time) + 1;
-	if (unlikely(tick <= w->now))
-		return twheel_add_slowly(w, timer);
-	if (unlikely(!twheel_place_in(w, twheel_lowest(w, tick), timer, tick, true)))
-		return twheel_add_slowly(w, timer);
-	w->nr_pending++;
-	return true;
+	return likely(twheel_add_fast(w, timer, true)) || twheel_add_slowly(w, timer);
 }
 
 /**
@@ -339,15 +364,16 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
 	struct twheel_bucket *b;
+	u8 nr = timer->level;
 
 	twheel_unlink(timer);
-	if (unlikely(timer->level == TWHEEL_LEVEL_DUE ||
-		     (!timer->level && twheel_expired(w, timer)))) {
+	/* It is due, or in level 0, which does not know. */
+	if (unlikely((u8)(nr - 1) >= TWHEEL_LEVEL_DUE - 1 && twheel_expired(w, timer))) {
 		w->nr_expired--;
 		return;
 	}
 	w->nr_pending--;
-	b = &w->level[timer->level]->bucket[timer->bucket];
+	b = &w->level[nr]->bucket[timer->bucket];
 	if (unlikely(!--b->count))
 		twheel_bucket_emptied(w, b);
 }

@@ -297,6 +297,12 @@ void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_counts);
 
+/* Stands for all levels that there are not. */
+static struct twheel_level no_level;
+
+/* What twheel_distance() says of a tick that has come. */
+#define TWHEEL_CLASS_NONE	63
+
 /**
  * twheel_init() - make an empty wheel without levels
  * @w: the wheel
@@ -307,28 +313,37 @@ EXPORT_SYMBOL_GPL(twheel_bucket_counts);
  */
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 {
-	unsigned int bit;
+	unsigned int class;
 	u64 range = size;
-	u8 nr = 0;
+	u64 nearest = 1;
+	u8 nr;
 
 	memset(w, 0, sizeof(*w));
+	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
+		w->level[nr] = &no_level;
 	w->now = now;
 	divisor_init(&w->tick, tick);
 	divisor_init(&w->size, size);
 	w->mask = is_power_of_2(size) ? size - 1 : 0;
-	w->fast = w->mask && w->tick.magic;
+	w->fast = w->mask && tick >= TWHEEL_TICK_FAST;
+	/* Up to there, no deadline is too large for multiplying. */
+	if (w->fast)
+		w->limit = div64_u64(S64_MAX, tick);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
 
-	for (bit = 0; bit < 64; bit++) {
+	nr = 0;
+	for (class = 0; class < TWHEEL_CLASS_NONE; class++) {
 		/* Level @nr ends @range ticks from the clock, at the latest. */
-		while (nr < TWHEEL_MAX_LEVELS - 1 && range <= BIT_ULL(bit)) {
+		while (nr < TWHEEL_MAX_LEVELS - 1 && range <= nearest) {
 			nr++;
 			if (check_mul_overflow(range, (u64)size, &range))
 				range = U64_MAX;
 		}
-		w->lowest[bit] = nr;
+		w->lowest[class] = nr;
+		nearest = BIT_ULL(class) + 1;
 	}
+	w->lowest[TWHEEL_CLASS_NONE] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
 
@@ -341,8 +356,10 @@ EXPORT_SYMBOL_GPL(twheel_init);
  */
 void twheel_destroy(struct twheel *w)
 {
-	while (w->nr_levels)
+	while (w->nr_levels) {
 		twheel_level_free(w->level[--w->nr_levels]);
+		w->level[w->nr_levels] = &no_level;
+	}
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
@@ -529,6 +546,45 @@ bool twheel_covers(const struct twheel *w, u64 deadline)
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
+/* The clock has moved on since @end was set: so has what the level covers. */
+static void stretch(const struct twheel *w, struct twheel_level *level)
+{
+	u64 number = (w->now >> level->shift) + w->size.divisor;
+
+	level->end = number > w->limit >> level->shift ? w->limit : number << level->shift;
+}
+
+/* Put a timer whose @tick is yet to come into level @nr, unless it does not cover it. */
+static bool place_in(struct twheel *w, unsigned int nr, struct twheel_timer *timer, u64 tick)
+{
+	struct twheel_level *level = w->level[nr];
+	u64 number = twheel_bucket_number(level, tick, w->mask);
+
+	if (number - twheel_bucket_number(level, w->now, w->mask) >= w->size.divisor)
+		return false;
+	if (w->fast)
+		stretch(w, level);
+	twheel_put(w, level, nr, timer, number, w->mask, true);
+	return true;
+}
+
+/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
+static bool place(struct twheel *w, struct twheel_timer *timer, u64 tick)
+{
+	unsigned long class = TWHEEL_CLASS_NONE - 1;
+	u64 ticks = tick - 1 - w->now;
+	unsigned int nr;
+
+	/* Or else it is further than any class says. */
+	if (ticks < BIT_ULL(class))
+		class = twheel_distance(ticks);
+	for (nr = w->lowest[class]; nr < w->nr_levels; nr++) {
+		if (place_in(w, nr, timer, tick))
+			return true;
+	}
+	return false;
+}
+
 /* twheel_add() for every deadline, tick and size; for twheel.h. */
 bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 {
@@ -538,7 +594,7 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 		twheel_expire(w, timer);
 		return true;
 	}
-	if (!twheel_place(w, timer, tick, false))
+	if (!place(w, timer, tick))
 		return false;
 	w->nr_pending++;
 	return true;
@@ -753,11 +809,13 @@ static __always_inline u64 tick_to_cascade(const struct twheel *w,
 static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *timer, u64 tick,
 					bool fast)
 {
-	if (unlikely(tick <= w->now)) {
+	if (fast && likely(twheel_place_fast(w, timer, tick - 1, true)))
+		return;
+	if (tick <= w->now) {
 		w->nr_pending--;
 		twheel_expire(w, timer);
 	} else {
-		twheel_place(w, timer, tick, fast);
+		place(w, timer, tick);
 	}
 }
 
@@ -821,7 +879,7 @@ static __always_inline void cascade_down(struct twheel *w, struct twheel_level *
 	u64 number = twheel_bucket_number(below, tick, fast);
 
 	if (likely(number != first))
-		twheel_put(w, below, nr, timer, number, fast);
+		twheel_put(w, below, nr, timer, number, fast, true);
 	else
 		cascade_one(w, timer, tick, fast);
 }

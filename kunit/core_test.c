@@ -340,7 +340,83 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 {
 	expect_places(test, 1);
 	expect_places(test, 2);
+	expect_places(test, 3);
+	expect_places(test, 4);
+	expect_places(test, 5);
 	expect_places(test, 1000);
+}
+
+/* Whatever levels there are, and however long ago it was. */
+static void expires_at_once_if_the_tick_has_come(struct kunit *test)
+{
+	static const u64 lengths[] = { 1, 2, 3, 4, 5, 8, 1000, 1000000 };
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i, j, shift;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		const u64 end = div64_u64(U64_MAX, lengths[i]);
+
+		start(test, lengths[i], *size, 0);
+		grow(test, end * lengths[i]);
+		for (shift = 0; shift < 64; shift++) {
+			const u64 now = min(end, U64_MAX >> (63 - shift));
+			const u64 deadlines[] = {
+				0, 1, lengths[i], lengths[i] + 1, now / 2 * lengths[i],
+				(now - 1) * lengths[i], (now - 1) * lengths[i] + 1,
+				now * lengths[i] - 1, now * lengths[i],
+			};
+
+			advance(test, now);
+			/* What comes next meets levels that have been in use. */
+			expect_places_at_edges(test);
+			for (j = 0; j < ARRAY_SIZE(deadlines); j++) {
+				struct twheel_timer *timer = &f->timer[0];
+
+				if (twheel_tick(&f->wheel, deadlines[j]) > now)
+					continue;
+				arm(test, timer, deadlines[j]);
+				KUNIT_ASSERT_EQ_MSG(test, timer->level, TWHEEL_LEVEL_DUE,
+						    "deadline %llu at %llu, tick %llu",
+						    deadlines[j], now, lengths[i]);
+				KUNIT_ASSERT_PTR_EQ(test, timer, twheel_pop(&f->wheel));
+			}
+		}
+	}
+}
+
+/* Only where that needs no call: an empty bucket is one that does. */
+static void added_quickly_or_not_at_all(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	struct twheel_timer *timer = f->timer;
+	u64 tick = 1000, n = 0;
+
+	start(test, tick, *size, 77);
+	timer[0].deadline = 78 * tick;
+	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[0]));
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
+	arm(test, &timer[0], 78 * tick);
+
+	for (n = 1; n < TWHEEL_CROWD; n++) {
+		timer[n].deadline = 77 * tick + n;
+		if (!twheel_add_quickly(&f->wheel, &timer[n]))
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, n, is_power_of_2(*size) ? TWHEEL_CROWD : 1);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
+	KUNIT_EXPECT_EQ(test, f->wheel.level[0]->bucket[timer[0].bucket].count, n);
+	/* Due, and too far ahead. */
+	timer[n].deadline = 77 * tick;
+	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
+	timer[n].deadline = U64_MAX;
+	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_expired, 0);
+
+	advance(test, 78);
+	expect_expired(test, n);
 }
 
 /*
@@ -635,6 +711,8 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(tick_of_chosen_deadlines, tick_gen_params),
 	KUNIT_CASE_PARAM(tick_of_random_deadlines, tick_gen_params),
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
+	KUNIT_CASE_PARAM(expires_at_once_if_the_tick_has_come, size_gen_params),
+	KUNIT_CASE_PARAM(added_quickly_or_not_at_all, size_gen_params),
 	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
 	KUNIT_CASE(example_walk),
 	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
