@@ -16,9 +16,10 @@
  * lock; file->grow, taken first, keeps that in order.
  *
  * User memory is written with the lock held and page faults disabled, so that a
- * timer and its id, or an event and its delivery, happen together or not at all.
- * When the page is not there, nothing has happened: the lock is dropped, the
- * page is brought in, and it is tried again.
+ * timer and its id, or an event and its delivery, happen together or not at all;
+ * and what is to be added is read there and then. When the page is not there,
+ * nothing has happened: the lock is dropped, the page is brought in, and it is
+ * tried again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -55,11 +56,14 @@
 #include "twheel_user.h"
 
 /* Timers worked through before the lock is given up; and ids, and events. */
+#define TWHEEL_ADD_CHUNK	128
+/* How many less of them for one that takes as long as several. */
+#define TWHEEL_ADD_EXTRA	3
 #define TWHEEL_CHUNK		32
 #define TWHEEL_CANCEL_CHUNK	128
 #define TWHEEL_READ_CHUNK	96
 /* Each of them may be the last one in its page: all those pages go back. */
-static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM &&
+static_assert(TWHEEL_ADD_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM &&
 	      TWHEEL_READ_CHUNK <= TWHEEL_TRIM);
 /* Steps of the wheel before the lock is given up. */
 #define TWHEEL_BUDGET		64
@@ -400,26 +404,28 @@ static int file_grow_level(struct twheel_file *file, u8 nr)
 	return 0;
 }
 
-static int file_grow_store(struct twheel_file *file, bool block)
+/* Give the store a page; @block says whether it needs a block, and is set for the next. */
+static int file_grow_store(struct twheel_file *file, bool *block)
 {
 	struct twheel_page *page;
 	size_t bytes;
 	void *old;
 	int err;
 
-	if (block && twheel_store_full(&file->store))
+	if (*block && twheel_store_full(&file->store))
 		return -ENOSPC;
-	bytes = twheel_page_bytes(&file->store, block);
+	bytes = twheel_page_bytes(&file->store, *block);
 	err = file_charge(file, bytes);
 	if (err)
 		return err;
-	page = twheel_page_alloc(&file->store, block, TWHEEL_GFP);
+	page = twheel_page_alloc(&file->store, *block, TWHEEL_GFP);
 	if (!page) {
 		file_uncharge(file, bytes);
 		return -ENOMEM;
 	}
 	file_lock(file);
 	old = twheel_store_install(&file->store, page);
+	*block = twheel_store_wants_block(&file->store);
 	file_unlock(file);
 	kvfree(old);
 	return 0;
@@ -437,10 +443,14 @@ static u8 file_levels_for(const struct twheel_file *file, u64 deadline, u64 inte
 	return max(levels, twheel_levels_within(w, twheel_tick(w, interval) + 1));
 }
 
-/* Make what an operation that ended with TWHEEL_ROOM was missing. */
-static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval)
+/*
+ * Make what an operation that ended with TWHEEL_ROOM was missing. If that is pages,
+ * make those for all of @timers, at least one, as far as none would be trimmed for it.
+ */
+static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval, u32 timers)
 {
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	u32 more = (timers - 1) / TWHEEL_PAGE_ENTRIES;
 	u8 have, need;
 	bool full, block;
 	int err = 0;
@@ -455,8 +465,14 @@ static int file_make_room(struct twheel_file *file, u64 deadline, u64 interval)
 
 	for (; have < need && !err; have++)
 		err = file_grow_level(file, have);
-	if (full && !err)
-		err = file_grow_store(file, block);
+	if (full && !err) {
+		err = file_grow_store(file, &block);
+		/* These can wait, if need be. */
+		for (more = min(more, TWHEEL_KEEP_PAGES - 1U); more && !err; more--) {
+			if (file_grow_store(file, &block))
+				break;
+		}
+	}
 	mutex_unlock(&file->grow);
 	set_active_memcg(old);
 	return err;
@@ -479,7 +495,10 @@ static int file_catch_up(struct twheel_file *file, u64 now)
 }
 
 /*
- * Adding, modifying and cancelling. A batch goes through the kernel in chunks.
+ * Adding
+ *
+ * Entries are read and ids are written where they are, in user memory, while the lock
+ * is held: to copy a batch in and its ids out cost more than half of the adding itself.
  */
 
 static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
@@ -516,79 +535,6 @@ static int check_interval(const struct twheel_file *file, u64 interval)
 	return 0;
 }
 
-/* With @run, the entries of a chunk; or NULL for a single one. */
-static __always_inline int add_one(struct twheel_file *file, struct twheel_add *add,
-				   u64 now, struct twheel_run *run)
-{
-	u64 interval = add->interval_ns;
-	u64 time = add->time_ns;
-	u32 flags = add->flags;
-	struct twheel_entry *entry;
-	u64 deadline;
-	int err;
-
-	if (unlikely(!time_is_valid(time, flags, add->reserved)))
-		return -EINVAL;
-	if (unlikely(interval)) {
-		err = check_interval(file, interval);
-		if (err)
-			return err;
-	}
-	entry = run ? twheel_run_get(&file->store, run, &add->id) :
-		      twheel_store_get(&file->store, &add->id);
-	if (unlikely(!entry))
-		return TWHEEL_ROOM;
-
-	deadline = deadline_of(time, flags, now);
-	entry->data = add->data;
-	entry->interval = interval;
-	entry->timer.deadline = deadline;
-	if (unlikely(deadline <= now)) {
-		err = file_expire(file, &entry->timer, now);
-		if (likely(!err))
-			return 0;
-	} else if (likely(twheel_add(&file->wheel, &entry->timer))) {
-		return 0;
-	} else {
-		err = TWHEEL_ROOM;
-	}
-	if (run)
-		twheel_run_put(&file->store, run, entry);
-	else
-		twheel_store_put(&file->store, entry);
-	return err;
-}
-
-/* Hand the ids of @n timers back; returns how many it came to. */
-static unsigned int put_ids(struct twheel_add __user *uadd, const struct twheel_add *add,
-			    unsigned int n)
-{
-	struct twheel_add __user *u = uadd;
-
-	pagefault_disable();
-	if (!user_write_access_begin(uadd, n * sizeof(*uadd)))
-		goto enable;
-	for (; n; n--, add++, u++)
-		unsafe_put_user(add->id, &u->id, end);
-end:
-	user_write_access_end();
-enable:
-	pagefault_enable();
-	return u - uadd;
-}
-
-/* Drop timers whose ids could not be handed back: they never existed. */
-static void drop_timers(struct twheel_file *file, const struct twheel_add *add,
-			unsigned int n)
-{
-	while (n--) {
-		struct twheel_entry *entry = twheel_store_find(&file->store, add[n].id);
-
-		twheel_cancel(&file->wheel, &entry->timer);
-		twheel_store_put(&file->store, entry);
-	}
-}
-
 /* Take the lock, and bring the wheel's clock forward before timers are placed. */
 static u64 file_begin(struct twheel_file *file)
 	__acquires(&file->lock)
@@ -601,61 +547,246 @@ static u64 file_begin(struct twheel_file *file)
 	return now;
 }
 
-/* Returns how many of @n were done; the rest wait for what @err says. */
-static unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
-			      struct twheel_add __user *uadd, unsigned int n,
-			      u64 *when, int *err)
-{
-	struct twheel_add *each = add, *end;
-	struct twheel_run run = { };
-	unsigned int done, i;
-	u64 now, room;
-
-	now = file_begin(file);
-	room = file->max_timers - file_timers(file);
-	if (unlikely(room < n)) {
-		n = room;
-		*err = -ENOSPC;
-	}
-	for (end = add + n; each < end; each++) {
-		int why = add_one(file, each, now, &run);
-
-		if (unlikely(why)) {
-			*err = why;
-			break;
-		}
-	}
-	twheel_run_end(&file->store, &run);
-	i = each - add;
-	done = put_ids(uadd, add, i);
-	if (unlikely(done < i)) {
-		drop_timers(file, add + done, i - done);
-		*err = TWHEEL_FAULT;
-	}
-	file->added += done;
-	file_unlock(file);
-	*when = now;
-	return done;
-}
-
 /* Do without the lock what the operation on one entry has been waiting for. */
 static int file_retry(struct twheel_file *file, int why, u64 deadline, u64 interval,
-		      u64 now, void __user *answer, unsigned int *faults)
+		      u64 now, u32 timers)
 {
 	switch (why) {
 	case TWHEEL_ROOM:
-		return file_make_room(file, deadline, interval);
+		return file_make_room(file, deadline, interval, timers);
 	case TWHEEL_BEHIND:
 		return file_catch_up(file, now);
-	case TWHEEL_FAULT:
-		if (++*faults > TWHEEL_FAULT_TRIES ||
-		    fault_in_writeable(answer, sizeof(u64)))
-			return -EFAULT;
-		return 0;
 	default:
 		return why;
 	}
 }
+
+/* The flags of an entry with the reserved field behind them, which has to be zero. */
+static u64 flags_word(u32 flags)
+{
+	const union {
+		u32 field[2];
+		u64 word;
+	} both = { .field = { flags } };
+
+	static_assert(offsetof(struct twheel_add, reserved) ==
+		      offsetof(struct twheel_add, flags) + sizeof(u32));
+	return both.word;
+}
+
+/*
+ * Add timers, @n at most, as long as each takes a few instructions: they are valid,
+ * expire once, are not due yet, and need no memory. What some take beyond that is added
+ * to @extra, in timers, which are then fewer. Returns how many that were.
+ */
+static __always_inline unsigned int add_quickly(struct twheel_file *file,
+						struct twheel_add __user *uadd,
+						unsigned int n, unsigned int *extra, u64 now)
+{
+	struct twheel_add __user *u = uadd, *end;
+	u64 absolute = flags_word(TWHEEL_ABSTIME);
+	struct twheel *w = &file->wheel;
+	u64 longest = KTIME_MAX - now;
+	struct twheel_entry *entry;
+	struct twheel_run run;
+	u64 link;
+
+	n = min(n, twheel_run_begin(&file->store, &run));
+	if (!n)
+		return 0;
+	end = uadd + n;
+	pagefault_disable();
+	if (!user_access_begin(uadd, n * sizeof(*uadd)))
+		goto enable;
+	do {
+		u64 flags, interval, time, data, deadline;
+
+		unsafe_get_u64(flags, (u64 __user *)&u->flags, fault);
+		unsafe_get_u64(interval, &u->interval_ns, fault);
+		unsafe_get_u64(time, &u->time_ns, fault);
+		unsafe_get_u64(data, &u->data, fault);
+		deadline = now + time;
+		flags |= interval;
+		if (flags) {
+			/* Or else it is periodic, or not valid. */
+			if (interval || flags != absolute)
+				break;
+			deadline = time;
+			time -= now;
+		}
+		/* It has passed, or overflows. */
+		if (unlikely(time - 1 >= longest))
+			break;
+
+		entry = twheel_run_entry(&run);
+		link = entry->data;
+		entry->data = data;
+		entry->interval = 0;
+		entry->timer.deadline = deadline;
+		if (unlikely(!twheel_add_quickly(w, &entry->timer))) {
+			bool added;
+
+			user_access_end();
+			added = twheel_add(w, &entry->timer);
+			if (!added)
+				goto restore;
+			*extra += TWHEEL_ADD_EXTRA;
+			end -= min_t(size_t, TWHEEL_ADD_EXTRA, end - u - 1);
+			if (!user_access_begin(uadd, n * sizeof(*uadd)))
+				goto cancel;
+		}
+		unsafe_put_user(twheel_run_id(&run), &u->id, no_answer);
+		twheel_run_take(&run, entry, link);
+	} while (++u < end);
+fault:
+	user_access_end();
+	goto enable;
+no_answer:
+	user_access_end();
+cancel:
+	twheel_cancel(w, &entry->timer);
+restore:
+	entry->data = link;
+enable:
+	pagefault_enable();
+	twheel_run_end(&file->store, &run);
+	return u - uadd;
+}
+
+/* Put a timer into the wheel, whatever it is like. */
+static int add_timer_entry(struct twheel_file *file, struct twheel_entry *entry,
+			   const struct twheel_add *add, u64 now)
+{
+	u64 deadline = deadline_of(add->time_ns, add->flags, now);
+
+	entry->data = add->data;
+	entry->interval = add->interval_ns;
+	entry->timer.deadline = deadline;
+	if (deadline <= now)
+		return file_expire(file, &entry->timer, now);
+	return twheel_add(&file->wheel, &entry->timer) ? 0 : TWHEEL_ROOM;
+}
+
+/* Add one timer of any kind; @add is set to what user memory says of it. */
+static int add_one(struct twheel_file *file, struct twheel_add __user *uadd,
+		   struct twheel_add *add, u64 now)
+{
+	struct twheel_entry *entry;
+	int err;
+
+	if (copy_from_user(add, uadd, sizeof(*add)))
+		return TWHEEL_FAULT;
+	if (!time_is_valid(add->time_ns, add->flags, add->reserved))
+		return -EINVAL;
+	if (add->interval_ns) {
+		err = check_interval(file, add->interval_ns);
+		if (err)
+			return err;
+	}
+	entry = twheel_store_get(&file->store, &add->id);
+	if (!entry)
+		return TWHEEL_ROOM;
+	err = add_timer_entry(file, entry, add, now);
+	if (!err) {
+		if (!put_user(add->id, &uadd->id))
+			return 0;
+		/* Nobody would know its id: it never existed. */
+		twheel_cancel(&file->wheel, &entry->timer);
+		err = TWHEEL_FAULT;
+	}
+	twheel_store_put(&file->store, entry);
+	return err;
+}
+
+/* Returns how many of @n were done; with @err, the next one, @add, waits for that. */
+static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
+			      unsigned int n, struct twheel_add *add, u64 *now, int *err)
+{
+	unsigned int extra = 0;
+	unsigned int i;
+
+	*now = file_begin(file);
+	n = min_t(u64, n, file->max_timers - file_timers(file));
+	if (unlikely(!n))
+		*err = -ENOSPC;
+	for (i = 0; i + extra < n; i++) {
+		i += add_quickly(file, uadd + i, n - i - extra, &extra, *now);
+		/* At least one is done, or fails. */
+		if (likely(i + extra >= n && i))
+			break;
+		pagefault_disable();
+		*err = add_one(file, uadd + i, add, *now);
+		pagefault_enable();
+		if (*err)
+			break;
+		extra += TWHEEL_ADD_EXTRA;
+	}
+	file->added += i;
+	file_unlock(file);
+	return i;
+}
+
+/* Bring in the page of an entry, or the two, for its being read and for the id. */
+static int fault_in_entry(struct twheel_add __user *uadd, unsigned int *faults)
+{
+	if (++*faults > TWHEEL_FAULT_TRIES ||
+	    fault_in_readable((char __user *)uadd, sizeof(*uadd)) ||
+	    fault_in_writeable((char __user *)&uadd->id, sizeof(uadd->id)))
+		return -EFAULT;
+	return 0;
+}
+
+/* Add timers up to the first that cannot be; returns how many, or its errno for none. */
+static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *uadd,
+			    u32 count)
+{
+	unsigned int faults = 0;
+	struct twheel_add add = { };
+	long done = 0;
+	int err = 0;
+
+	while (done < count) {
+		unsigned int n = min_t(u32, count - done, TWHEEL_ADD_CHUNK);
+		u64 now;
+
+		n = add_chunk(file, uadd + done, n, &add, &now, &err);
+		done += n;
+		if (n)
+			faults = 0;
+		if (err == TWHEEL_FAULT)
+			err = fault_in_entry(uadd + done, &faults);
+		else if (err)
+			err = file_retry(file, err, deadline_of(add.time_ns, add.flags, now),
+					 add.interval_ns, now, count - done);
+		/* Once something is done, a signal is told of by its number. */
+		if (err || (done && signal_pending(current)))
+			break;
+		cond_resched();
+	}
+	return done ?: err;
+}
+
+/* Most timers that are added one by one need nothing of all that. */
+static long twheel_add_single(struct twheel_file *file, struct twheel_add __user *uadd)
+{
+	unsigned int extra = 0, done = 0;
+	long err;
+	u64 now;
+
+	now = file_begin(file);
+	if (likely(file_timers(file) < file->max_timers))
+		done = add_quickly(file, uadd, 1, &extra, now);
+	file->added += done;
+	file_unlock(file);
+	if (likely(done))
+		return 0;
+	err = twheel_add_many(file, uadd, 1);
+	return min(err, 0L);
+}
+
+/*
+ * Modifying and cancelling. A batch goes through the kernel in chunks.
+ */
 
 /*
  * Copy @n entries of @size in; returns how many there were before a page that is
@@ -671,90 +802,6 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 		return n;
 	n -= DIV_ROUND_UP(missing, size);
 	return n ?: !copy_from_user(to, from, size);
-}
-
-/* Add @n timers that are in the kernel; returns how many were. */
-static unsigned int add_all(struct twheel_file *file, struct twheel_add *add,
-			    struct twheel_add __user *uadd, unsigned int n, int *err)
-{
-	unsigned int faults = 0;
-	unsigned int i = 0;
-	u64 now;
-
-	for (;;) {
-		i += add_chunk(file, add + i, uadd + i, n - i, &now, err);
-		if (likely(!*err))
-			return i;
-		*err = file_retry(file, *err,
-				  deadline_of(add[i].time_ns, add[i].flags, now),
-				  add[i].interval_ns, now, &uadd[i].id, &faults);
-		if (*err)
-			return i;
-	}
-}
-
-/* The same for one timer, without the loops of a chunk. */
-static int add_single(struct twheel_file *file, struct twheel_add *add,
-		      struct twheel_add __user *uadd, u64 *now)
-{
-	int err = -ENOSPC;
-
-	*now = file_begin(file);
-	if (likely(file_timers(file) < file->max_timers))
-		err = add_one(file, add, *now, NULL);
-	if (likely(!err)) {
-		pagefault_disable();
-		if (unlikely(put_user(add->id, &uadd->id))) {
-			drop_timers(file, add, 1);
-			err = TWHEEL_FAULT;
-		} else {
-			file->added++;
-		}
-		pagefault_enable();
-	}
-	file_unlock(file);
-	return err;
-}
-
-static long twheel_add_one(struct twheel_file *file, struct twheel_add __user *uadd)
-{
-	unsigned int faults = 0;
-	struct twheel_add add;
-	u64 now;
-	int err;
-
-	if (copy_from_user(&add, uadd, sizeof(add)))
-		return -EFAULT;
-	do {
-		err = add_single(file, &add, uadd, &now);
-		if (likely(!err))
-			return 0;
-		err = file_retry(file, err, deadline_of(add.time_ns, add.flags, now),
-				 add.interval_ns, now, &uadd->id, &faults);
-	} while (!err);
-	return err;
-}
-
-static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *uadd,
-			    u32 count)
-{
-	struct twheel_add chunk[TWHEEL_CHUNK];
-	long done = 0;
-	int err = 0;
-
-	while (done < count && !err) {
-		unsigned int n = min_t(u32, count - done, TWHEEL_CHUNK);
-
-		n = copy_entries(chunk, uadd + done, n, sizeof(*chunk));
-		if (n)
-			done += add_all(file, chunk, uadd + done, n, &err);
-		else
-			err = -EFAULT;
-		if (signal_pending(current))
-			break;
-		cond_resched();
-	}
-	return done ?: err;
 }
 
 static int modify_one(struct twheel_file *file, const struct twheel_modify *mod, u64 now)
@@ -816,7 +863,7 @@ static unsigned int modify_all(struct twheel_file *file, const struct twheel_mod
 			return i;
 		*err = file_retry(file, *err,
 				  deadline_of(mod[i].time_ns, mod[i].flags, now),
-				  0, now, NULL, NULL);
+				  0, now, 1);
 		if (*err)
 			return i;
 	}
@@ -863,8 +910,7 @@ static unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 
 	file_lock(file);
 	for (i = 0; i < n; i++) {
-		entry = twheel_store_find(&file->store, id[i]);
-		if (unlikely(!entry)) {
+		if (unlikely(!twheel_store_has(&file->store, id[i], &entry))) {
 			*err = -ENOENT;
 			break;
 		}
@@ -1079,7 +1125,7 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	switch (cmd) {
 	case TWHEEL_ADD:
-		return twheel_add_one(file, argp);
+		return twheel_add_single(file, argp);
 	case TWHEEL_CANCEL:
 		return twheel_cancel_one(file, argp);
 	case TWHEEL_MODIFY:

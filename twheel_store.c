@@ -189,7 +189,7 @@ struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool blo
 	page = (void *)get_zeroed_page(gfp);
 	if (!page)
 		return NULL;
-	page->free = TWHEEL_NO_SLOT;
+	page->more = -1;
 	if (!block || !needs_chunk(store))
 		return page;
 	page->chunk = (void *)get_zeroed_page(gfp);
@@ -288,15 +288,19 @@ static void strip_block(struct twheel_store *store, struct twheel_page *page)
 }
 
 /**
- * twheel_store_fell_empty() - the last entry in use of a page has been freed
+ * twheel_store_page_turned() - a page has its first free entry, or has fallen empty
  * @store: the store
  * @page: the page
  *
  * For twheel_store_put() only.
  */
-void twheel_store_fell_empty(struct twheel_store *store, struct twheel_page *page)
+void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page)
 {
-	if (likely(page->tag)) {
+	if (page->more < -1) {
+		page->more -= TWHEEL_PAGE_FULL;
+		if (likely(page->tag))
+			list_add(&page->link, &store->partial);
+	} else if (likely(page->tag)) {
 		/* Last to be taken from, first to be freed. */
 		list_move_tail(&page->link, &store->partial);
 		store->nr_empty++;

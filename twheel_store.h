@@ -25,7 +25,9 @@
  * struct twheel_entry - what the driver keeps of a timer
  * @timer: the wheel's part. Its tag is the upper half of the id, and zero while
  *	the entry is free; its slot is the entry's place in the page.
- * @data: the caller's data; the next free slot while the entry is free.
+ * @data: the caller's data. While the entry is free: how much further on than the
+ *	slot after it the next free one is, modulo 2^64. A page of zeros is thus a
+ *	list of all its entries.
  * @interval: period in nanoseconds, or 0.
  */
 struct twheel_entry {
@@ -44,9 +46,10 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * @dir: what a new page brings along to put @chunk into, or NULL.
  * @base: number of the block, where an id has it.
  * @tag: the tag that the next entry taken gets; 0 when all have been used.
- * @used: number of entries in use.
- * @fresh: number of entries that have ever been in use.
- * @free: the entry that was freed last, or TWHEEL_NO_SLOT.
+ * @more: how many entries more than one are in use: -1 if none is. TWHEEL_PAGE_FULL
+ *	is added if all are, so that both a page's falling empty and its being full no
+ *	more show in the sign.
+ * @free: the slot of the first free entry, or TWHEEL_PAGE_ENTRIES.
  * @entry: the entries.
  */
 struct twheel_page {
@@ -56,15 +59,15 @@ struct twheel_page {
 	u64 **dir;
 	u32 base;
 	u32 tag;
-	u16 used;
-	u16 fresh;
+	s32 more;
 	u16 free;
 	struct twheel_entry entry[] __aligned(8);
 };
 
 #define TWHEEL_PAGE_ENTRIES \
 	((PAGE_SIZE - offsetof(struct twheel_page, entry)) / sizeof(struct twheel_entry))
-#define TWHEEL_NO_SLOT		U16_MAX
+
+#define TWHEEL_PAGE_FULL	S32_MIN
 
 /* An entry has at least 32 bytes, so this many bits number those of a page. */
 #define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 5)
@@ -111,7 +114,7 @@ struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool blo
 void twheel_page_free(struct twheel_page *page);
 void *twheel_store_install(struct twheel_store *store, struct twheel_page *page);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
-void twheel_store_fell_empty(struct twheel_store *store, struct twheel_page *page);
+void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page);
 
 static inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
 {
@@ -151,6 +154,14 @@ static inline u64 twheel_entry_id(const struct twheel_entry *entry)
 	return (u64)entry->timer.tag << 32 | page->base | twheel_entry_slot(page, entry);
 }
 
+/* A page that has no more to give leaves the list of those that have. */
+static inline void twheel_page_leaves(struct twheel_page *page)
+{
+	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
+		page->more += TWHEEL_PAGE_FULL;
+	list_del_init(&page->link);
+}
+
 /**
  * twheel_store_get() - take an entry into use
  * @store: the store
@@ -165,121 +176,127 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 {
 	struct twheel_entry *entry;
 	struct twheel_page *page;
-	u32 slot, tag, used;
+	u32 slot, tag;
+	s32 more;
 
 	page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (unlikely(list_entry_is_head(page, &store->partial, link)))
 		return NULL;
 	slot = page->free;
-	if (slot != TWHEEL_NO_SLOT) {
-		entry = &page->entry[slot];
-		page->free = entry->data;
-	} else {
-		slot = page->fresh++;
-		entry = &page->entry[slot];
-		entry->timer.slot = slot;
-	}
+	entry = &page->entry[slot];
+	page->free = slot + 1 + entry->data;
+	entry->timer.slot = slot;
 	tag = page->tag;
 	page->tag = tag + 1;
 	entry->timer.tag = tag;
 	*id = (u64)tag << 32 | page->base | slot;
 
-	used = ++page->used;
-	if (unlikely(used == 1))
+	more = ++page->more;
+	if (unlikely(!more))
 		store->nr_empty--;
 	/* A full page, or one out of tags, has no more to give. */
-	if (unlikely(used == TWHEEL_PAGE_ENTRIES || tag == U32_MAX))
-		list_del_init(&page->link);
+	if (unlikely(more == TWHEEL_PAGE_ENTRIES - 1 || tag == U32_MAX))
+		twheel_page_leaves(page);
 	return entry;
 }
 
 /**
- * struct twheel_run - entries side by side that were never in use, to be taken
- * @page: their page, or NULL.
- * @entry: the next one.
- * @id: its id.
- * @left: how many there are.
+ * struct twheel_run - free entries of one page, to be taken one after the other
+ * @page: their page.
+ * @slot: the slot of the next one.
+ * @id: the id it is going to have, but for the slot.
  *
- * To take many entries from a store one by one costs half as much with a run: what
- * the page says is worked out once. All of it starts as zero; between the first
- * twheel_run_get() and twheel_run_end(), the store is for nothing else.
+ * To take many entries from a store one by one costs twice as much: a run works out
+ * once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
+ * is for nothing else.
  */
 struct twheel_run {
 	struct twheel_page *page;
-	struct twheel_entry *entry;
+	u32 slot;
 	u64 id;
-	u32 left;
 };
+
+/**
+ * twheel_run_begin() - begin to take entries
+ * @store: the store
+ * @run: set to the first run that there is
+ *
+ * Return: how many there are; or 0, though twheel_store_get() may still succeed.
+ */
+static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
+{
+	u32 left;
+
+	run->page = list_first_entry(&store->partial, struct twheel_page, link);
+	if (list_entry_is_head(run->page, &store->partial, link))
+		return 0;
+	run->slot = run->page->free;
+	run->id = (u64)run->page->tag << 32 | run->page->base;
+	left = TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
+	/* A page that has used the last tag is special. */
+	return left <= U32_MAX - run->page->tag ? left : 0;
+}
+
+/**
+ * twheel_run_entry() - the next entry
+ * @run: the run, in which there is one left
+ *
+ * Return: an entry that is still free.
+ */
+static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
+{
+	struct twheel_entry *entry = &run->page->entry[run->slot];
+
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(entry);
+	return entry;
+}
+
+/**
+ * twheel_run_id() - the id that the next entry is going to have
+ * @run: the run
+ *
+ * Return: the id.
+ */
+static __always_inline u64 twheel_run_id(const struct twheel_run *run)
+{
+	return run->id | run->slot;
+}
+
+/**
+ * twheel_run_take() - take the next entry into use
+ * @run: the run
+ * @entry: the entry
+ * @link: what its data was before the caller set it
+ */
+static __always_inline void twheel_run_take(struct twheel_run *run,
+					    struct twheel_entry *entry, u64 link)
+{
+	entry->timer.tag = run->id >> 32;
+	entry->timer.slot = run->slot;
+	run->slot += 1 + link;
+	run->id += BIT_ULL(32);
+}
 
 /**
  * twheel_run_end() - tell the store what has been taken
  * @store: the store
- * @run: the run, which is empty from now on
+ * @run: the run
  */
-static inline void twheel_run_end(struct twheel_store *store, struct twheel_run *run)
+static inline void twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
-	u32 n;
+	u32 n = (run->id >> 32) - page->tag;
 
-	if (!page)
-		return;
-	run->page = NULL;
-	run->left = 0;
-	n = (u32)(run->id >> 32) - page->tag;
 	if (!n)
 		return;
-	if (!page->used)
+	if (page->more < 0)
 		store->nr_empty--;
+	page->free = run->slot;
 	page->tag += n;
-	page->fresh += n;
-	page->used += n;
-	if (page->used == TWHEEL_PAGE_ENTRIES)
-		list_del_init(&page->link);
-}
-
-/* Where there is no run: begin one, unless there are freed entries to be used first. */
-static inline bool twheel_run_begin(struct twheel_store *store, struct twheel_run *run)
-{
-	struct twheel_page *page;
-	u32 left;
-
-	twheel_run_end(store, run);
-	page = list_first_entry(&store->partial, struct twheel_page, link);
-	if (list_entry_is_head(page, &store->partial, link) || page->free != TWHEEL_NO_SLOT)
-		return false;
-	/* The last tag is none for a run: a page that has used it is special. */
-	left = min_t(u32, TWHEEL_PAGE_ENTRIES - page->fresh, U32_MAX - page->tag);
-	if (!left)
-		return false;
-	run->page = page;
-	run->entry = &page->entry[page->fresh];
-	run->id = (u64)page->tag << 32 | page->base | page->fresh;
-	run->left = left;
-	return true;
-}
-
-/**
- * twheel_run_get() - take an entry into use
- * @store: the store
- * @run: what is left of a run; a new one is begun where there can be one
- * @id: set to the id of the entry, unless there is none
- *
- * Return: as twheel_store_get().
- */
-static __always_inline struct twheel_entry *twheel_run_get(struct twheel_store *store,
-							   struct twheel_run *run, u64 *id)
-{
-	struct twheel_entry *entry;
-
-	if (unlikely(!run->left) && !twheel_run_begin(store, run))
-		return twheel_store_get(store, id);
-	run->left--;
-	entry = run->entry++;
-	entry->timer.tag = run->id >> 32;
-	entry->timer.slot = run->id % BIT(TWHEEL_SLOT_BITS);
-	*id = run->id;
-	run->id += BIT_ULL(32) + 1;
-	return entry;
+	page->more += n;
+	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
+		twheel_page_leaves(page);
 }
 
 /**
@@ -292,33 +309,47 @@ static __always_inline struct twheel_entry *twheel_run_get(struct twheel_store *
 static inline void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
+	u32 slot = twheel_entry_slot(page, entry);
 
 	entry->timer.tag = 0;
-	entry->data = page->free;
-	page->free = twheel_entry_slot(page, entry);
-	if (unlikely(!--page->used))
-		twheel_store_fell_empty(store, page);
-	else if (unlikely(list_empty(&page->link)) && page->tag)
-		list_add(&page->link, &store->partial);
+	entry->data = (u64)page->free - slot - 1;
+	page->free = slot;
+	/* The page was full, or has fallen empty. */
+	if (unlikely(--page->more < 0))
+		twheel_store_page_turned(store, page);
 }
 
 /**
- * twheel_run_put() - free the entry that was taken last
+ * twheel_store_has() - find an entry by its id
  * @store: the store
- * @run: the run
- * @entry: from twheel_run_get()
+ * @id: any number
+ * @found: set to the entry in use that has this id, if there is one
+ *
+ * O(1). The pointer that twheel_store_find() returns would be checked once more.
+ *
+ * Return: whether there is one.
  */
-static inline void twheel_run_put(struct twheel_store *store, struct twheel_run *run,
-				  struct twheel_entry *entry)
+static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
+					     struct twheel_entry **found)
 {
-	if (!run->page || entry != run->entry - 1) {
-		twheel_store_put(store, entry);
-		return;
-	}
-	entry->timer.tag = 0;
-	run->entry--;
-	run->id -= BIT_ULL(32) + 1;
-	run->left++;
+	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
+	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
+	u32 tag = id >> 32;
+	struct twheel_entry *entry;
+	u64 block;
+
+	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
+		return false;
+	nr = array_index_nospec(nr, store->nr_blocks);
+	slot = array_index_nospec(slot, TWHEEL_PAGE_ENTRIES);
+	block = *twheel_store_block(store, nr);
+	if (unlikely(twheel_block_is_bare(block)))
+		return false;
+	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(entry);
+	*found = entry;
+	return likely(entry->timer.tag == tag);
 }
 
 /**
@@ -332,23 +363,9 @@ static inline void twheel_run_put(struct twheel_store *store, struct twheel_run 
  */
 static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
 {
-	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
-	u32 tag = id >> 32;
 	struct twheel_entry *entry;
-	u64 block;
 
-	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
-		return NULL;
-	nr = array_index_nospec(nr, store->nr_blocks);
-	slot = array_index_nospec(slot, TWHEEL_PAGE_ENTRIES);
-	block = *twheel_store_block(store, nr);
-	if (unlikely(twheel_block_is_bare(block)))
-		return NULL;
-	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
-	/* Or the compiler works out the address again for each field. */
-	OPTIMIZER_HIDE_VAR(entry);
-	return likely(entry->timer.tag == tag) ? entry : NULL;
+	return twheel_store_has(store, id, &entry) ? entry : NULL;
 }
 
 #endif /* _TWHEEL_STORE_H */

@@ -246,38 +246,48 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 	store->bare = bare;
 }
 
-/* As twheel_run_get(), with room made for it if there is none. */
+/* The next entry of a run, with data that would be a wild link. */
 static struct twheel_entry *run_get(struct kunit *test, struct twheel_run *run)
 {
-	struct twheel_store *store = test->priv;
-	struct twheel_entry *entry;
+	struct twheel_entry *entry = twheel_run_entry(run);
+	u64 link = entry->data;
 	u64 id;
 
-	entry = twheel_run_get(store, run, &id);
-	if (!entry) {
-		twheel_run_end(store, run);
-		grow(test);
-		entry = twheel_run_get(store, run, &id);
-		KUNIT_ASSERT_NOT_NULL(test, entry);
-	}
+	entry->data = U64_MAX / 3;
+	id = twheel_run_id(run);
+	twheel_run_take(run, entry, link);
 	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
 	return entry;
+}
+
+/* Begin a run, with room made for it if there is none: returns how many it has. */
+static u32 run_begin(struct kunit *test, struct twheel_run *run)
+{
+	u32 n = twheel_run_begin(test->priv, run);
+
+	if (n)
+		return n;
+	grow(test);
+	n = twheel_run_begin(test->priv, run);
+	KUNIT_ASSERT_GT(test, n, 0);
+	return n;
 }
 
 static void a_run_goes_through_all_of_a_page(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
 	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];
-	struct twheel_run run = { };
+	struct twheel_run run;
 	unsigned int i;
-	u64 id;
 
+	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
 	grow(test);
 	entry[0] = get(test);
+	KUNIT_ASSERT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES - 1);
 	for (i = 1; i < TWHEEL_PAGE_ENTRIES; i++)
 		entry[i] = run_get(test, &run);
-	KUNIT_EXPECT_NULL(test, twheel_run_get(store, &run, &id));
 	twheel_run_end(store, &run);
+	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 1);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
 	KUNIT_EXPECT_NULL(test, get_free(store));
@@ -292,36 +302,48 @@ static void a_run_goes_through_all_of_a_page(struct kunit *test)
 static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	struct twheel_entry *entry;
-	struct twheel_run run = { };
+	struct twheel_run run;
 	u64 id, other;
 
-	twheel_run_end(store, &run);
 	grow(test);
-	entry = twheel_run_get(store, &run, &id);
-	twheel_run_put(store, &run, entry);
+	twheel_run_begin(store, &run);
+	id = twheel_run_id(&run);
 	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
 	twheel_run_end(store, &run);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
-	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_get(store, &other));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_run_entry(&run), twheel_store_get(store, &other));
+	KUNIT_EXPECT_EQ(test, id, other);
 }
 
+/* It goes on with what was never in use, and gives out nothing twice. */
 static void a_run_takes_what_was_freed_first(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	struct twheel_entry *first = get(test);
-	struct twheel_run run = { };
-	u64 stale = twheel_entry_id(first);
+	struct twheel_entry *entry[10];
+	u64 id[ARRAY_SIZE(entry)];
+	struct twheel_run run;
+	unsigned int i;
 
-	get(test);
-	twheel_store_put(store, first);
-	KUNIT_EXPECT_PTR_EQ(test, first, run_get(test, &run));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, stale));
-	/* It was not of a run: it can be freed all the same. */
-	twheel_run_put(store, &run, first);
-	KUNIT_EXPECT_PTR_EQ(test, first, run_get(test, &run));
-	KUNIT_EXPECT_PTR_NE(test, first, run_get(test, &run));
+	for (i = 0; i < ARRAY_SIZE(entry); i++) {
+		entry[i] = get(test);
+		id[i] = twheel_entry_id(entry[i]);
+	}
+	twheel_store_put(store, entry[5]);
+	twheel_store_put(store, entry[2]);
+	twheel_store_put(store, entry[9]);
+
+	KUNIT_EXPECT_EQ(test, run_begin(test, &run), TWHEEL_PAGE_ENTRIES - 7);
+	KUNIT_EXPECT_PTR_EQ(test, entry[9], run_get(test, &run));
+	KUNIT_EXPECT_PTR_EQ(test, entry[2], run_get(test, &run));
+	KUNIT_EXPECT_PTR_EQ(test, entry[5], run_get(test, &run));
+	KUNIT_EXPECT_PTR_EQ(test, entry[0] + 10, run_get(test, &run));
 	twheel_run_end(store, &run);
+	KUNIT_EXPECT_PTR_EQ(test, entry[0] + 11, get_free(store));
+	for (i = 0; i < ARRAY_SIZE(entry); i++) {
+		bool stale = i == 2 || i == 5 || i == 9;
+
+		KUNIT_EXPECT_EQ(test, !!twheel_store_find(store, id[i]), !stale);
+	}
 }
 
 static void a_run_stops_where_the_tags_do(struct kunit *test)
@@ -329,22 +351,49 @@ static void a_run_stops_where_the_tags_do(struct kunit *test)
 	struct twheel_page *page = grow(test);
 	struct twheel_store *store = test->priv;
 	struct twheel_entry *entry[3];
-	struct twheel_run run = { };
+	struct twheel_run run;
 	unsigned int i;
-	u64 id;
+
+	/* As many tags as entries, of which the last is not for a run. */
+	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
+	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES);
+	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES + 1;
+	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
 
 	page->tag = U32_MAX - 2;
 	for (i = 0; i < 3; i++)
-		entry[i] = run_get(test, &run);
+		entry[i] = get_free(store);
 	KUNIT_EXPECT_EQ(test, twheel_entry_id(entry[2]) >> 32, U32_MAX);
-	KUNIT_EXPECT_NULL(test, twheel_run_get(store, &run, &id));
-	twheel_run_end(store, &run);
+	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
+	KUNIT_EXPECT_NULL(test, get_free(store));
 	for (i = 0; i < 3; i++)
 		twheel_store_put(store, entry[i]);
 	/* The page is gone, and its block waits for ever. */
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
 	KUNIT_EXPECT_TRUE(test, twheel_store_wants_block(store));
+}
+
+/* One that is full when its last tag is used leaves like one that is not. */
+static void a_full_page_can_be_out_of_tags(struct kunit *test)
+{
+	struct twheel_page *page = grow(test);
+	struct twheel_store *store = test->priv;
+	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];
+	unsigned int i;
+
+	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES + 1;
+	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
+		entry[i] = get_free(store);
+	KUNIT_EXPECT_EQ(test, page->tag, 0);
+	KUNIT_EXPECT_NULL(test, get_free(store));
+	for (i = 0; i < TWHEEL_PAGE_ENTRIES - 1; i++) {
+		twheel_store_put(store, entry[i]);
+		KUNIT_EXPECT_NULL(test, get_free(store));
+	}
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 1);
+	twheel_store_put(store, entry[i]);
+	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
 }
 
 #define MODEL_SLOTS	1000
@@ -354,7 +403,7 @@ static void random_use_matches_a_model(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
 	struct twheel_entry **entry;
-	struct twheel_run run = { };
+	struct twheel_run run;
 	struct rnd_state rnd;
 	unsigned int i;
 	u64 *id;
@@ -367,25 +416,29 @@ static void random_use_matches_a_model(struct kunit *test)
 
 	for (i = 0; i < 200000; i++) {
 		unsigned int n = prandom_u32_state(&rnd) % MODEL_SLOTS;
+		u32 left;
 
-		/* Entries are taken in runs of random lengths, some of them one by one. */
-		if (entry[n] || !(prandom_u32_state(&rnd) % 4))
-			twheel_run_end(store, &run);
-		if (id[n] && !run.page)
+		if (id[n])
 			KUNIT_ASSERT_PTR_EQ(test, entry[n], twheel_store_find(store, id[n]));
 		if (entry[n]) {
 			twheel_store_put(store, entry[n]);
 			entry[n] = NULL;
+		} else if (i % 3) {
+			/* In a run of a random length. */
+			left = run_begin(test, &run);
+			left = min_t(u32, left, prandom_u32_state(&rnd) % 8 + 1);
+			for (; left && n < MODEL_SLOTS && !entry[n]; left--, n++) {
+				entry[n] = run_get(test, &run);
+				id[n] = twheel_entry_id(entry[n]);
+			}
+			twheel_run_end(store, &run);
 		} else {
-			entry[n] = i % 3 || run.page ? run_get(test, &run) : get(test);
+			entry[n] = get(test);
 			id[n] = twheel_entry_id(entry[n]);
 		}
-		if (!(i % 100)) {
-			twheel_run_end(store, &run);
+		if (!(i % 100))
 			twheel_page_free(twheel_store_trim(store, 1));
-		}
 	}
-	twheel_run_end(store, &run);
 }
 
 static struct kunit_case store_test_cases[] = {
@@ -404,6 +457,7 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(a_run_that_takes_nothing_changes_nothing),
 	KUNIT_CASE(a_run_takes_what_was_freed_first),
 	KUNIT_CASE(a_run_stops_where_the_tags_do),
+	KUNIT_CASE(a_full_page_can_be_out_of_tags),
 	KUNIT_CASE(random_use_matches_a_model),
 	{}
 };

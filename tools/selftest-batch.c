@@ -279,6 +279,57 @@ TEST_F(batch, relative_absolute_and_periodic_timers_mix)
 	EXPECT_EQ(SEC, query.interval_ns);
 }
 
+/* What each says is so, whatever the ones before it were like and wherever it lives. */
+TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
+{
+	static struct twheel_add add[1000];
+	struct twheel_event event[250];
+	struct twheel_query query;
+	unsigned int i, round;
+	__u64 before, after;
+
+	for (round = 0; round < 4; round++) {
+		before = now();
+		for (i = 0; i < 1000; i++) {
+			unsigned int kind = rand() % 4;
+
+			add[i] = (struct twheel_add) {
+				.time_ns = kind % 2 ? before + HOUR + i : HOUR + i,
+				.flags = kind % 2 ? TWHEEL_ABSTIME : 0,
+				.interval_ns = kind == 3 ? SEC + i : 0,
+				.data = 1000 * round + i,
+			};
+			/* Every fourth one is due. */
+			if (i % 4 == 3)
+				add[i].time_ns = kind % 2;
+			if (i % 4 == 3)
+				add[i].interval_ns = 0;
+		}
+		ASSERT_EQ(1000, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 1000));
+		after = now();
+		ASSERT_EQ(250, tw_read(self->fd, event, 250));
+		for (i = 0; i < 1000; i++) {
+			bool absolute = add[i].flags & TWHEEL_ABSTIME;
+
+			if (i % 4 == 3) {
+				ASSERT_EQ(add[i].data, event[i / 4].data);
+				ASSERT_EQ(add[i].id, event[i / 4].id);
+				ASSERT_EQ(-ENOENT, tw_cancel(self->fd, add[i].id));
+				continue;
+			}
+			ASSERT_EQ(0, tw_query(self->fd, add[i].id, &query));
+			ASSERT_EQ(add[i].data, query.data);
+			ASSERT_EQ(add[i].interval_ns, query.interval_ns);
+			ASSERT_LE(add[i].time_ns + (absolute ? 0 : before), query.deadline_ns);
+			ASSERT_GE(add[i].time_ns + (absolute ? 0 : after), query.deadline_ns);
+		}
+		/* What comes next lives where these did. */
+		for (i = 0; i < 1000; i += 1 + rand() % 3)
+			tw_cancel(self->fd, add[i].id);
+	}
+	EXPECT_TRUE(balanced(self->fd));
+}
+
 /* Where the first bad entry may be: first, in the middle, last, in any chunk. */
 static const unsigned int bad_places[] = { 0, 1, 50, 127, 128, 129, 500, 999 };
 
@@ -567,6 +618,58 @@ TEST_F(batch, add_to_an_array_that_becomes_read_only)
 		EXPECT_EQ(UNTOUCHED, add[done].id);
 	}
 	EXPECT_EQ(0, tw_info(self->fd).pending);
+}
+
+/* Of the last entry, the id alone can be written; nobody writes the rest. */
+TEST_F(batch, add_needs_to_write_no_more_than_ids)
+{
+	const size_t size = sizeof(struct twheel_add);
+	unsigned int i;
+
+	for (i = 1; i < ARRAY_SIZE(ends); i++) {
+		struct twheel_add *add = before_page(ends[i] * size - size + sizeof(add->id),
+						     PROT_READ | PROT_WRITE);
+		struct twheel_add *last = &add[ends[i] - 1];
+		struct twheel_query query;
+
+		fill_adds(add, ends[i]);
+		ASSERT_EQ(0, mprotect(&last->time_ns, sysconf(_SC_PAGESIZE), PROT_READ));
+		EXPECT_EQ(ends[i], tw_batch(self->fd, TWHEEL_ADD_BATCH, add, ends[i]));
+		ASSERT_EQ(0, tw_query(self->fd, last->id, &query));
+		EXPECT_EQ(ends[i] - 1, query.data);
+		EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_ADD, last));
+	}
+}
+
+/* The memory of a file that nobody has touched through this mapping. */
+TEST_F(batch, add_brings_in_the_pages_that_it_needs)
+{
+	const size_t size = 1000 * sizeof(struct twheel_add);
+	static struct twheel_add from[1000];
+	struct twheel_add *add;
+	unsigned int i, j;
+	int file;
+
+	fill_adds(from, 1000);
+	file = memfd_create("twheel-selftest", MFD_CLOEXEC);
+	ASSERT_LE(0, file);
+	for (i = 0; i < 64; i += 7) {
+		ASSERT_EQ(size, pwrite(file, from, size, i));
+		add = (void *)((char *)mmap(NULL, size + i, PROT_READ | PROT_WRITE, MAP_SHARED,
+					    file, 0) + i);
+		EXPECT_EQ(1000, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 1000));
+		for (j = 0; j < 1000; j++) {
+			struct twheel_query query;
+			__u64 id;
+
+			memcpy(&id, (char *)add + j * sizeof(*add), sizeof(id));
+			ASSERT_EQ(0, tw_query(self->fd, id, &query));
+			ASSERT_EQ(j, query.data);
+			ASSERT_EQ(0, tw_cancel(self->fd, id));
+		}
+		munmap((char *)add - i, size + i);
+	}
+	close(file);
 }
 
 TEST_F(batch, cancel_and_modify_only_read_their_array)
