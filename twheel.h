@@ -52,13 +52,15 @@ struct twheel_timer {
 
 /**
  * struct twheel_bucket - the timers of one span of ticks
- * @timers: the timers; initialised when @count leaves zero.
+ * @timers: the timers; initialised when @count leaves zero. With @split, only those
+ *	that are not aside: see struct twheel_level.
  * @queue: the bucket's place in the wheel's queue, while @early.
  * @expiry: the first tick of the span.
  * @count: number of timers whose bucket this is, those on its level's cascade
  *	list included.
  * @level: the number of the bucket's level.
  * @early: the bucket is crowded, and queued to be opened ahead of its expiry.
+ * @split: the bucket has been crowded: some of its timers are aside.
  */
 struct twheel_bucket {
 	struct list_head timers;
@@ -67,6 +69,7 @@ struct twheel_bucket {
 	u32 count;
 	u8 level;
 	bool early;
+	bool split;
 };
 
 /**
@@ -88,13 +91,14 @@ struct twheel_divisor {
  * @length: the length of a bucket in ticks.
  * @lead: how many ticks ahead of its expiry a crowded bucket is opened.
  * @opened: the bucket that is being cascaded.
- * @cascade: the timers of @opened that have yet to be placed again.
+ * @cascade: the timers of @opened that have yet to be placed again, in two lists.
  * @nr: the number of this level; 0 is the lowest.
  * @shift: what to shift by to divide by @length, where that is a power of two.
  * @first: the expiry of the first bucket that holds timers.
  * @nr_busy: how many buckets do.
  * @busy: a bit for each of those.
  * @busy_words: a bit for each word of @busy that is not zero.
+ * @aside: for each bucket, its other list.
  * @bucket: the buckets, as many as the wheel's size.
  */
 struct twheel_level {
@@ -102,13 +106,14 @@ struct twheel_level {
 	struct twheel_divisor length;
 	u64 lead;
 	struct twheel_bucket *opened;
-	struct list_head cascade;
+	struct list_head cascade[2];
 	u8 nr;
 	u8 shift;
 	u64 first;
 	u32 nr_busy;
 	unsigned long *busy;
 	unsigned long *busy_words;
+	struct list_head *aside;
 	struct twheel_bucket bucket[];
 };
 

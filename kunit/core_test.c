@@ -1276,7 +1276,7 @@ static void half_done_then_half_cancelled(struct kunit *test)
 static void half_done_then_last_cancelled(struct kunit *test)
 {
 	struct twheel *w = start_half_done(test);
-	struct list_head *waiting = &w->level[1]->cascade;
+	struct list_head *waiting = &w->level[1]->cascade[0];
 	unsigned int placed = w->cascaded;
 
 	while (!list_empty(waiting))
@@ -1284,6 +1284,126 @@ static void half_done_then_last_cancelled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->nr_pending + w->nr_expired, placed);
 	advance(test, 70);
 	expect_expired(test, placed);
+	expect_nothing_pending(test);
+}
+
+/*
+ * A crowded bucket has two lists. All of its timers are cancelled but every @keep-th,
+ * from @first to @last, before it is opened (@when 0), when some of them have moved
+ * ahead of time (1), or at its expiry (2); or it is all overdue at once (3).
+ */
+struct thinned {
+	unsigned int first;
+	unsigned int last;
+	unsigned int keep;
+	unsigned int when;
+};
+
+static const struct thinned thinned[] = {
+	{ 0, NR_TIMERS, NR_TIMERS, 0 }, { 0, NR_TIMERS, NR_TIMERS, 1 },
+	{ 0, NR_TIMERS, NR_TIMERS, 2 }, { 0, NR_TIMERS, 7, 0 },
+	{ 0, NR_TIMERS, 7, 1 }, { 0, NR_TIMERS, 7, 2 },
+	{ 0, 64, 100, 0 }, { 0, 256, 1000, 1 }, { 64, 256, 1000, 0 },
+	{ 64, 256, 1000, 1 }, { 64, 1000, 1000, 0 }, { 64, 1000, 1000, 2 },
+	{ 3, 999, 1000, 0 }, { 60, 70, 1000, 0 }, { 250, 1000, 1000, 0 },
+	{ 0, NR_TIMERS, 100, 3 }, { 64, NR_TIMERS, NR_TIMERS, 3 },
+	{ 0, 64, NR_TIMERS, 3 }, { 1, NR_TIMERS, NR_TIMERS, 3 },
+};
+
+static void thinned_desc(const struct thinned *t, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u to %u but each %uth, when %u",
+		 t->first, t->last, t->keep, t->when);
+}
+
+KUNIT_ARRAY_PARAM(thinned, thinned, thinned_desc);
+
+static void crowded_bucket_is_thinned(struct kunit *test)
+{
+	const struct thinned *param = test->param_value;
+	struct twheel *w = start(test, 1000, 64, 0);
+	struct fixture *f = test->priv;
+	unsigned int i, left = NR_TIMERS;
+	u64 early;
+
+	/* Level 1, 640 to 703; some of them twice. */
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], (640 + i * 37 % 64) * 1000);
+	for (i = 10; i < NR_TIMERS; i += 13) {
+		twheel_cancel(w, &f->timer[i]);
+		arm(test, &f->timer[i], (640 + i % 64) * 1000);
+	}
+	KUNIT_ASSERT_TRUE(test, twheel_next(w, &early));
+	KUNIT_ASSERT_LT(test, early, 640);
+	if (param->when == 1)
+		twheel_advance(w, early, 100);
+	if (param->when == 2) {
+		advance(test, 639);
+		twheel_advance(w, 640, 5);
+	}
+	for (i = param->first; i < param->last; i++) {
+		if (i % param->keep == param->keep - 1 || twheel_expired(w, &f->timer[i]))
+			continue;
+		twheel_cancel(w, &f->timer[i]);
+		left--;
+	}
+	KUNIT_EXPECT_EQ(test, w->nr_pending + w->nr_expired, left);
+	for (i = param->when == 3 ? 704 : 639; i <= 704; i++)
+		advance(test, i);
+	expect_expired(test, left);
+	expect_nothing_pending(test);
+
+	/* The bucket serves its next round. */
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], (640 + 4096 + i % 64) * 1000);
+	advance(test, 640 + 4096 + 64);
+	expect_expired(test, NR_TIMERS);
+	expect_nothing_pending(test);
+}
+
+/* Crowded when it is too late to be opened ahead, and then it is all overdue. */
+static void crowded_too_late(struct kunit *test)
+{
+	struct twheel *w = start(test, 1000, 64, 0);
+	struct fixture *f = test->priv;
+	unsigned int first, i;
+
+	for (first = 0; first < 100; first += 10) {
+		u64 now = 4096 * (first + 1);
+
+		advance(test, now + 638);
+		for (i = 0; i < 100; i++)
+			arm(test, &f->timer[i], (now + 702 + i % 2) * 1000);
+		expect_next(test, now + 640);
+		/* All but ten, of which those aside are none, some or all. */
+		for (i = 0; i < 100; i++) {
+			if (i - first >= 10)
+				twheel_cancel(w, &f->timer[i]);
+		}
+		advance(test, now + 704);
+		expect_expired(test, 10);
+		expect_nothing_pending(test);
+	}
+}
+
+/* To and fro across the number at which the bucket goes on with its other list. */
+static void bucket_swaps_lists_again_and_again(struct kunit *test)
+{
+	struct twheel *w = start(test, 1000, 64, 0);
+	struct fixture *f = test->priv;
+	unsigned int i, j;
+
+	for (i = 0; i < NR_TIMERS; i++) {
+		arm(test, &f->timer[i], (640 + i % 64) * 1000);
+		for (j = 0; i && j < 3; j++) {
+			twheel_cancel(w, &f->timer[i - 1]);
+			arm(test, &f->timer[i - 1], 640000);
+		}
+	}
+	for (i = 0; i < NR_TIMERS; i += 2)
+		twheel_cancel(w, &f->timer[i]);
+	advance(test, 704);
+	expect_expired(test, NR_TIMERS / 2);
 	expect_nothing_pending(test);
 }
 
@@ -1422,6 +1542,9 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(half_done_then_half_cancelled),
 	KUNIT_CASE(half_done_then_last_cancelled),
 	KUNIT_CASE(half_done_then_added),
+	KUNIT_CASE_PARAM(crowded_bucket_is_thinned, thinned_gen_params),
+	KUNIT_CASE(crowded_too_late),
+	KUNIT_CASE(bucket_swaps_lists_again_and_again),
 	KUNIT_CASE(half_done_then_modified),
 	KUNIT_CASE(half_done_then_popped),
 	KUNIT_CASE(half_done_then_jump),

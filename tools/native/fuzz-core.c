@@ -406,8 +406,10 @@ static bool check_bucket(struct model *m, struct twheel_bucket *b, const struct 
 	bool late = m->wheel.late & BIT_ULL(nr), early = m->wheel.early & BIT_ULL(nr);
 	u32 listed = length_of(&b->timers);
 
+	if (b->split)
+		listed += length_of(&level->aside[b - level->bucket]);
 	if (level->opened == b && (late || early))
-		listed += length_of(&level->cascade);
+		listed += length_of(&level->cascade[0]) + length_of(&level->cascade[1]);
 	CHECK(m, b->count == listed);
 	CHECK(m, b->count == m->seen[nr][s->timer->bucket]);
 	*due = s->tick - s->tick % level->length.divisor - (b->early ? level->lead : 0);
