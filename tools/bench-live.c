@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -149,11 +150,15 @@ static void print_distribution(const struct run *run, const uint64_t *late)
  */
 void bench_lateness(const struct run *run, struct work *work)
 {
-	uint64_t *late = bench_array(work->pending, sizeof(*late));
 	size_t n = work->pending;
 	int wheel = new_wheel();
+	uint64_t *late;
 	size_t reads;
 
+	/* Or khugepaged stops the reader once in a while, to make a page of 512. */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		err(1, "PR_SET_THP_DISABLE");
+	late = bench_array(work->pending, sizeof(*late));
 	arm(wheel, work);
 	reads = wait_for_all(wheel, late, n);
 	qsort(late, n, sizeof(*late), compare);
