@@ -752,6 +752,10 @@ static long twheel_add_many(struct twheel_file *file, struct twheel_add __user *
 		done += n;
 		if (n)
 			faults = 0;
+		/* What cannot be read is told of first, also where there is no room. */
+		if (err == -ENOSPC && fault_in_readable((char __user *)(uadd + done),
+							sizeof(*uadd)))
+			err = -EFAULT;
 		if (err == TWHEEL_FAULT)
 			err = fault_in_entry(uadd + done, &faults);
 		else if (err)

@@ -530,6 +530,25 @@ TEST_F(batch, add_stops_at_the_limit)
 	EXPECT_EQ(301, tw_info(self->fd).pending);
 }
 
+/* What cannot be read is no reason to speak of limits. */
+TEST_F(batch, add_with_a_bad_pointer_is_efault_at_the_limit_too)
+{
+	struct twheel_add add[2];
+	unsigned int i;
+
+	fill_adds(add, 2);
+	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 256, CLOCK_MONOTONIC, 1));
+	ASSERT_EQ(1, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 2));
+	for (i = 0; i < NR_BAD_POINTERS; i++) {
+		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_ADD, bad_pointer(i)));
+		EXPECT_EQ(-EFAULT, tw_batch(self->fd, TWHEEL_ADD_BATCH, bad_pointer(i), 2));
+	}
+	EXPECT_EQ(-ENOSPC, tw_ioctl(self->fd, TWHEEL_ADD, &add[1]));
+	EXPECT_EQ(-ENOSPC, tw_ioctl(self->fd, TWHEEL_ADD, read_only_copy(add, sizeof(*add))));
+	EXPECT_EQ(-ENOSPC, tw_batch(self->fd, TWHEEL_ADD_BATCH, &add[1], 1));
+	EXPECT_EQ(UNTOUCHED, add[1].id);
+}
+
 /* An array of @done whole entries and a part of one, then an unmapped page. */
 static const unsigned int ends[] = { 0, 1, 2, 63, 64, 100, 101, 102, 129, 1000 };
 
