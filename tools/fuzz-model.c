@@ -128,10 +128,14 @@ static void learn_add(struct fuzzer *fuzzer, const struct twheel_add *add, const
 	model->added++;
 }
 
-/* Levels of a large wheel may not be had. */
-static bool may_be_refused(const struct model *model, long ret)
+/*
+ * Levels of a large wheel may not be had; and while others have large ones, they may
+ * leave nothing for the levels and timers of this one.
+ */
+static bool may_be_refused(const struct fuzzer *fuzzer, long ret)
 {
-	return model->large && (ret > 0 || ret == -ENOSPC || ret == -ENOMEM);
+	return (fuzzer->tight || atomic_load(&fuzzer->fuzz->large)) &&
+	       (ret > 0 || ret == -ENOSPC || ret == -ENOMEM);
 }
 
 /*
@@ -141,11 +145,19 @@ static bool may_be_refused(const struct model *model, long ret)
 static bool batch_is_right(struct fuzzer *fuzzer, const char *what, long ret, long expected,
 			   int error)
 {
+	struct twheel_info info = { };
+
 	if (ret == (expected || !error ? expected : error))
 		return true;
-	if (ret < expected && may_be_refused(&fuzzer->model, ret))
+	if (ret < expected && may_be_refused(fuzzer, ret))
 		return true;
-	fuzz_fail(fuzzer, "%s returned %ld: expected %ld, then %d", what, ret, expected, error);
+	ioctl(fuzzer->model.fd, TWHEEL_INFO, &info);
+	fuzz_fail(fuzzer,
+		  "%s: %ld, not %ld, then %d; %u timers, in it %llu of %llu; %u levels, %llu bytes",
+		  what, ret, expected, error, fuzzer->model.count,
+		  (unsigned long long)(info.pending + info.expired),
+		  (unsigned long long)info.max_timers, info.levels,
+		  (unsigned long long)info.memory);
 	return false;
 }
 
@@ -501,6 +513,8 @@ static void set_up(struct fuzzer *fuzzer)
 	model->clock = setup.clock_id;
 	model->max_timers = setup.max_timers ? setup.max_timers : fuzzer->fuzz->max_timers;
 	model->large = setup.wheel_size > 2048;
+	if (model->large)
+		atomic_fetch_add(&fuzzer->fuzz->large, 1);
 }
 
 /* ---- All of it ----------------------------------------------------------- */
@@ -530,6 +544,8 @@ void model_close(struct fuzzer *fuzzer)
 	else
 		check_info(fuzzer, &info);
 	close(fuzzer->model.fd);
+	if (fuzzer->model.large)
+		atomic_fetch_sub(&fuzzer->fuzz->large, 1);
 }
 
 static void model_reopen(struct fuzzer *fuzzer)
@@ -542,6 +558,7 @@ void model_act(struct fuzzer *fuzzer)
 {
 	unsigned int dice = chance_below(&fuzzer->chance, 1000);
 
+	fuzzer->tight = atomic_load(&fuzzer->fuzz->large);
 	if (dice < 220)
 		add_many(fuzzer, true);
 	else if (dice < 320)

@@ -116,11 +116,13 @@ enum fuzz_call {
  * struct fuzz - what the fuzzers have in common
  * @stop: tells them to end.
  * @failed: something was wrong.
+ * @large: how many of their wheels are large.
  * @max_timers: the module's limit.
  */
 struct fuzz {
 	atomic_bool stop;
 	atomic_bool failed;
+	atomic_uint large;
 	uint64_t max_timers;
 };
 
@@ -130,6 +132,7 @@ struct fuzz {
  * @chance: decides what it does.
  * @memory: what it hands to the kernel.
  * @model: its own wheel.
+ * @tight: when the operation began, there were large wheels.
  * @done: calls of each kind that succeeded...
  * @refused: ... and that did not.
  * @ops: all of them.
@@ -139,6 +142,7 @@ struct fuzzer {
 	struct chance chance;
 	struct memory memory;
 	struct model model;
+	bool tight;
 	uint64_t done[NR_CALLS];
 	uint64_t refused[NR_CALLS];
 	uint64_t ops;
