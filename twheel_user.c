@@ -87,16 +87,20 @@ void twheel_user_put(struct twheel_user *user)
  * @bytes: how much
  * @limit: how much the user may hold; CAP_SYS_RESOURCE is exempt
  *
+ * What is refused is never charged, not even for a moment: what another wheel asks for,
+ * and would fit, would be refused meanwhile.
+ *
  * Return: false, and nothing is charged, if that would be above the limit.
  */
 bool twheel_user_charge(struct twheel_user *user, size_t bytes, unsigned long limit)
 {
-	unsigned long held = atomic_long_add_return(bytes, &user->bytes);
+	long held = atomic_long_read(&user->bytes);
 
-	if (held <= limit || capable(CAP_SYS_RESOURCE))
-		return true;
-	atomic_long_sub(bytes, &user->bytes);
-	return false;
+	do {
+		if (held + bytes > limit && !capable(CAP_SYS_RESOURCE))
+			return false;
+	} while (!atomic_long_try_cmpxchg(&user->bytes, &held, held + bytes));
+	return true;
 }
 
 /**

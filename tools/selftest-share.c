@@ -342,14 +342,12 @@ static unsigned long set_user_limit(unsigned long bytes)
 	return fclose(file) ? 0 : was;
 }
 
-/* Opens a wheel as somebody else and adds a timer: 0, or the errno of what failed. */
-static int add_as_nobody(void)
+/* Opens a wheel and adds a timer: 0, or the errno of what failed. */
+static int open_and_add(void)
 {
 	struct twheel_info before;
 	int fd, ret;
 
-	if (setgid(65534) || setuid(65534))
-		return 255;
 	fd = tw_open(O_NONBLOCK);
 	if (fd < 0)
 		return -fd;
@@ -358,15 +356,15 @@ static int add_as_nobody(void)
 	return ret && *changes(fd, &before) ? 254 : -ret;
 }
 
-/* The same, when a user may have so many bytes. */
-static int add_within(unsigned long bytes)
+/* What @act returns to somebody else, who may have so many bytes. */
+static int within(unsigned long bytes, int (*act)(void))
 {
 	unsigned long was = set_user_limit(bytes);
 	pid_t pid = fork();
 	int ret;
 
 	if (!pid)
-		_exit(add_as_nobody());
+		_exit(setgid(65534) || setuid(65534) ? 255 : act());
 	ret = wait_for(pid);
 	return set_user_limit(was) == bytes ? ret : -1;
 }
@@ -377,12 +375,47 @@ TEST_F(sharing, a_user_without_room_gets_enospc)
 
 	ASSERT_EQ(0, try_add(self->fd));
 	full = tw_info(self->fd).memory;
-	EXPECT_EQ(ENOSPC, add_within(empty - 1));	/* no wheel */
-	EXPECT_EQ(ENOSPC, add_within(empty));		/* no level */
-	EXPECT_EQ(ENOSPC, add_within(full - 1));	/* no page of timers */
-	EXPECT_EQ(0, add_within(full));
+	EXPECT_EQ(ENOSPC, within(empty - 1, open_and_add));	/* no wheel */
+	EXPECT_EQ(ENOSPC, within(empty, open_and_add));		/* no level */
+	EXPECT_EQ(ENOSPC, within(full - 1, open_and_add));	/* no page of timers */
+	EXPECT_EQ(0, within(full, open_and_add));
 	/* Root is exempt. */
 	EXPECT_EQ(0, try_add(self->fd));
+}
+
+/* Asks again and again for a level that there is no room for. */
+static int ask_for_too_much(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+
+	if (fd < 0 || tw_setup(fd, MSEC, TWHEEL_SIZE_MAX, CLOCK_MONOTONIC, 0))
+		return 1;
+	while (try_add(fd) == -ENOSPC)
+		;
+	return 1;
+}
+
+/* Opens wheels, for which there is room, meanwhile: 0, or the errno of what failed. */
+static int open_beside_that(void)
+{
+	pid_t pid = fork();
+	int i, fd = 0;
+
+	if (!pid)
+		_exit(ask_for_too_much());
+	for (i = 0; i < 5000 && fd >= 0; i++) {
+		fd = tw_open(O_NONBLOCK);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (kill(pid, SIGKILL) || wait_for(pid) != -1)
+		return 254;
+	return fd < 0 ? -fd : 0;
+}
+
+TEST_F(sharing, what_a_wheel_is_refused_is_not_missing_to_others)
+{
+	EXPECT_EQ(0, within(64 * 1024, open_beside_that));
 }
 
 /* Runs this program to see whether @fd is open after exec: 0 open, 1 not. */
