@@ -6,7 +6,6 @@
  * the time: a timer exists from when it is added until it is read or cancelled.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -524,10 +523,9 @@ void model_open(struct fuzzer *fuzzer)
 	struct model *model = &fuzzer->model;
 
 	memset(model, 0, sizeof(*model));
-	model->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	fuzz_count(fuzzer, CALL_OPEN, model->fd < 0 ? -errno : 0);
-	if (model->fd < 0)
-		bail_out("cannot open /dev/twheel");
+	do {
+		model->fd = fuzz_open(fuzzer);
+	} while (model->fd < 0);
 	model->tick_ns = TWHEEL_TICK_DEFAULT_NS;
 	model->clock = CLOCK_MONOTONIC;
 	model->max_timers = fuzzer->fuzz->max_timers;

@@ -150,6 +150,8 @@ struct fuzzer {
 
 __printf(2, 3) void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...);
 long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret);
+/* Opens a wheel; -1 when large ones leave no memory for it. */
+int fuzz_open(struct fuzzer *fuzzer);
 long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg);
 
 uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags);

@@ -7,6 +7,7 @@
  * chance of its own. fuzz.h says how it knows what is right. Prints TAP.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -55,6 +56,18 @@ long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned lon
 	long ret = ioctl(fd, cmd, arg);
 
 	return fuzz_count(fuzzer, call, ret < 0 ? -errno : ret);
+}
+
+int fuzz_open(struct fuzzer *fuzzer)
+{
+	bool tight = atomic_load(&fuzzer->fuzz->large);
+	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	fuzz_count(fuzzer, CALL_OPEN, fd < 0 ? -errno : 0);
+	tight = tight || atomic_load(&fuzzer->fuzz->large);
+	if (fd < 0 && !(tight && errno == ENOSPC))
+		bail_out("cannot open /dev/twheel");
+	return fd;
 }
 
 struct fuzz_options {
