@@ -28,6 +28,9 @@
  */
 #define TWHEEL_TICK_FAST	4
 
+/* What twheel_distance() says of a tick that has come. */
+#define TWHEEL_CLASS_NONE	63
+
 /* timer->level of a timer that was due before it reached a bucket. */
 #define TWHEEL_LEVEL_DUE	0xff
 
@@ -160,7 +163,7 @@ struct twheel {
 	u64 early;
 	u64 late;
 	u64 limit;
-	u8 lowest[64];
+	u8 lowest[TWHEEL_CLASS_NONE + 1];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
@@ -294,7 +297,7 @@ static __always_inline bool twheel_put(struct twheel *w, struct twheel_level *le
 
 /*
  * The class of a distance of @ticks + 1 ticks: 0 for one tick, and n for 2^(n - 1) + 1
- * to 2^n. With less than one, 63: see TWHEEL_TICK_FAST.
+ * to 2^n. With less than one, TWHEEL_CLASS_NONE: see TWHEEL_TICK_FAST.
  */
 static __always_inline unsigned long twheel_distance(u64 ticks)
 {

@@ -297,7 +297,7 @@ static struct list_head *aside(struct twheel_level *level, const struct twheel_b
 static void put_aside(struct twheel_level *level, struct twheel_bucket *b)
 {
 	struct list_head *list = aside(level, b);
-	struct list_head *first = list->next;
+	struct list_head *first;
 
 	if (!b->split || list_empty(list)) {
 		b->split = true;
@@ -305,7 +305,8 @@ static void put_aside(struct twheel_level *level, struct twheel_bucket *b)
 		list_splice_init(&b->timers, list);
 		return;
 	}
-	/* For now, those aside are a ring without a head. */
+	/* Without a head, those aside are a ring, into which the other head goes. */
+	first = list->next;
 	list_del_init(list);
 	list_splice_init(&b->timers, list);
 	list_add_tail(&b->timers, first);
@@ -336,9 +337,6 @@ EXPORT_SYMBOL_GPL(twheel_bucket_counts);
 
 /* Stands for all levels that there are not. */
 static struct twheel_level no_level;
-
-/* What twheel_distance() says of a tick that has come. */
-#define TWHEEL_CLASS_NONE	63
 
 /**
  * twheel_init() - make an empty wheel without levels

@@ -494,10 +494,7 @@ static int file_catch_up(struct twheel_file *file, u64 now)
 }
 
 /*
- * Adding
- *
- * Entries are read and ids are written where they are, in user memory, while the lock
- * is held: to copy a batch in and its ids out cost more than half of the adding itself.
+ * What adding and modifying have in common.
  */
 
 static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
@@ -512,26 +509,6 @@ static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
 static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 {
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
-}
-
-/* Queue a timer that is due already behind all that has expired by @now. */
-static int file_expire(struct twheel_file *file, struct twheel_timer *timer, u64 now)
-{
-	file_reach(file, now);
-	if (unlikely(file->behind))
-		return TWHEEL_BEHIND;
-	twheel_expire(&file->wheel, timer);
-	return 0;
-}
-
-/* A period has to have at least a tick, and the levels for starting anew. */
-static int check_interval(const struct twheel_file *file, u64 interval)
-{
-	if (interval < file->tick_ns || interval > KTIME_MAX)
-		return -EINVAL;
-	if (!twheel_serves(&file->wheel, twheel_tick(&file->wheel, interval) + 1))
-		return TWHEEL_ROOM;
-	return 0;
 }
 
 /* Take the lock, and bring the wheel's clock forward before timers are placed. */
@@ -559,6 +536,11 @@ static int file_retry(struct twheel_file *file, int why, u64 deadline, u64 inter
 		return why;
 	}
 }
+
+/*
+ * Adding. Entries are read and ids are written where they are, in user memory, while
+ * the lock is held: no copies are made of them.
+ */
 
 /* The flags of an entry with the reserved field behind them, which has to be zero. */
 static u64 flags_word(u32 flags)
@@ -650,6 +632,26 @@ enable:
 	pagefault_enable();
 	twheel_run_end(&file->store, &run);
 	return u - uadd;
+}
+
+/* Queue a timer that is due already behind all that has expired by @now. */
+static int file_expire(struct twheel_file *file, struct twheel_timer *timer, u64 now)
+{
+	file_reach(file, now);
+	if (unlikely(file->behind))
+		return TWHEEL_BEHIND;
+	twheel_expire(&file->wheel, timer);
+	return 0;
+}
+
+/* A period has to have at least a tick, and the levels for starting anew. */
+static int check_interval(const struct twheel_file *file, u64 interval)
+{
+	if (interval < file->tick_ns || interval > KTIME_MAX)
+		return -EINVAL;
+	if (!twheel_serves(&file->wheel, twheel_tick(&file->wheel, interval) + 1))
+		return TWHEEL_ROOM;
+	return 0;
 }
 
 /* Put a timer into the wheel, whatever it is like. */

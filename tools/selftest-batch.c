@@ -300,10 +300,10 @@ TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 				.data = 1000 * round + i,
 			};
 			/* Every fourth one is due. */
-			if (i % 4 == 3)
+			if (i % 4 == 3) {
 				add[i].time_ns = kind % 2;
-			if (i % 4 == 3)
 				add[i].interval_ns = 0;
+			}
 		}
 		ASSERT_EQ(1000, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 1000));
 		after = now();
