@@ -308,13 +308,14 @@ static __always_inline unsigned long twheel_distance(u64 ticks)
  * Put a timer into a bucket in a few instructions, if that is how many it takes. All
  * that is out of the ordinary shows in that its tick, the one after @before, is beyond
  * what the level is known to cover: ticks that have come, wheels that are not fast and
- * deadlines that are too large for multiplying.
+ * deadlines that are too large for multiplying. Without @calls there is none, not even to
+ * what reports an index out of bounds: sums of pointers are no indices.
  */
 static __always_inline bool twheel_place_fast(struct twheel *w, struct twheel_timer *timer,
 					      u64 before, bool calls)
 {
-	unsigned int nr = w->lowest[twheel_distance(before - w->now)];
-	struct twheel_level *level = w->level[nr];
+	unsigned int nr = *(w->lowest + twheel_distance(before - w->now));
+	struct twheel_level *level = *(w->level + nr);
 	u64 tick = before + 1;
 
 	if (unlikely(tick >= level->end))
