@@ -567,7 +567,6 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel_add __user *u = uadd, *end;
 	u64 absolute = flags_word(TWHEEL_ABSTIME);
 	struct twheel *w = &file->wheel;
-	u64 longest = KTIME_MAX - now;
 	struct twheel_entry *entry;
 	struct twheel_run run;
 	u64 link;
@@ -593,10 +592,9 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			if (interval || flags != absolute)
 				break;
 			deadline = time;
-			time -= now;
 		}
-		/* It has passed, or overflows. */
-		if (unlikely(time - 1 >= longest))
+		/* It has passed, or is not valid, or later than any. */
+		if (unlikely((s64)deadline <= (s64)now))
 			break;
 
 		entry = twheel_run_entry(&run);
