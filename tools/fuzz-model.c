@@ -133,8 +133,7 @@ static void learn_add(struct fuzzer *fuzzer, const struct twheel_add *add, const
  */
 static bool may_be_refused(const struct fuzzer *fuzzer, long ret)
 {
-	return (fuzzer->tight || atomic_load(&fuzzer->fuzz->large)) &&
-	       (ret > 0 || ret == -ENOSPC || ret == -ENOMEM);
+	return fuzzer->tight && (ret > 0 || ret == -ENOSPC || ret == -ENOMEM);
 }
 
 /*
@@ -523,6 +522,7 @@ void model_open(struct fuzzer *fuzzer)
 	struct model *model = &fuzzer->model;
 
 	memset(model, 0, sizeof(*model));
+	/* Large wheels are closed sooner or later; without them, this is refused no more. */
 	do {
 		model->fd = fuzz_open(fuzzer);
 	} while (model->fd < 0);
@@ -556,7 +556,6 @@ void model_act(struct fuzzer *fuzzer)
 {
 	unsigned int dice = chance_below(&fuzzer->chance, 1000);
 
-	fuzzer->tight = atomic_load(&fuzzer->fuzz->large);
 	if (dice < 220)
 		add_many(fuzzer, true);
 	else if (dice < 320)

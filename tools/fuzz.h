@@ -132,7 +132,7 @@ struct fuzz {
  * @chance: decides what it does.
  * @memory: what it hands to the kernel.
  * @model: its own wheel.
- * @tight: when the operation began, there were large wheels.
+ * @tight: before or after the last call, there were large wheels.
  * @done: calls of each kind that succeeded...
  * @refused: ... and that did not.
  * @ops: all of them.

@@ -3,6 +3,7 @@
  * One open file description, one wheel: who shares it, who does not, and what
  * the last close drops.
  */
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "selftest.h"
@@ -401,8 +402,12 @@ static int open_beside_that(void)
 	pid_t pid = fork();
 	int i, fd = 0;
 
-	if (!pid)
+	if (pid < 0)
+		return 253;
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(ask_for_too_much());
+	}
 	for (i = 0; i < 5000 && fd >= 0; i++) {
 		fd = tw_open(O_NONBLOCK);
 		if (fd >= 0)

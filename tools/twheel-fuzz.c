@@ -53,9 +53,12 @@ long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret)
 
 long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg)
 {
+	bool tight = atomic_load(&fuzzer->fuzz->large);
 	long ret = ioctl(fd, cmd, arg);
 
-	return fuzz_count(fuzzer, call, ret < 0 ? -errno : ret);
+	ret = ret < 0 ? -errno : ret;
+	fuzzer->tight = tight || atomic_load(&fuzzer->fuzz->large);
+	return fuzz_count(fuzzer, call, ret);
 }
 
 int fuzz_open(struct fuzzer *fuzzer)
@@ -64,8 +67,8 @@ int fuzz_open(struct fuzzer *fuzzer)
 	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	fuzz_count(fuzzer, CALL_OPEN, fd < 0 ? -errno : 0);
-	tight = tight || atomic_load(&fuzzer->fuzz->large);
-	if (fd < 0 && !(tight && errno == ENOSPC))
+	fuzzer->tight = tight || atomic_load(&fuzzer->fuzz->large);
+	if (fd < 0 && !(fuzzer->tight && errno == ENOSPC))
 		bail_out("cannot open /dev/twheel");
 	return fd;
 }
