@@ -416,14 +416,18 @@ void shared_open(struct fuzzer *fuzzer, unsigned int nr)
 static void fork_child(struct fuzzer *fuzzer, int fd)
 {
 	struct twheel_event event[4];
-	pid_t pid = fork();
+	pid_t pid;
 
+	/* It keeps large wheels that others close meanwhile. */
+	atomic_fetch_add(&fuzzer->fuzz->large, 1);
+	pid = fork();
 	if (!pid) {
 		shared_batch(fuzzer, fd);
 		_exit(read(fd, event, sizeof(event)) < -1);
 	}
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
+	atomic_fetch_sub(&fuzzer->fuzz->large, 1);
 }
 
 static void open_in_ways(struct fuzzer *fuzzer)

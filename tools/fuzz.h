@@ -116,7 +116,7 @@ enum fuzz_call {
  * struct fuzz - what the fuzzers have in common
  * @stop: tells them to end.
  * @failed: something was wrong.
- * @large: how many of their wheels are large.
+ * @large: how many of their wheels are large, and children that may have such.
  * @max_timers: the module's limit.
  */
 struct fuzz {
