@@ -59,12 +59,19 @@ void bench_live(const struct run *run, struct work *work)
 	bench_say(run, "live", (double)cost.ns / cost.done, "insn", cost.done);
 }
 
-static int new_wheel(void)
+static int new_wheel(const struct shape *shape)
 {
+	struct twheel_setup setup = {
+		.tick_ns = shape->tick_ns,
+		.wheel_size = shape->wheel_size,
+		.clock_id = CLOCK_MONOTONIC,
+	};
 	int wheel = twheel_open(NULL, O_CLOEXEC);
 
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
+	if (twheel_setup(wheel, &setup))
+		err(1, "TWHEEL_SETUP");
 	return wheel;
 }
 
@@ -94,15 +101,20 @@ static void arm(int wheel, const struct work *work)
 	}
 }
 
-/* How long after its tick's boundary the reader has each event. */
-static size_t wait_for_all(int wheel, uint64_t *late, size_t n)
+/* When a reader has an event, and the boundary of the tick that it was due at. */
+struct arrival {
+	uint64_t due;
+	uint64_t late;
+};
+
+static size_t wait_for_all(int wheel, const struct work *work, struct arrival *arrivals)
 {
 	static struct twheel_event events[BENCH_BATCH_MAX];
-	const uint64_t tick = TWHEEL_TICK_DEFAULT_NS;
+	const uint64_t tick = work->shape->tick_ns;
 	struct pollfd poll_fd = { .fd = wheel, .events = POLLIN };
 	size_t done = 0, reads = 0;
 
-	while (done < n) {
+	while (done < work->pending) {
 		uint64_t now, due;
 		ssize_t i, got;
 
@@ -116,28 +128,35 @@ static size_t wait_for_all(int wheel, uint64_t *late, size_t n)
 			due = (events[i].deadline_ns + tick - 1) / tick * tick;
 			if (now < due)
 				errx(1, "an event %ju ns early", (uintmax_t)(due - now));
-			late[done++] = now - due;
+			arrivals[done++] = (struct arrival){ .due = due, .late = now - due };
 		}
 		reads++;
 	}
 	return reads;
 }
 
-static int compare(const void *a, const void *b)
+static int by_lateness(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
+	const struct arrival *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return (x->late > y->late) - (x->late < y->late);
+}
+
+static int by_tick(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	return (x->due > y->due) - (x->due < y->due);
 }
 
 /* Lines for the chart: how many timers were up to so late. */
-static void print_distribution(const struct run *run, const uint64_t *late)
+static void print_distribution(const struct run *run, const struct arrival *sorted)
 {
 	double edge = 1000;
 	size_t i;
 
 	for (i = 0; i < run->pending; edge *= STEP) {
-		while (i < run->pending && late[i] <= edge)
+		while (i < run->pending && sorted[i].late <= edge)
 			i++;
 		printf("# late %.0f %.9f\n", edge, (double)i / run->pending);
 	}
@@ -151,38 +170,56 @@ static void print_distribution(const struct run *run, const uint64_t *late)
 void bench_lateness(const struct run *run, struct work *work)
 {
 	size_t n = work->pending;
-	int wheel = new_wheel();
-	uint64_t *late;
+	int wheel = new_wheel(work->shape);
+	struct arrival *sorted;
 	size_t reads;
 
 	/* Or khugepaged stops the reader once in a while, to make a page of 512. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		err(1, "PR_SET_THP_DISABLE");
-	late = bench_array(work->pending, sizeof(*late));
+	sorted = bench_array(n, sizeof(*sorted));
 	arm(wheel, work);
-	reads = wait_for_all(wheel, late, n);
-	qsort(late, n, sizeof(*late), compare);
-	bench_say(run, "lateness_p50", late[n / 2], "insn", n);
-	bench_say(run, "lateness_p99", late[n / 100 * 99], "insn", n);
-	bench_say(run, "lateness_p999", late[n / 1000 * 999], "insn", n);
-	bench_say(run, "lateness_max", late[n - 1], "insn", n);
+	reads = wait_for_all(wheel, work, sorted);
+	qsort(sorted, n, sizeof(*sorted), by_lateness);
+	bench_say(run, "lateness_p50", sorted[n / 2].late, "insn", n);
+	bench_say(run, "lateness_p99", sorted[n / 100 * 99].late, "insn", n);
+	bench_say(run, "lateness_p999", sorted[n / 1000 * 999].late, "insn", n);
+	bench_say(run, "lateness_max", sorted[n - 1].late, "insn", n);
 	bench_say(run, "reads", reads, "reads", n);
+	print_distribution(run, sorted);
+}
+
+/**
+ * bench_fires() - how often the hrtimer of a wheel fires, and how often it would do
+ * @run: the run.
+ * @work: its work.
+ */
+void bench_fires(const struct run *run, struct work *work)
+{
+	size_t i, n = work->pending, ticks = 1;
+	int wheel = new_wheel(work->shape);
+	struct arrival *sorted = bench_array(n, sizeof(*sorted));
+
+	arm(wheel, work);
+	wait_for_all(wheel, work, sorted);
+	qsort(sorted, n, sizeof(*sorted), by_tick);
+	for (i = 1; i < n; i++)
+		ticks += sorted[i].due != sorted[i - 1].due;
 	bench_say(run, "fires", fires(wheel), "fires", n);
-	print_distribution(run, late);
+	bench_say(run, "ticks", ticks, "ticks", n);
 }
 
 /**
  * bench_wakeups() - how often a wheel without timers wakes the CPU in an hour
  * @run: the run.
- * @work: not used: the wheel has held a timer, but no longer does.
+ * @work: only its shape counts: the wheel has held a timer, but no longer does.
  */
 void bench_wakeups(const struct run *run, struct work *work)
 {
 	struct twheel_add add = { .time_ns = HOUR_NS / 2 };
-	int wheel = new_wheel();
+	int wheel = new_wheel(work->shape);
 	uint64_t before;
 
-	(void)work;
 	if (twheel_add(wheel, &add) || twheel_cancel(wheel, add.id))
 		err(1, "adding and cancelling a timer");
 	before = fires(wheel);
@@ -193,15 +230,14 @@ void bench_wakeups(const struct run *run, struct work *work)
 /**
  * bench_null() - what a system call costs that does nothing
  * @run: the run.
- * @work: not used.
+ * @work: only its shape counts, and that not much.
  */
 void bench_null(const struct run *run, struct work *work)
 {
-	int wheel = new_wheel();
+	int wheel = new_wheel(work->shape);
 	uint64_t began, middle;
 	size_t i;
 
-	(void)work;
 	if (!ioctl(wheel, UNKNOWN) || errno != ENOTTY)
 		errx(1, "twheel knows an ioctl that does not exist");
 	began = bench_now();

@@ -22,15 +22,22 @@ static uint64_t *cancels;
 
 static void open_wheel(const struct work *w)
 {
+	enum deadlines deadlines = w->shape->deadlines;
 	struct twheel_setup setup = {
-		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
-		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.tick_ns = w->shape->tick_ns,
+		.wheel_size = w->shape->wheel_size,
 		.clock_id = CLOCK_BOOTTIME,
 	};
+	size_t i;
 
 	work = w;
 	ids = bench_array(w->pending, sizeof(*ids));
 	adds = bench_array(BENCH_BATCH_MAX, sizeof(*adds));
+	for (i = 0; i < BENCH_BATCH_MAX; i++) {
+		adds[i].flags = deadlines == DEADLINES_PAST ? TWHEEL_ABSTIME : 0;
+		/* Long enough that each expires once here. */
+		adds[i].interval_ns = deadlines == DEADLINES_PERIODIC ? 2 * BENCH_SPAN_NS : 0;
+	}
 	mods = bench_array(BENCH_BATCH_MAX, sizeof(*mods));
 	events = bench_array(BENCH_BATCH_MAX, sizeof(*events));
 	cancels = bench_array(BENCH_BATCH_MAX, sizeof(*cancels));

@@ -23,14 +23,40 @@
 #define BENCH_SPAN_NS	(30 * 60 * NS_PER_SEC)
 #define BENCH_BATCH_MAX	1024
 
+/* Timers that are due soon have this many ticks at most. */
+#define BENCH_NEAR_TICKS	16
+
+enum deadlines {
+	DEADLINES_UNIFORM,	/* over the span */
+	DEADLINES_PERIODIC,	/* the same, and an interval */
+	DEADLINES_PAST,		/* absolute, and over */
+	DEADLINES_NEAR,		/* in some ticks */
+};
+
+/**
+ * struct shape - the wheel, and what is put into it; only twheel has a choice
+ * @name: how the command line calls it, or NULL for the usual one.
+ * @wheel_size: buckets per level.
+ * @tick_ns: length of a tick.
+ * @deadlines: of the timers.
+ */
+struct shape {
+	const char *name;
+	uint32_t wheel_size;
+	uint64_t tick_ns;
+	enum deadlines deadlines;
+};
+
 /**
  * struct work - what to do with a facility
+ * @shape: of the wheel.
  * @pending: number of timers, which are numbered from 0.
  * @batch: how many to pass at once; 1 for single calls.
- * @delay_ns: of each timer, from when it is added.
+ * @delay_ns: of each timer, from when it is added; but see DEADLINES_PAST.
  * @order: all numbers, in a random order.
  */
 struct work {
+	const struct shape *shape;
 	size_t pending;
 	size_t batch;
 	uint64_t *delay_ns;
@@ -84,12 +110,14 @@ extern const struct facility libev_facility;
  * @pending: number of timers.
  * @batch: how many at a call.
  * @limit_ns: when to stop.
+ * @shape: of the wheel.
  */
 struct run {
 	const struct facility *facility;
 	size_t pending;
 	size_t batch;
 	uint64_t limit_ns;
+	struct shape shape;
 };
 
 /* What the work on @done timers took. */
@@ -119,6 +147,7 @@ bool bench_fill(const struct run *run, const struct work *work, const char *op,
 void bench_bytes(const struct run *run, struct work *work);
 void bench_live(const struct run *run, struct work *work);
 void bench_lateness(const struct run *run, struct work *work);
+void bench_fires(const struct run *run, struct work *work);
 void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);

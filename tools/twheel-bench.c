@@ -7,8 +7,13 @@
  *
  *	FACILITY OP PENDING BATCH VALUE UNIT [STOPPED]
  *
- * STOPPED is how many timers were done when an operation ran into the limit: the
- * value is the cost of those. What could not be done at all has the value "-".
+ * An operation may be asked of a wheel of another shape, and its results say so:
+ *
+ *	OP:BUCKETSxTICK[,DEADLINES]
+ *
+ * where TICK is in microseconds. STOPPED is how many timers were done when an
+ * operation ran into the limit: the value is the cost of those. What could not be
+ * done at all has the value "-".
  */
 #include <err.h>
 #include <fcntl.h>
@@ -21,6 +26,7 @@
 
 #include "bench.h"
 #include "bench-kernel.h"
+#include "libtwheel.h"
 
 /* What a run leaves the kernel to do in the background is done by then. */
 #define SETTLE_NS	(2 * NS_PER_SEC)
@@ -83,16 +89,30 @@ static void shuffle(struct work *work)
 	}
 }
 
+static uint64_t delay(const struct shape *shape)
+{
+	switch (shape->deadlines) {
+	case DEADLINES_PAST:
+		/* On the clock, which is long past that: booting takes longer. */
+		return random_number() % NS_PER_SEC;
+	case DEADLINES_NEAR:
+		return (1 + random_number() % BENCH_NEAR_TICKS) * shape->tick_ns;
+	default:
+		return random_number() % BENCH_SPAN_NS;
+	}
+}
+
 static void plan(struct work *work, const struct run *run)
 {
 	size_t i;
 
+	work->shape = &run->shape;
 	work->pending = run->pending;
 	work->batch = run->batch;
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
-		work->delay_ns[i] = random_number() % BENCH_SPAN_NS;
+		work->delay_ns[i] = delay(work->shape);
 		work->order[i] = i;
 	}
 	shuffle(work);
@@ -101,7 +121,10 @@ static void plan(struct work *work, const struct run *run)
 void bench_say(const struct run *run, const char *op, double value,
 	       const char *unit, size_t done)
 {
-	printf("%s %s %zu %zu ", run->facility->name, op, run->pending, run->batch);
+	printf("%s %s", run->facility->name, op);
+	if (run->shape.name)
+		printf(":%s", run->shape.name);
+	printf(" %zu %zu ", run->pending, run->batch);
 	if (done || !run->pending)
 		printf("%.2f %s", value, unit);
 	else
@@ -256,6 +279,7 @@ static const struct op_entry {
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
 	{ "lateness", bench_lateness, .opens = true },
+	{ "fires", bench_fires, .opens = true },
 	{ "lock_hold", bench_lock_hold, .opens = true },
 	{ "wakeups", bench_wakeups, .opens = true },
 	{ "threads", bench_threads, .opens = true },
@@ -361,11 +385,44 @@ static const struct op_entry *op_by_name(const char *name)
 	errx(2, "no operation %s", name);
 }
 
+static enum deadlines deadlines_by_name(const char *name)
+{
+	static const char *const names[] = {
+		[DEADLINES_UNIFORM] = "",
+		[DEADLINES_PERIODIC] = "periodic",
+		[DEADLINES_PAST] = "past",
+		[DEADLINES_NEAR] = "near",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], name))
+			return i;
+	errx(2, "no deadlines are called %s", name);
+}
+
+/* What stands behind the operation's name: BUCKETSxTICK[,DEADLINES], or nothing. */
+static struct shape shape_by_name(const char *name)
+{
+	unsigned long tick_us = TWHEEL_TICK_DEFAULT_NS / 1000;
+	unsigned int size = TWHEEL_SIZE_DEFAULT;
+	char deadlines[16] = "";
+
+	if (name && sscanf(name, "%ux%lu,%15s", &size, &tick_us, deadlines) < 2)
+		errx(2, "no shape is called %s", name);
+	return (struct shape){
+		.name = name,
+		.wheel_size = size,
+		.tick_ns = 1000 * tick_us,
+		.deadlines = deadlines_by_name(deadlines),
+	};
+}
+
 static void usage(void)
 {
 	size_t i;
 
-	printf("Usage: twheel-bench {FACILITY OPERATION PENDING BATCH LIMIT}...\n\n"
+	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
 	       "Measures OPERATION with PENDING timers, BATCH at a call, and stops it\n"
 	       "after LIMIT nanoseconds. For the counting VM: see tools/bench.\n\n"
 	       "Facilities:");
@@ -388,17 +445,20 @@ int main(int argc, char **argv)
 	}
 	raise_limits();
 	for (i = 1; i < argc; i += 5) {
+		char *shape = argv[i + 1];
+		char *op = strsep(&shape, ":");
 		struct run run = {
 			.facility = facility_by_name(argv[i]),
+			.shape = shape_by_name(shape),
 			.pending = strtoul(argv[i + 2], NULL, 10),
 			.batch = strtoul(argv[i + 3], NULL, 10),
 			.limit_ns = strtoul(argv[i + 4], NULL, 10),
 		};
 
 		if (run.facility->kernel == NOT_IN_KERNEL)
-			ok &= in_child(&run, op_by_name(argv[i + 1]));
+			ok &= in_child(&run, op_by_name(op));
 		else
-			in_kernel(&run, op_by_name(argv[i + 1]));
+			in_kernel(&run, op_by_name(op));
 		bench_sleep(SETTLE_NS);
 	}
 	return !ok;
