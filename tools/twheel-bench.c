@@ -261,6 +261,47 @@ static void run_mix(const struct run *run, struct work *work)
 	report(run, "mix", add);
 }
 
+/* The first and the last part of a timer's life, in a wheel of any shape. */
+static void run_shapes(const struct run *run, struct work *work)
+{
+	struct cost cost;
+
+	if (!bench_fill(run, work, "shape_add", &cost))
+		return;
+	report(run, "shape_add", cost);
+	report(run, "shape_expire", expire(run, work, work->pending));
+}
+
+/* Each timer from @first on is armed and cancelled before the next one is. */
+static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
+{
+	struct cost cost = { .done = work->pending - first };
+	uint64_t began = bench_now();
+	uint32_t i;
+
+	for (i = first; i < work->pending; i++) {
+		run->facility->add(i, 1);
+		run->facility->cancel(&i, 1);
+	}
+	cost.ns = bench_now() - began;
+	return cost;
+}
+
+static void report_churn(const struct run *run, const char *op, struct cost cost)
+{
+	bench_say(run, op, (double)cost.ns / cost.done, "insn", run->pending);
+}
+
+/* In a wheel that is empty otherwise, and in one that holds half of the timers. */
+static void run_churn(const struct run *run, struct work *work)
+{
+	size_t half = work->pending / 2;
+
+	report_churn(run, "churn_empty", churn(run, work, half));
+	bench_measure(run, work, BENCH_ADD, half);
+	report_churn(run, "churn_full", churn(run, work, half));
+}
+
 /*
  * The operations; inside the kernel they are one call, which is told how many
  * to cancel and whether to modify.
@@ -276,6 +317,8 @@ static const struct op_entry {
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
 	{ "expire", run_expire, .cancel_percent = 0 },
 	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
+	{ "shapes", run_shapes, .cancel_percent = 0 },
+	{ "churn", run_churn, .cancel_percent = 0 },
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
 	{ "lateness", bench_lateness, .opens = true },
