@@ -8,7 +8,7 @@
  *
  * Theory
  *
- * A level is an array of @size buckets, each of which holds the timers of one
+ * A level is a ring of @size buckets, each of which holds the timers of one
  * span of ticks. A bucket of level 0 spans one tick; a bucket of any other
  * level spans as much as the whole level below it, so level n is the overflow
  * wheel of level n - 1. With a tick of 1 ms and 256 buckets:
@@ -21,47 +21,49 @@
  *	4	49 d		34 y
  *
  * A timer goes to the lowest level whose range, counted from the bucket that
- * the clock is in, covers its tick. When the clock reaches a bucket of level 0,
- * all its timers expire: the bucket is spliced onto the list of expired timers
- * whole, in O(1). When it reaches a bucket of a higher level, its timers
- * cascade: each is placed again, and by then a lower level covers it. So every
- * timer expires at exactly its tick, however far ahead it was set, and moves
- * at most once for each level on the way.
+ * the clock is in, covers its tick. When a bucket of level 0 is due, all its timers
+ * expire: it is spliced onto the list of expired timers whole, in O(1). When a bucket
+ * of a higher level is opened, its timers cascade: each is placed again, and by then
+ * it is due or a lower level covers it. So every timer expires at exactly its tick,
+ * however far ahead it was set, and moves at most once for each level on the way.
  *
  * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
  * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
  * gave them, nothing ticks: the clock jumps from one bucket that holds timers to the
- * next. In each level they are due in the order in which they stand, so that a bit
- * for each is enough to find the next; to put every one into a tree would be most
- * of the work of a timer that is alone in its bucket. What is due first in the wheel
- * is the first of the levels' first ones.
+ * next.
+ *
+ * The bucket queue
+ *
+ * The buckets of a level are due in the order in which they stand in its ring, and a bit
+ * for each that is busy finds the next one. So only the levels need to be merged: the
+ * queue, a timerqueue, has one node for each level with timers. Its key is the tick at
+ * which the first bucket of that level has to be opened, and the head of the queue is
+ * what the caller has to wake up for.
+ *
+ * A bucket is opened when its first timer is due, not when its span begins: opening and
+ * expiry are then one wake-up. It knows a lower bound of its earliest deadline, which
+ * adding lowers and cancelling leaves as it is. So, but for crowded buckets, the caller
+ * wakes up no more often than there are different ticks with timers due, and once in
+ * vain when the timer it woke for has been cancelled.
  *
  * Bounded work
  *
  * twheel_advance() stops after a given number of steps (a bucket of level 0, or
- * one timer that cascades or is sorted) and says that there is more. A bucket
- * whose expiry has come must be cascaded before the clock can move past it, or
- * timers would be read out of order. Half a million timers in one bucket would
- * thus make those late that are due right after it. Therefore a bucket of a higher
- * level that is crowded is opened twice: first some ticks ahead of its expiry (the
- * level's lead), when all but the last of its timers are within the range of the
- * level below, and can move there without any hurry; then at its expiry, for the
- * few that were not. Those that are to be opened ahead are in a timerqueue. Cascading
- * ahead of time gives way to all that is due, and the clock does not wait for it.
- *
- * Waiting for memory
- *
- * To cascade is to go along a list whose timers lie all over the memory, each of which
- * says where the next one is: with a million of them, most of the time would be spent
- * waiting. So a crowded bucket has two lists, which get timers by turns, and they
- * are taken from both ends of both: the processor waits for four at the same time.
+ * one timer that cascades or is sorted) and says that there is more. The clock waits
+ * for a bucket that is due until all of it has cascaded, or timers would be read out of
+ * order. Half a million timers in one bucket would thus make those late that are due
+ * right after its first one. Therefore a crowded bucket is opened ahead of its time, by
+ * the lead of its level. The level below covers all but the last of its timers by then,
+ * and they move there without any hurry: that gives way to all that is due, and the
+ * clock does not wait for it. What has to stay is opened again when it is due, or is
+ * crowded, and again ahead of its time.
  *
  * Falling behind
  *
- * When the clock has jumped, after a suspend or because nobody could run, a bucket
- * can be overdue with all of its span. With few timers in it, and nothing else due
- * between them, it is sorted instead: they expire in the same order, and need not
- * cascade through levels whose buckets would each hold one of them.
+ * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
+ * overdue with all of its span. With few timers in it, and nothing else due between
+ * them, it is sorted: they expire in the same order, and need not cascade through levels
+ * whose buckets would each hold one of them.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -71,7 +73,6 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
-#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -81,55 +82,27 @@
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
 
-/* Every so many timers, a crowded bucket goes on with its other list. */
-#define TWHEEL_SWAP		256
-
-/* An overdue bucket with no more timers than this is sorted. */
-#define TWHEEL_FEW		32
-
 /*
- * Division by an invariant: multiply by the rounded-up reciprocal and keep the
- * high part (T. Granlund and P. Montgomery, "Division by Invariant Integers
- * using Multiplication", PLDI 1994). With 2^(l-1) < d <= 2^l the multiplier
- * floor(2^(63+l) / d) + 1 is exact for dividends below 2^63, which is all of
- * ktime_t; it has 64 bits. For d = 2^l it would be exact without the 1.
+ * An overdue bucket with no more timers than this is sorted, by way of heaps with no more
+ * timers than a few.
  */
-static void divisor_init(struct twheel_divisor *d, u64 n)
+#define TWHEEL_SORTED		256
+#define TWHEEL_HEAPS		32
+#define TWHEEL_FEW		24
+
+/* Times and deadlines are below this, as a ktime_t is. */
+#define TWHEEL_TIME_END		((u64)S64_MAX + 1)
+
+static u64 mul_capped(u64 a, u64 b)
 {
-	unsigned int l = fls64(n - 1);
-	u64 quotient = 0, rest = 1;
-	unsigned int i;
+	u64 product;
 
-	d->divisor = n;
-	d->magic = 0;
-	d->shift = 0;
-	if (n == 1)
-		return;
-
-	for (i = 0; i < 63 + l; i++) {
-		bool carry = rest >> 63;
-
-		rest <<= 1;
-		quotient <<= 1;
-		if (carry || rest >= n) {
-			rest -= n;
-			quotient |= 1;
-		}
-	}
-	d->magic = quotient + !is_power_of_2(n);
-	d->shift = l - 1;
+	if (check_mul_overflow(a, b, &product))
+		return TWHEEL_TIME_END;
+	return min(product, TWHEEL_TIME_END);
 }
 
-/* Division by a divisor of a wheel; for twheel.h. */
-u64 twheel_divide(const struct twheel_divisor *d, u64 n)
-{
-	if (unlikely(n >> 63 || !d->magic))
-		return div64_u64(n, d->divisor);
-	return twheel_multiply_shift(d, n);
-}
-EXPORT_SYMBOL_GPL(twheel_divide);
-
-static u64 tick_of(const struct twheel *w, u64 deadline)
+static __always_inline u64 tick_of(const struct twheel *w, u64 deadline)
 {
 	return deadline ? twheel_divide(&w->tick, deadline - 1) + 1 : 0;
 }
@@ -137,7 +110,7 @@ static u64 tick_of(const struct twheel *w, u64 deadline)
 /**
  * twheel_tick() - the tick at which a deadline expires
  * @w: the wheel
- * @deadline: in the caller's unit of time, any value
+ * @deadline: in the caller's unit of time
  *
  * Return: the first tick at or after the deadline.
  */
@@ -148,93 +121,67 @@ u64 twheel_tick(const struct twheel *w, u64 deadline)
 EXPORT_SYMBOL_GPL(twheel_tick);
 
 /*
- * The queue of crowded buckets. A timerqueue orders by signed time; ticks are
- * unsigned, and flipping the top bit maps one order onto the other.
+ * The clock, and where the levels are with it.
  */
-static inline ktime_t tick_to_key(u64 tick)
+
+/* The clock has entered a bucket of the level. */
+static void turn_level(const struct twheel *w, struct twheel_level *level)
 {
-	return (ktime_t)(tick ^ BIT_ULL(63));
+	u64 number = twheel_divide(&level->length, w->now);
+	u64 round = twheel_divide(&w->size, number) * level->size;
+	u64 end = number * level->span.divisor + level->range;
+
+	level->number = number;
+	level->clock = number - round;
+	level->turn = (number + 1) * level->length.divisor;
+	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
+	level->end = min(end, TWHEEL_TIME_END) - (w->tick.divisor - 1);
+	level->origin = round * level->span.divisor - (w->tick.divisor - 1);
 }
 
-static inline u64 key_to_tick(ktime_t key)
+static void set_clock(struct twheel *w, u64 now)
 {
-	return (u64)key ^ BIT_ULL(63);
-}
+	unsigned int nr;
 
-/* The bucket that has to be opened ahead of its expiry first, or NULL. */
-static struct twheel_bucket *first_crowded(const struct twheel *w)
-{
-	struct timerqueue_node *node;
-
-	/* Only reads, but the queue's type has no room for const. */
-	node = timerqueue_getnext((struct timerqueue_head *)&w->queue);
-	return node ? container_of(node, struct twheel_bucket, queue) : NULL;
-}
-
-/* There is a bucket to be opened at a tick: it may be the wheel's first. */
-static void comes_first(struct twheel *w, u64 tick)
-{
-	if (w->busy && tick >= w->first)
-		return;
-	w->first = tick;
-	w->stale = false;
-}
-
-static void enqueue_crowded(struct twheel *w, struct twheel_bucket *b, u64 tick)
-{
-	b->early = true;
-	timerqueue_init(&b->queue);
-	b->queue.expires = tick_to_key(tick);
-	timerqueue_add(&w->queue, &b->queue);
-	comes_first(w, tick);
-}
-
-static void dequeue_crowded(struct twheel *w, struct twheel_bucket *b)
-{
-	b->early = false;
-	timerqueue_del(&w->queue, &b->queue);
+	w->now = now;
+	w->time = now * w->tick.divisor;
+	for (nr = 0; nr < w->nr_levels && now >= w->level[nr]->turn; nr++)
+		turn_level(w, w->level[nr]);
 }
 
 /*
- * The busy buckets. In a level, they are due in the order in which they stand: a bit
- * for each is enough to find the next one.
+ * The bucket queue.
  */
 
-/* The next busy bucket of a level after the one at @index, from its end round to it. */
-static __always_inline struct twheel_bucket *next_busy(const struct twheel *w,
-						       struct twheel_level *level, u32 index)
+/* The level whose first bucket has to be opened first, as it is in the queue; or NULL. */
+static struct timerqueue_node *queue_head(const struct twheel *w)
 {
-	u32 words = BITS_TO_LONGS(w->size.divisor);
-	u32 word = BIT_WORD(index);
-	unsigned long bits = level->busy[word] & ~1UL << index % BITS_PER_LONG;
+	/* Only reads, but the queue's type has no room for const. */
+	return timerqueue_getnext((struct timerqueue_head *)&w->queue);
+}
 
-	if (!bits) {
-		word = find_next_bit(level->busy_words, words, word + 1);
-		if (word >= words)
-			word = find_first_bit(level->busy_words, words);
-		bits = level->busy[word];
+/* Change the time of a level in the queue, in its place if it stays in order there. */
+static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
+{
+	struct timerqueue_node *node = &level->node;
+
+	if (timerqueue_node_queued(node)) {
+		struct timerqueue_node *next = timerqueue_iterate_next(node);
+
+		if (key < (u64)node->expires ? queue_head(w) == node : !next || key <= (u64)next->expires) {
+			node->expires = key;
+			return;
+		}
+		timerqueue_del(&w->queue, node);
 	}
-	return &level->bucket[word * BITS_PER_LONG + __ffs(bits)];
+	node->expires = key;
+	timerqueue_add(&w->queue, node);
 }
 
-/* Find out which bucket of the wheel is the first to be opened, if there is one. */
-static void find_first(struct twheel *w)
+/* How many buckets the one at @index is after the clock's. */
+static u32 ring_distance(const struct twheel_level *level, u32 index)
 {
-	struct twheel_bucket *crowded = first_crowded(w);
-	u64 busy;
-
-	w->first = crowded ? key_to_tick(crowded->queue.expires) : U64_MAX;
-	for (busy = w->busy; busy; busy &= busy - 1)
-		w->first = min(w->first, w->level[__ffs64(busy)]->first);
-	w->stale = false;
-}
-
-/* The tick at which the first bucket has to be opened. There must be one. */
-static u64 first_tick(struct twheel *w)
-{
-	if (w->stale)
-		find_first(w);
-	return w->first;
+	return index - level->clock + (index < level->clock ? level->size : 0);
 }
 
 static __always_inline void clear_busy(struct twheel_level *level, u32 index)
@@ -245,97 +192,166 @@ static __always_inline void clear_busy(struct twheel_level *level, u32 index)
 	level->nr_busy--;
 }
 
-/* A bucket of the level has got its first timer. */
-static void bucket_busy(struct twheel *w, struct twheel_level *level, u32 index, u64 expiry)
+/* The busy bucket of a level that is next in the ring after the one at @index. */
+static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
 {
-	__set_bit(index, level->busy);
-	__set_bit(BIT_WORD(index), level->busy_words);
-	if (!level->nr_busy++ || expiry < level->first) {
-		level->first = expiry;
-		comes_first(w, expiry);
-		w->busy |= BIT_ULL(level->nr);
+	u32 words = BITS_TO_LONGS(level->size);
+	u32 word = BIT_WORD(index);
+	unsigned long bits = level->busy[word] & ~1UL << index % BITS_PER_LONG;
+
+	if (!bits) {
+		word = find_next_bit(level->busy_words, words, word + 1);
+		if (word >= words)
+			word = find_first_bit(level->busy_words, words);
+		bits = level->busy[word];
 	}
+	return word * BITS_PER_LONG + __ffs(bits);
 }
 
-/* A bucket of the level has lost its last timer, or is being opened. */
-static void bucket_idle(struct twheel *w, struct twheel_level *level, u32 index)
+/* The first bucket of the level is being cascaded. */
+static bool is_open(const struct twheel *w, const struct twheel_level *level)
 {
-	u64 expiry = level->bucket[index].expiry;
-
-	clear_busy(level, index);
-	if (!level->nr_busy)
-		w->busy &= ~BIT_ULL(level->nr);
-	else if (expiry == level->first)
-		level->first = next_busy(w, level, index)->expiry;
-	if (expiry == w->first)
-		w->stale = true;
+	return w->opened & BIT_ULL(level->nr);
 }
 
-/* The last timer of @b has left: not worth waking up for; for twheel.h. */
-void twheel_bucket_emptied(struct twheel *w, struct twheel_bucket *b)
+/* The tick at which a bucket has to be opened. */
+static u64 opening(const struct twheel *w, const struct twheel_level *level,
+		   const struct twheel_bucket *b)
 {
-	struct twheel_level *level = w->level[b->level];
-	u32 index = b - level->bucket;
+	u64 tick = tick_of(w, b->earliest);
 
-	/* Not if it has been opened, and the clock waits for its timers. */
-	if (!test_bit(index, level->busy))
-		return;
-	bucket_idle(w, level, index);
-	if (b->early) {
-		dequeue_crowded(w, b);
-		w->stale = true;
-	}
-}
-EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
-
-static struct list_head *aside(struct twheel_level *level, const struct twheel_bucket *b)
-{
-	return &level->aside[b - level->bucket];
-}
-
-/* Swap the timers of a bucket for those aside: to these, further ones will be added. */
-static void put_aside(struct twheel_level *level, struct twheel_bucket *b)
-{
-	struct list_head *list = aside(level, b);
-	struct list_head *first;
-
-	if (!b->split || list_empty(list)) {
-		b->split = true;
-		INIT_LIST_HEAD(list);
-		list_splice_init(&b->timers, list);
-		return;
-	}
-	/* Without a head, those aside are a ring, into which the other head goes. */
-	first = list->next;
-	list_del_init(list);
-	list_splice_init(&b->timers, list);
-	list_add_tail(&b->timers, first);
+	return b->count < TWHEEL_CROWD ? tick : tick - min(tick - 1, level->lead);
 }
 
 /*
- * The bucket @b is about to get its first timer; or it is crowded and has to be
- * opened ahead of its expiry, if there is still time for that. For twheel.h.
+ * The tick at which the first bucket of a level has to be opened. If the second one is
+ * crowded, that may be before the last ticks of the first: then the first goes ahead, too.
  */
-void twheel_bucket_counts(struct twheel *w, struct twheel_level *level,
-			  struct twheel_bucket *b, u64 number)
+static u64 level_opening(const struct twheel *w, const struct twheel_level *level)
 {
-	if (!b->count) {
-		INIT_LIST_HEAD(&b->timers);
-		b->expiry = number * level->length.divisor;
-		b->level = level->nr;
-		b->early = false;
-		b->split = false;
-		bucket_busy(w, level, b - level->bucket, b->expiry);
-		return;
-	}
-	if (level->nr && (b->count == TWHEEL_CROWD || !(b->count % TWHEEL_SWAP)))
-		put_aside(level, b);
-	if (level->lead && !b->early && b->expiry - level->lead > w->now + 1)
-		enqueue_crowded(w, b, b->expiry - level->lead);
-}
-EXPORT_SYMBOL_GPL(twheel_bucket_counts);
+	u64 tick, second;
 
-/* Stands for all levels that there are not. */
+	if (is_open(w, level))
+		return tick_of(w, level->bound);
+	tick = opening(w, level, &level->bucket[level->first]);
+	if (!level->lead || level->nr_busy < 2)
+		return tick;
+	second = opening(w, level, &level->bucket[next_busy(level, level->first)]);
+	return min(tick, second);
+}
+
+/*
+ * Open the first bucket of a level: its timers are to be cascaded. Those that stay in it,
+ * or come now, make for a new bound.
+ */
+static void open_bucket(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	b->earliest = U64_MAX;
+	list_splice_tail_init(&b->timers, &level->todo);
+	w->opened |= BIT_ULL(level->nr);
+	set_key(w, level, tick_of(w, level->bound));
+}
+
+/* The bucket is no longer the first one of its level, or has lost its last timer. */
+static void close_bucket(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (!is_open(w, level))
+		return;
+	b->earliest = min(b->earliest, level->bound);
+	list_splice_tail_init(&level->todo, &b->timers);
+	w->opened &= ~BIT_ULL(level->nr);
+}
+
+/* The level has another first bucket, or it has another bound: so the key changes. */
+static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
+{
+	level->first = index;
+	level->bound = level->bucket[index].earliest;
+	set_key(w, level, level_opening(w, level));
+}
+
+/*
+ * Put a timer into a bucket as its first one, or as one that is earlier than the others,
+ * or makes it crowded. For twheel_inline.h.
+ */
+void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
+		      u32 index)
+{
+	struct twheel_bucket *b = &level->bucket[index];
+	u64 deadline = timer->deadline;
+
+	timer->level = level->nr;
+	timer->bucket = index;
+	twheel_link(timer, &b->timers);
+	b->earliest = min(b->earliest, deadline);
+	if (!b->count++) {
+		__set_bit(index, level->busy);
+		__set_bit(BIT_WORD(index), level->busy_words);
+		level->nr_busy++;
+	}
+	if (deadline < level->bound) {
+		if (index == level->first && is_open(w, level)) {
+			level->bound = deadline;
+			set_key(w, level, tick_of(w, deadline));
+		} else {
+			close_bucket(w, level);
+			set_first(w, level, index);
+		}
+	} else if (b->count == TWHEEL_CROWD && level->lead) {
+		set_key(w, level, level_opening(w, level));
+	}
+}
+EXPORT_SYMBOL_GPL(twheel_put_first);
+
+/* The first bucket of a level is gone. */
+static void next_first(struct twheel *w, struct twheel_level *level)
+{
+	if (level->nr_busy) {
+		set_first(w, level, next_busy(level, level->first));
+	} else {
+		level->bound = U64_MAX;
+		timerqueue_del(&w->queue, &level->node);
+	}
+}
+
+/* A bucket has lost its last timer. For twheel_inline.h. */
+void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
+{
+	clear_busy(level, index);
+	if (index == level->first)
+		close_bucket(w, level);
+	level->bucket[index].earliest = U64_MAX;
+	if (index == level->first)
+		next_first(w, level);
+}
+EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
+
+/**
+ * twheel_next() - when the wheel has to be advanced next
+ * @w: the wheel
+ * @tick: set to the tick at which the first bucket has to be opened
+ *
+ * Return: false if no bucket holds timers, and @tick is untouched.
+ */
+bool twheel_next(const struct twheel *w, u64 *tick)
+{
+	struct timerqueue_node *node = queue_head(w);
+
+	if (node)
+		*tick = node->expires;
+	return node;
+}
+EXPORT_SYMBOL_GPL(twheel_next);
+
+/*
+ * Wheels and levels.
+ */
+
+/* Stands for all levels that there are not: no deadline is before its end. */
 static struct twheel_level no_level;
 
 /**
@@ -348,37 +364,30 @@ static struct twheel_level no_level;
  */
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 {
-	unsigned int class;
-	u64 range = size;
-	u64 nearest = 1;
+	u64 range = mul_capped(tick, size);
+	unsigned int magnitude;
 	u8 nr;
 
 	memset(w, 0, sizeof(*w));
 	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
 		w->level[nr] = &no_level;
-	w->now = now;
-	divisor_init(&w->tick, tick);
-	divisor_init(&w->size, size);
-	w->mask = is_power_of_2(size) ? size - 1 : 0;
-	w->fast = w->mask && tick >= TWHEEL_TICK_FAST;
-	/* Up to there, no deadline is too large for multiplying. */
-	if (w->fast)
-		w->limit = div64_u64(S64_MAX, tick);
+	twheel_divisor_init(&w->tick, tick);
+	twheel_divisor_init(&w->size, size);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
+	set_clock(w, now);
 
+	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
 	nr = 0;
-	for (class = 0; class < TWHEEL_CLASS_NONE; class++) {
-		/* Level @nr ends @range ticks from the clock, at the latest. */
-		while (nr < TWHEEL_MAX_LEVELS - 1 && range <= nearest) {
+	for (magnitude = 0; magnitude < TWHEEL_MAGNITUDES - 1; magnitude++) {
+		while (range <= BIT_ULL(magnitude) && range < TWHEEL_TIME_END) {
+			range = mul_capped(range, size);
 			nr++;
-			if (check_mul_overflow(range, (u64)size, &range))
-				range = U64_MAX;
 		}
-		w->lowest[class] = nr;
-		nearest = BIT_ULL(class) + 1;
+		w->lowest[magnitude] = nr;
 	}
-	w->lowest[TWHEEL_CLASS_NONE] = TWHEEL_MAX_LEVELS;
+	/* One that is below zero. */
+	w->lowest[magnitude] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
 
@@ -408,12 +417,35 @@ size_t twheel_level_bytes(const struct twheel *w)
 {
 	size_t words = BITS_TO_LONGS(w->size.divisor);
 	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
-		       (words + BITS_TO_LONGS(words)) * sizeof(long) +
-		       w->size.divisor * sizeof(struct list_head);
+		       (words + BITS_TO_LONGS(words)) * sizeof(long);
 
 	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
+
+static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr)
+{
+	u64 length = 1;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		length = mul_capped(length, w->size.divisor);
+	twheel_divisor_init(&level->length, length);
+	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
+	level->range = mul_capped(level->span.divisor, w->size.divisor);
+	INIT_LIST_HEAD(&level->todo);
+	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
+	timerqueue_init(&level->node);
+	level->bound = U64_MAX;
+	level->size = w->size.divisor;
+	level->nr = nr;
+	level->busy = (unsigned long *)&level->bucket[level->size];
+	level->busy_words = level->busy + BITS_TO_LONGS(level->size);
+	for (i = 0; i < level->size; i++) {
+		INIT_LIST_HEAD(&level->bucket[i].timers);
+		level->bucket[i].earliest = U64_MAX;
+	}
+}
 
 /**
  * twheel_level_alloc() - make a level that is not yet part of the wheel
@@ -425,34 +457,16 @@ EXPORT_SYMBOL_GPL(twheel_level_bytes);
  */
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
-	size_t words = BITS_TO_LONGS(w->size.divisor);
 	size_t bytes = twheel_level_bytes(w);
 	struct twheel_level *level;
-	u64 length = 1;
-	u8 i;
 
-	/*
-	 * All zero is what an empty bucket looks like. Several pages in a row are not
-	 * worth looking hard for, and would be a power of two.
-	 */
+	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
 	if (bytes > PAGE_SIZE)
 		level = __vmalloc(bytes, gfp | __GFP_ZERO);
 	else
 		level = kzalloc(bytes, gfp);
-	if (!level)
-		return NULL;
-
-	for (i = 0; i < nr; i++)
-		length *= w->size.divisor;
-	divisor_init(&level->length, length);
-	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
-	level->nr = nr;
-	level->shift = ilog2(length);
-	level->busy = (unsigned long *)&level->bucket[w->size.divisor];
-	level->busy_words = level->busy + words;
-	level->aside = (struct list_head *)(level->busy_words + BITS_TO_LONGS(words));
-	INIT_LIST_HEAD(&level->cascade[0]);
-	INIT_LIST_HEAD(&level->cascade[1]);
+	if (level)
+		level_init(w, level, nr);
 	return level;
 }
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
@@ -474,6 +488,7 @@ EXPORT_SYMBOL_GPL(twheel_level_free);
  */
 void twheel_level_install(struct twheel *w, struct twheel_level *level)
 {
+	turn_level(w, level);
 	w->level[w->nr_levels++] = level;
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
@@ -485,13 +500,13 @@ EXPORT_SYMBOL_GPL(twheel_level_install);
 static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
 {
 	u64 size = w->size.divisor;
-	u64 end = U64_MAX;
+	u64 end = S64_MAX;
 	u8 nr = 1;
 
 	while (end >= size && to - from >= size - slack) {
-		from = div64_u64(from, size);
-		to = div64_u64(to, size);
-		end = div64_u64(end, size);
+		from = twheel_divide(&w->size, from);
+		to = twheel_divide(&w->size, to);
+		end = twheel_divide(&w->size, end);
 		nr++;
 	}
 	return nr;
@@ -507,9 +522,7 @@ static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
  */
 u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline)
 {
-	u64 tick = tick_of(w, deadline);
-
-	return levels_spanning(w, from, max(from, tick), 0);
+	return levels_spanning(w, from, max(from, tick_of(w, deadline)), 0);
 }
 EXPORT_SYMBOL_GPL(twheel_levels_for);
 
@@ -544,9 +557,38 @@ bool twheel_serves(const struct twheel *w, u64 ticks)
 	if (!w->nr_levels)
 		return false;
 	length = w->level[w->nr_levels - 1]->length.divisor;
-	return check_mul_overflow(length, w->size.divisor, &range) || ticks < range - length;
+	range = mul_capped(length, w->size.divisor);
+	return range == TWHEEL_TIME_END || ticks < range - length;
 }
 EXPORT_SYMBOL_GPL(twheel_serves);
+
+static bool level_covers(const struct twheel_level *level, u64 tick, u64 *number)
+{
+	*number = twheel_divide(&level->length, tick);
+	return *number - level->number < level->size;
+}
+
+/**
+ * twheel_covers() - whether there are levels enough to add a timer
+ * @w: the wheel
+ * @deadline: the timer's
+ *
+ * Return: true if twheel_add() would succeed now.
+ */
+bool twheel_covers(const struct twheel *w, u64 deadline)
+{
+	u64 number;
+
+	if (deadline <= w->time)
+		return true;
+	return w->nr_levels &&
+	       level_covers(w->level[w->nr_levels - 1], tick_of(w, deadline), &number);
+}
+EXPORT_SYMBOL_GPL(twheel_covers);
+
+/*
+ * Adding.
+ */
 
 /**
  * twheel_expire() - let a timer expire at once
@@ -563,100 +605,40 @@ void twheel_expire(struct twheel *w, struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_expire);
 
-/**
- * twheel_covers() - whether there are levels enough to add a timer
- * @w: the wheel
- * @deadline: the timer's
- *
- * Return: true if twheel_add() would succeed now.
- */
-bool twheel_covers(const struct twheel *w, u64 deadline)
+/* twheel_place() for deadlines at the end of time, beyond the end of any level. */
+static bool place_at_end(struct twheel *w, struct twheel_timer *timer)
 {
-	u64 tick = tick_of(w, deadline);
-	const struct twheel_level *top;
-
-	if (tick <= w->now)
-		return true;
-	if (!w->nr_levels)
-		return false;
-	top = w->level[w->nr_levels - 1];
-	return twheel_bucket_number(top, tick, false) - twheel_bucket_number(top, w->now, false) <
-	       w->size.divisor;
-}
-EXPORT_SYMBOL_GPL(twheel_covers);
-
-/* The clock has moved on since @end was set: so has what the level covers. */
-static void stretch(const struct twheel *w, struct twheel_level *level)
-{
-	u64 number = (w->now >> level->shift) + w->size.divisor;
-
-	level->end = number > w->limit >> level->shift ? w->limit : number << level->shift;
-}
-
-/* Put a timer whose @tick is yet to come into level @nr, unless it does not cover it. */
-static bool place_in(struct twheel *w, unsigned int nr, struct twheel_timer *timer, u64 tick)
-{
-	struct twheel_level *level = w->level[nr];
-	u64 number = twheel_bucket_number(level, tick, w->mask);
-
-	if (number - twheel_bucket_number(level, w->now, w->mask) >= w->size.divisor)
-		return false;
-	if (w->fast)
-		stretch(w, level);
-	twheel_put(w, level, nr, timer, number, w->mask, true);
-	return true;
-}
-
-/* Put a timer whose @tick is yet to come into the lowest level that covers it. */
-static bool place(struct twheel *w, struct twheel_timer *timer, u64 tick)
-{
-	unsigned long class = TWHEEL_CLASS_NONE - 1;
-	u64 ticks = tick - 1 - w->now;
+	u64 tick = tick_of(w, timer->deadline);
 	unsigned int nr;
+	u64 number;
 
-	/* Or else it is further than any class says. */
-	if (ticks < BIT_ULL(class))
-		class = twheel_distance(ticks);
-	for (nr = w->lowest[class]; nr < w->nr_levels; nr++) {
-		if (place_in(w, nr, timer, tick))
-			return true;
+	for (nr = 0; nr < w->nr_levels; nr++) {
+		struct twheel_level *level = w->level[nr];
+
+		if (level_covers(level, tick, &number))
+			return twheel_put(w, level, nr, timer, number -
+					  twheel_divide(&w->size, number) * level->size, true);
 	}
 	return false;
 }
 
-/* twheel_add() for every deadline, tick and size; for twheel.h. */
+/* twheel_add() for what twheel_place() does not place. */
 bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 {
-	u64 tick = tick_of(w, timer->deadline);
-
-	if (tick <= w->now) {
+	if (timer->deadline <= w->time) {
 		twheel_expire(w, timer);
 		return true;
 	}
-	if (!place(w, timer, tick))
+	if (!place_at_end(w, timer))
 		return false;
 	w->nr_pending++;
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_add_slowly);
 
-/**
- * twheel_expired() - whether a timer has expired
- * @w: the wheel
- * @timer: in the wheel
- *
- * No timer is told that it expired, for its bucket was spliced whole: it
- * follows from its tick and the clock.
- *
- * Return: true if it waits for twheel_pop().
+/*
+ * Taking what has expired.
  */
-bool twheel_expired(const struct twheel *w, const struct twheel_timer *timer)
-{
-	if (timer->level)
-		return timer->level == TWHEEL_LEVEL_DUE;
-	return tick_of(w, timer->deadline) <= w->now;
-}
-EXPORT_SYMBOL_GPL(twheel_expired);
 
 /**
  * twheel_pop() - take the timer that expired first
@@ -703,311 +685,255 @@ EXPORT_SYMBOL_GPL(twheel_take);
 void twheel_forget(struct twheel *w)
 {
 	timerqueue_init_head(&w->queue);
-	w->busy = 0;
-	w->early = 0;
-	w->late = 0;
+	w->opened = 0;
 }
 EXPORT_SYMBOL_GPL(twheel_forget);
 
-/**
- * twheel_next() - when the wheel has to be advanced next
- * @w: the wheel
- * @tick: set to the tick at which the first bucket has to be opened
- *
- * Return: false if no bucket holds timers, and @tick is untouched.
+/*
+ * Advancing.
  */
-bool twheel_next(struct twheel *w, u64 *tick)
-{
-	if (w->busy)
-		*tick = first_tick(w);
-	return w->busy;
-}
-EXPORT_SYMBOL_GPL(twheel_next);
 
-/* Bring the timers of a bucket that need not cascade in order: an insertion sort. */
-static void sort_bucket(struct twheel_bucket *b)
+/*
+ * Bring timers roughly in order, by heaps of equal spans from @start on. Returns false if
+ * that leaves so many in one heap that it would take long to sort them.
+ */
+static bool sort_roughly(const struct twheel_level *level, struct list_head *timers, u64 start)
+{
+	int shift = max(fls64(level->span.divisor - 1) - ilog2(TWHEEL_HEAPS), 0);
+	struct list_head heap[TWHEEL_HEAPS];
+	u8 size[TWHEEL_HEAPS] = { };
+	struct twheel_timer *timer, *next;
+	unsigned int largest = 0;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_HEAPS; i++)
+		INIT_LIST_HEAD(&heap[i]);
+	list_for_each_entry_safe(timer, next, timers, node) {
+		i = (timer->deadline - start) >> shift;
+		twheel_link(timer, &heap[i]);
+		largest = max_t(unsigned int, largest, ++size[i]);
+	}
+	INIT_LIST_HEAD(timers);
+	for (i = 0; i < TWHEEL_HEAPS; i++)
+		list_splice_tail(&heap[i], timers);
+	return largest <= TWHEEL_FEW;
+}
+
+/* Append timers to those that have expired, each before those that are due after it. */
+static void insertion_sort(struct twheel *w, struct list_head *timers)
 {
 	/* Due before all others, so that no search goes past it. */
 	struct twheel_timer first = { .deadline = 0 };
 	struct twheel_timer *timer, *next, *place;
 
-	INIT_LIST_HEAD(&first.node);
-	list_for_each_entry_safe(timer, next, &b->timers, node) {
+	twheel_link(&first, &w->expired);
+	list_for_each_entry_safe(timer, next, timers, node) {
 		u64 deadline = timer->deadline;
 
 		timer->level = TWHEEL_LEVEL_DUE;
-		place = list_prev_entry(&first, node);
+		place = list_last_entry(&w->expired, struct twheel_timer, node);
 		while (place->deadline > deadline)
 			place = list_prev_entry(place, node);
-		twheel_link_between(timer, &place->node, place->node.next);
+		twheel_link(timer, place->node.next);
 	}
-	list_replace(&first.node, &b->timers);
+	twheel_unlink(&first);
+	INIT_LIST_HEAD(timers);
 }
 
-static struct twheel_bucket *first_bucket(const struct twheel *w, struct twheel_level *level)
+/* The last tick of the first bucket of a level. */
+static u64 last_tick(const struct twheel_level *level)
 {
-	u64 number = twheel_bucket_number(level, level->first, w->mask);
+	u64 number = level->number + ring_distance(level, level->first);
 
-	return &level->bucket[twheel_bucket_index(w, number, w->mask)];
+	return (number + 1) * level->length.divisor - 1;
+}
+
+/* Have the timers of an overdue bucket expire in order; or false if it has to cascade. */
+static bool expire_sorted(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b,
+			  u64 last)
+{
+	u64 start = (last - level->length.divisor) * w->tick.divisor + 1;
+
+	if (b->count == 1) {
+		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+		return true;
+	}
+	if (b->count > TWHEEL_SORTED)
+		return false;
+	if (b->count > TWHEEL_FEW && !sort_roughly(level, &b->timers, start))
+		return false;
+	insertion_sort(w, &b->timers);
+	return true;
+}
+
+/* The first bucket of a level expires with all of its timers, unless they have to cascade. */
+static bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (level->nr && !expire_sorted(w, level, b, last))
+		return false;
+	list_splice_tail_init(&b->timers, &w->expired);
+	w->nr_pending -= b->count;
+	w->nr_expired += b->count;
+	b->count = 0;
+	b->earliest = U64_MAX;
+	clear_busy(level, level->first);
+	return true;
 }
 
 /*
- * The first buckets of a level that need not cascade expire. They are those of level 0;
- * and of any other level those with few timers, all of them due before @now and before
- * it is the turn of another level. Returns how many steps it took, no more than those
- * of a bucket beyond @budget.
+ * The first buckets of a level expire, as far as they need not cascade. They are those of
+ * level 0; and of any other level those with few timers, all of them due by @now and
+ * before it is the turn of another level. Returns how many steps it took, no more than
+ * those of a bucket beyond @budget.
  */
 static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 now,
 				   unsigned int budget)
 {
-	struct twheel_bucket *opened = w->early & BIT_ULL(level->nr) ? level->opened : NULL;
-	u32 few = level->nr ? TWHEEL_FEW : U32_MAX;
-	u64 span = level->length.divisor - 1;
-	struct twheel_bucket *b = first_bucket(w, level);
+	struct timerqueue_node *other = queue_head(w);
 	unsigned int steps = 0;
-	u64 last = now;
-	u64 n = 0;
+	u64 clock = w->now;
 
-	w->busy &= ~BIT_ULL(level->nr);
-	find_first(w);
+	if (other == &level->node)
+		other = timerqueue_iterate_next(other);
 	/* In the same tick, it is the turn of level 0. */
-	if (w->first <= last)
-		last = w->first - !!level->nr;
-	/* A bucket must not be half way through an early cascade. */
-	while (steps < budget && last >= span && b->expiry <= last - span &&
-	       b->count <= few && b != opened) {
-		if (!level->nr) {
-			steps++;
-		} else {
-			if (b->split)
-				list_splice_tail_init(aside(level, b), &b->timers);
-			steps += b->count;
-			if (b->count > 1)
-				sort_bucket(b);
-			else
-				list_first_entry(&b->timers, struct twheel_timer, node)->level =
-					TWHEEL_LEVEL_DUE;
-		}
-		list_splice_tail(&b->timers, &w->expired);
-		n += b->count;
-		b->count = 0;
-		w->now = b->expiry + span;
-		clear_busy(level, b - level->bucket);
+	if (other && (u64)other->expires <= now)
+		now = other->expires - !!level->nr;
+	while (steps < budget) {
+		u32 count = level->bucket[level->first].count;
+		u64 last = last_tick(level);
+
+		if (last > now || !expire_bucket(w, level, last))
+			break;
+		steps += level->nr ? count : 1;
+		clock = last;
 		if (!level->nr_busy)
 			break;
-		b = next_busy(w, level, b - level->bucket);
+		level->first = next_busy(level, level->first);
 	}
-	w->nr_pending -= n;
-	w->nr_expired += n;
-	if (level->nr_busy) {
-		level->first = b->expiry;
-		w->first = min(w->first, level->first);
-		w->busy |= BIT_ULL(level->nr);
-	}
+	if (!steps)
+		return 0;
+	set_clock(w, clock);
+	if (level->nr_busy)
+		set_first(w, level, level->first);
+	else
+		next_first(w, level);
 	return steps;
 }
 
-static void start_cascade(struct twheel_level *level, struct twheel_bucket *b)
-{
-	level->opened = b;
-	list_splice_tail_init(&b->timers, &level->cascade[0]);
-	if (b->split)
-		list_splice_tail_init(aside(level, b), &level->cascade[1]);
-}
-
-/* Start to empty the bucket @b ahead of its expiry, at which it is still due. */
-static void open_early(struct twheel *w, struct twheel_bucket *b)
-{
-	struct twheel_level *level = w->level[b->level];
-
-	/* Other buckets may be due at the same tick: stop just before. */
-	w->now = max(w->now, key_to_tick(b->queue.expires) - 1);
-	dequeue_crowded(w, b);
-	w->stale = true;
-	w->early |= BIT_ULL(level->nr);
-	start_cascade(level, b);
-}
-
-/* The first bucket of a level is due: start to empty it. The clock waits for that. */
-static void open_first(struct twheel *w, struct twheel_level *level)
-{
-	struct twheel_bucket *b = first_bucket(w, level);
-
-	bucket_idle(w, level, b - level->bucket);
-	w->now = b->expiry;
-	w->early &= ~BIT_ULL(level->nr);
-	w->late |= BIT_ULL(level->nr);
-	start_cascade(level, b);
-}
-
-static __always_inline u64 tick_to_cascade(const struct twheel *w,
-					   const struct twheel_timer *timer, bool fast)
-{
-	if (fast && likely((s64)(timer->deadline - 1) >= 0))
-		return twheel_multiply_shift(&w->tick, timer->deadline - 1) + 1;
-	return tick_of(w, timer->deadline);
-}
-
 /* Place a timer of an opened bucket anew, wherever it belongs. */
-static __always_inline void place_again(struct twheel *w, struct twheel_timer *timer, u64 tick,
-					bool fast)
+static __always_inline void place_again(struct twheel *w, struct twheel_timer *timer)
 {
-	if (fast && likely(twheel_place_fast(w, timer, tick - 1, true)))
+	if (likely(twheel_place(w, timer, true)))
 		return;
-	if (tick <= w->now) {
+	if (timer->deadline <= w->time) {
 		w->nr_pending--;
 		twheel_expire(w, timer);
 	} else {
-		place(w, timer, tick);
-	}
-}
-
-/* The ends of a list of an opened bucket, from which its timers are taken by turns. */
-struct ends {
-	struct list_head *left;
-	struct list_head *right;
-	bool empty;
-};
-
-static __always_inline struct ends ends_of(const struct list_head *list)
-{
-	return (struct ends) {
-		.left = list->next,
-		.right = list->prev,
-		.empty = list_empty(list),
-	};
-}
-
-/* There are timers to be taken from both ends, and one that is left then. */
-static __always_inline bool ends_apart(const struct ends *e)
-{
-	return e->left != e->right && e->left->next != e->right;
-}
-
-static __always_inline struct twheel_timer *take_left(struct ends *e)
-{
-	struct list_head *node = e->left;
-
-	e->left = node->next;
-	prefetch(e->left);
-	return list_entry(node, struct twheel_timer, node);
-}
-
-static __always_inline struct twheel_timer *take_right(struct ends *e)
-{
-	struct list_head *node = e->right;
-
-	e->right = node->prev;
-	prefetch(e->right);
-	return list_entry(node, struct twheel_timer, node);
-}
-
-static __always_inline struct twheel_timer *take_any(struct ends *e)
-{
-	e->empty = e->left == e->right;
-	return take_left(e);
-}
-
-/* Leave to the list what has not been taken. */
-static void put_ends(const struct ends *e, struct list_head *list)
-{
-	if (e->empty) {
-		INIT_LIST_HEAD(list);
-	} else {
-		__list_del(list, e->left);
-		__list_del(e->right, list);
+		place_at_end(w, timer);
 	}
 }
 
 /*
- * Place a timer of the bucket that level @nr has opened. If that was at its expiry, the
- * clock waits, so that the level below covers the timer, and its first bucket the levels
- * below that one. If it was ahead, the timer is due later than all that falls due
- * meanwhile.
+ * Place a timer of an opened bucket anew. Most go to the level below, which is found
+ * sooner than by the magnitude of the delay: those between the ends of what the next level
+ * and that one cover.
  */
 static __always_inline void cascade_one(struct twheel *w, struct twheel_level *below,
-					unsigned int nr, struct twheel_timer *timer,
-					u64 first, bool late, bool fast)
+					u64 nearest, struct twheel_timer *timer)
 {
-	u64 tick = tick_to_cascade(w, timer, fast);
-	u64 number;
-
-	if (!late) {
-		place_again(w, timer, tick, fast);
-		w->cascaded += timer->level != nr;
-		return;
-	}
-	number = twheel_bucket_number(below, tick, fast);
-	if (likely(number != first))
-		twheel_put(w, below, nr - 1, timer, number, fast, true);
+	if (likely(timer->deadline >= nearest && timer->deadline < below->end))
+		twheel_put(w, below, below->nr, timer, twheel_index(below, timer->deadline), true);
 	else
-		place_again(w, timer, tick, fast);
+		place_again(w, timer);
 }
 
-/* Place up to @max timers of the bucket that level @nr has opened; returns how many. */
-static __always_inline unsigned int cascade(struct twheel *w, unsigned int nr,
-					    unsigned int max, bool late, bool fast)
+/*
+ * Cascade timers of a level's opened bucket; returns how many, no more than @max. They are
+ * all over the memory, each says where the next one is, and to wait for that is most of the
+ * work with a million of them: from both ends, the processor waits for two at a time.
+ */
+static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
-	struct twheel_level *level = w->level[nr];
-	struct ends one = ends_of(&level->cascade[0]);
-	struct ends other = ends_of(&level->cascade[1]);
-	struct twheel_level *below = w->level[nr - 1];
-	u64 first = twheel_bucket_number(below, w->now, fast);
-	unsigned int n = 0;
-
-	for (; fast && max - n >= 4 && ends_apart(&one) && ends_apart(&other); n += 4) {
-		cascade_one(w, below, nr, take_left(&one), first, late, fast);
-		cascade_one(w, below, nr, take_right(&one), first, late, fast);
-		cascade_one(w, below, nr, take_left(&other), first, late, fast);
-		cascade_one(w, below, nr, take_right(&other), first, late, fast);
-	}
-	for (; fast && max - n >= 2 && ends_apart(&one); n += 2) {
-		cascade_one(w, below, nr, take_left(&one), first, late, fast);
-		cascade_one(w, below, nr, take_right(&one), first, late, fast);
-	}
-	for (; n < max && !(one.empty && other.empty); n++)
-		cascade_one(w, below, nr, take_any(one.empty ? &other : &one), first, late, fast);
-	put_ends(&one, &level->cascade[0]);
-	put_ends(&other, &level->cascade[1]);
-	return n;
-}
-
-static unsigned int cascade_late(struct twheel *w, unsigned int budget)
-{
-	unsigned int nr = __ffs64(w->late);
-	struct twheel_bucket *b = w->level[nr]->opened;
-	unsigned int max = min(budget, b->count);
+	u64 nearest = level->nr > 1 ? w->level[level->nr - 2]->end : w->time + 1;
+	struct twheel_level *below = w->level[level->nr - 1];
+	struct twheel_bucket *b = &level->bucket[level->first];
+	struct list_head *todo = &level->todo;
+	struct list_head *left = todo->next, *right = todo->prev;
+	bool done = list_empty(todo);
+	u32 count = b->count;
 	unsigned int n;
 
-	n = w->fast ? cascade(w, nr, max, true, true) : cascade(w, nr, max, true, false);
-	w->cascaded += n;
+	for (n = 0; n < max && !done; n++) {
+		struct list_head *node = n & 1 ? right : left;
+
+		done = left == right;
+		if (n & 1)
+			right = node->prev;
+		else
+			left = node->next;
+		cascade_one(w, below, nearest, list_entry(node, struct twheel_timer, node));
+	}
+	/* Those that stay in the bucket have been counted once more. */
+	w->cascaded += n - (b->count - count);
 	b->count -= n;
-	if (!b->count)
-		w->late &= ~BIT_ULL(nr);
+	if (!done) {
+		__list_del(todo, left);
+		__list_del(right, todo);
+		return n;
+	}
+	INIT_LIST_HEAD(todo);
+	if (!b->count) {
+		twheel_bucket_emptied(w, level, level->first);
+	} else {
+		w->opened &= ~BIT_ULL(level->nr);
+		set_first(w, level, level->first);
+	}
 	return n;
 }
 
-static unsigned int cascade_early(struct twheel *w, unsigned int budget)
+/* The level whose first bucket is to be opened first, if that is due; or NULL. */
+static struct twheel_level *due_level(const struct twheel *w, u64 now)
 {
-	unsigned int nr = __ffs64(w->early);
-	struct twheel_level *level = w->level[nr];
-	struct twheel_bucket *b = level->opened;
-	unsigned int n;
+	struct twheel_level *lowest = w->level[0];
+	struct twheel_level *level;
+	u64 tick;
 
-	n = w->fast ? cascade(w, nr, budget, false, true) :
-		      cascade(w, nr, budget, false, false);
-	if (list_empty(&level->cascade[0]) && list_empty(&level->cascade[1]))
-		w->early &= ~BIT_ULL(nr);
-	/* Others may have come, and some of those that left. */
-	b->count -= n;
-	if (n && !b->count)
-		twheel_bucket_emptied(w, b);
-	return n;
+	if (!twheel_next(w, &tick) || tick > now)
+		return NULL;
+	level = container_of(queue_head(w), struct twheel_level, node);
+	/* In the same tick, level 0 goes first: all its timers up to the clock have expired. */
+	return lowest->nr_busy && (u64)lowest->node.expires == tick ? lowest : level;
 }
 
-static unsigned int cascade_some(struct twheel *w, unsigned int budget)
+/* Open what is due first in a level, @budget permitting: returns how many steps it took. */
+static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64 now,
+			       unsigned int budget)
 {
-	return budget - (w->late ? cascade_late(w, budget) : cascade_early(w, budget));
+	u64 key = level->node.expires;
+	u64 due = tick_of(w, level->bound);
+	unsigned int steps;
+
+	if (due > key) {
+		/* Ahead of its time; but not if that has come, or the crowd has gone. */
+		if (due > now)
+			due = level_opening(w, level);
+		if (due > key)
+			set_key(w, level, due);
+		else
+			open_bucket(w, level);
+		return 1;
+	}
+	if (!is_open(w, level)) {
+		steps = expire_buckets(w, level, now, budget);
+		if (steps)
+			return steps;
+		open_bucket(w, level);
+	}
+	if (key > w->now)
+		set_clock(w, key);
+	return cascade(w, level, budget);
 }
 
 /**
@@ -1022,47 +948,14 @@ void twheel_forward(struct twheel *w, u64 now)
 {
 	u64 next;
 
-	if (now <= w->now || w->late)
+	if (now <= w->now)
 		return;
 	if (twheel_next(w, &next) && next <= now)
 		now = next - 1;
-	w->now = max(w->now, now);
+	if (now > w->now)
+		set_clock(w, now);
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
-
-/* The level whose first bucket is due first in the wheel; or NULL if it is a crowded one. */
-static struct twheel_level *first_level(struct twheel *w)
-{
-	struct twheel_level *level;
-	u64 busy;
-
-	for (busy = w->busy; busy; busy &= busy - 1) {
-		level = w->level[__ffs64(busy)];
-		if (level->first == w->first)
-			return level;
-	}
-	return NULL;
-}
-
-/* Open what is due first, if it is: returns how many steps it took. */
-static unsigned int open_next(struct twheel *w, u64 now, unsigned int budget)
-{
-	struct twheel_level *level;
-	unsigned int steps;
-
-	if (!w->busy || first_tick(w) > now)
-		return 0;
-	level = first_level(w);
-	if (!level) {
-		open_early(w, first_crowded(w));
-		return 1;
-	}
-	steps = expire_buckets(w, level, now, budget);
-	if (steps)
-		return steps;
-	open_first(w, level);
-	return 1;
-}
 
 /**
  * twheel_advance() - bring the clock to a tick and expire what is due
@@ -1073,63 +966,31 @@ static unsigned int open_next(struct twheel *w, u64 now, unsigned int budget)
  *
  * Timers expire in the order of their ticks; those of one tick in any order.
  * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of at most TWHEEL_FEW that expire together, sorted.
+ * lower level, or one of at most TWHEEL_SORTED that expire together, sorted.
  *
- * Return: true if there is more to do: call again, not necessarily at once.
+ * Return: true if there is more to do: call again. If twheel_next() says a tick that is
+ * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
-	unsigned int steps;
-	u64 next;
+	struct twheel_level *level;
 
 	now = max(now, w->now);
-	while (budget) {
-		steps = w->late ? 0 : open_next(w, now, budget);
-		if (steps) {
-			/* Many levels are looked at one by one. */
-			steps += w->nr_levels / 32;
-			budget -= min(budget, steps);
-			continue;
-		}
-		if (!w->late) {
-			w->now = now;
-			if (!w->early)
+	for (;;) {
+		level = due_level(w, now);
+		if (!level) {
+			/* What cascades ahead of time gives way to what is due, and to the clock. */
+			if (now > w->now)
+				set_clock(w, now);
+			if (!w->opened)
 				return false;
 		}
-		budget = cascade_some(w, budget);
+		if (!budget)
+			return true;
+		if (level)
+			budget -= min(budget, open_level(w, level, now, budget));
+		else
+			budget -= cascade(w, w->level[__ffs64(w->opened)], budget);
 	}
-	if (!w->late && !(twheel_next(w, &next) && next <= now)) {
-		w->now = now;
-		return w->early;
-	}
-	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
-
-/**
- * twheel_early() - what there is to cascade ahead of time
- * @w: the wheel
- * @now: the time, in ticks, that twheel_advance() was told
- * @timers: set to the number of timers that are left to be placed, or more
- * @ticks: set to the number of ticks that are left for it
- *
- * Return: true if twheel_advance() said that there is more to do only because
- * of a bucket that is being cascaded ahead of its expiry. If false, @timers and
- * @ticks are untouched.
- */
-bool twheel_early(struct twheel *w, u64 now, u64 *timers, u64 *ticks)
-{
-	const struct twheel_bucket *b;
-	u64 next;
-
-	if (w->late || !w->early)
-		return false;
-	if (twheel_next(w, &next) && next <= max(now, w->now))
-		return false;
-	b = w->level[__ffs64(w->early)]->opened;
-	*timers = b->count;
-	/* The clock waits for it only while it holds timers. */
-	*ticks = b->count ? b->expiry - w->now : 0;
-	return true;
-}
-EXPORT_SYMBOL_GPL(twheel_early);

@@ -82,8 +82,6 @@ static_assert(TWHEEL_CANCEL_CHUNK <= TWHEEL_TRIM && TWHEEL_READ_CHUNK <= TWHEEL_
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 /* file->armed when the hrtimer is not. */
 #define TWHEEL_UNARMED		U64_MAX
-/* A wait between two steps of an early cascade that is not worth an hrtimer. */
-#define TWHEEL_PACE_MIN_NS	(50 * NSEC_PER_USEC)
 
 static ulong tick_ns = TWHEEL_TICK_DEFAULT_NS;
 module_param(tick_ns, ulong, 0444);
@@ -181,16 +179,6 @@ static u64 file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
-/*
- * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a tick
- * ends can be later than that, but not overflow.
- */
-static void file_start(struct twheel_file *file, u64 tick, u64 ns)
-{
-	file->armed = tick;
-	hrtimer_start(&file->hrtimer, min_t(u64, ns, KTIME_MAX), HRTIMER_MODE_ABS_SOFT);
-}
-
 /* Have the hrtimer fire for the first bucket, and not at all without one. */
 static void file_arm(struct twheel_file *file)
 {
@@ -206,7 +194,13 @@ static void file_arm(struct twheel_file *file)
 	/* Should the first bucket have become a later one, it fires once in vain. */
 	if (likely(tick >= file->armed) || file->behind)
 		return;
-	file_start(file, tick, tick * file->tick_ns);
+	file->armed = tick;
+	/*
+	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
+	 * tick ends can be later than that, but not overflow.
+	 */
+	hrtimer_start(&file->hrtimer, min_t(u64, tick * file->tick_ns, KTIME_MAX),
+		      HRTIMER_MODE_ABS_SOFT);
 }
 
 static void file_lock(struct twheel_file *file)
@@ -260,40 +254,20 @@ static void file_unlock(struct twheel_file *file)
 }
 
 /*
- * @timers are being cascaded ahead of time, for which there are @ticks. Spread the
- * work, twice as fast as it takes, so that no reader waits behind all of it.
- */
-static bool file_pace(struct twheel_file *file, u64 now, u64 timers, u64 ticks)
-{
-	u64 steps = timers / TWHEEL_BUDGET + 1;
-	u64 ns = div64_u64(ticks * file->tick_ns, 2 * steps);
-
-	if (ns < TWHEEL_PACE_MIN_NS)
-		return false;
-	ns = min_t(u64, now + ns, KTIME_MAX);
-	ticks = twheel_tick(&file->wheel, ns);
-	if (ticks < file->armed)
-		file_start(file, ticks, ns);
-	return true;
-}
-
-/*
  * Bring the wheel to the time @now. Returns true if there is work left that no
  * hrtimer is going to see to.
  */
 static bool file_advance(struct twheel_file *file, u64 now)
 {
 	u64 tick = twheel_floor(&file->wheel, now);
-	u64 timers, ticks;
+	u64 next;
 	bool more;
 
 	more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
-	file->behind = more && !twheel_early(&file->wheel, tick, &timers, &ticks);
+	file->behind = more && twheel_next(&file->wheel, &next) && next <= tick;
 	if (!file->behind)
 		file->reached = now;
-	if (!more || file->behind)
-		return more;
-	return !file_pace(file, now, timers, ticks);
+	return more;
 }
 
 static void file_advance_or_queue(struct twheel_file *file, u64 now)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests of the wheel: placing, ordering, cancelling, budget, cascading
- * ahead of time, clock.
+ * ahead of time, waking up, clock.
  *
  * Most cases run for a table of wheel sizes or of ticks. What is expected comes
  * from plain divisions that are made here, not from the functions under test.
@@ -15,6 +15,9 @@
 
 #define NR_TIMERS	1000
 #define HOUR_NS		3600000000000ULL
+
+/* The last time there is: those of a ktime_t. */
+#define TIME_END	((u64)S64_MAX)
 
 struct fixture {
 	struct twheel wheel;
@@ -145,6 +148,55 @@ static void expect_expiry_at(struct kunit *test, u64 tick)
 	expect_nothing_pending(test);
 }
 
+/**
+ * struct sleeper - what became of a driver that sleeps until twheel_next()
+ * @fires: how often it woke up, at different ticks.
+ * @in_vain: how often of these no timer was due.
+ * @expired: number of timers.
+ */
+struct sleeper {
+	unsigned int fires;
+	unsigned int in_vain;
+	unsigned int expired;
+};
+
+/*
+ * Sleep once, and take what expires: each timer at its very tick. So the ticks at which
+ * timers are due and no others are @fires less @in_vain.
+ */
+static bool sleep_once(struct kunit *test, struct sleeper *s)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	unsigned int expired = s->expired;
+	struct twheel_timer *timer;
+	u64 tick;
+
+	if (!twheel_next(w, &tick))
+		return false;
+	/* One that has become crowded too late has to be opened at once. */
+	if (s->fires)
+		KUNIT_ASSERT_GT(test, tick, w->now);
+	advance(test, tick);
+	while ((timer = twheel_pop(w))) {
+		KUNIT_ASSERT_EQ(test, twheel_tick(w, timer->deadline), w->now);
+		s->expired++;
+	}
+	s->in_vain += s->expired == expired;
+	KUNIT_ASSERT_LT(test, ++s->fires, 100 * NR_TIMERS);
+	return true;
+}
+
+static struct sleeper sleep_through(struct kunit *test)
+{
+	struct sleeper s = { };
+
+	while (sleep_once(test, &s))
+		;
+	expect_nothing_pending(test);
+	return s;
+}
+
 static u64 random64(struct fixture *f)
 {
 	u64 high = prandom_u32_state(&f->rnd);
@@ -152,14 +204,21 @@ static u64 random64(struct fixture *f)
 	return high << 32 | prandom_u32_state(&f->rnd);
 }
 
-static u64 add_saturated(u64 a, u64 b)
+static u64 add_saturated(s64 a, s64 b)
 {
-	u64 sum;
+	s64 sum;
 
-	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+	return check_add_overflow(a, b, &sum) ? TIME_END : sum;
 }
 
-/* A tick after @now, at a distance of any order of magnitude up to @bits bits. */
+static u64 mul_saturated(s64 a, s64 b)
+{
+	s64 product;
+
+	return check_mul_overflow(a, b, &product) ? TIME_END : product;
+}
+
+/* A tick after @now, at a distance of any order of magnitude up to @bits (63) bits. */
 static u64 random_tick(struct fixture *f, u64 now, unsigned int bits)
 {
 	u64 delay = random64(f) >> (64 - 1 - prandom_u32_state(&f->rnd) % bits);
@@ -181,6 +240,8 @@ static void expect_tick(struct kunit *test, u64 deadline)
 	struct fixture *f = test->priv;
 	u64 tick = f->wheel.tick.divisor;
 
+	if (deadline > TIME_END)
+		return;
 	KUNIT_ASSERT_EQ_MSG(test, twheel_tick(&f->wheel, deadline),
 			    plain_ceil(deadline, tick), "deadline %llu", deadline);
 	KUNIT_ASSERT_EQ_MSG(test, twheel_floor(&f->wheel, deadline),
@@ -199,7 +260,7 @@ static void tick_of_chosen_deadlines(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(marks); i++) {
 		u64 multiple = div64_u64(marks[i], *tick) * *tick;
 
-		/* Below zero these wrap to the end of the range. */
+		/* What is below zero or beyond the end of time is no deadline. */
 		for (j = 0; j < 4; j++) {
 			expect_tick(test, marks[i] + j);
 			expect_tick(test, marks[i] - j);
@@ -219,7 +280,7 @@ static void tick_of_random_deadlines(struct kunit *test)
 
 	start(test, *tick, 2, 0);
 	for (i = 0; i < 20000; i++) {
-		u64 deadline = random64(f) >> (i % 64);
+		u64 deadline = random64(f) >> (1 + i % 63);
 		u64 multiple = div64_u64(deadline, *tick) * *tick;
 
 		expect_tick(test, deadline);
@@ -234,23 +295,20 @@ static void tick_of_random_deadlines(struct kunit *test)
 struct place {
 	u8 level;
 	u32 index;
-	u64 expiry;
 };
 
 /* Where a timer belongs that is due at @tick, when the clock is at @now. */
 static struct place place_of(u32 size, u64 now, u64 tick)
 {
 	struct place p = { };
-	u64 length = 1, index, bucket;
+	u64 length = 1, index;
 
 	while (div64_u64(tick, length) - div64_u64(now, length) >= size) {
 		length *= size;
 		p.level++;
 	}
-	bucket = div64_u64(tick, length);
-	div64_u64_rem(bucket, size, &index);
+	div64_u64_rem(div64_u64(tick, length), size, &index);
 	p.index = index;
-	p.expiry = bucket * length;
 	return p;
 }
 
@@ -275,9 +333,10 @@ static void expect_place(struct kunit *test, u64 tick)
 	struct twheel *w = &f->wheel;
 	struct twheel_timer *timer = &f->timer[0];
 	struct place p = place_of(w->size.divisor, w->now, tick);
-	u64 deadline;
+	u64 deadline = mul_saturated(min(tick, TIME_END), w->tick.divisor);
 
-	if (check_mul_overflow(tick, w->tick.divisor, &deadline))
+	/* The last tick may be cut short by the end of time. */
+	if (plain_ceil(deadline, w->tick.divisor) != tick)
 		return;
 	KUNIT_ASSERT_EQ_MSG(test, twheel_levels_for(w, w->now, deadline), p.level + 1,
 			    "tick %llu at %llu", tick, w->now);
@@ -288,7 +347,7 @@ static void expect_place(struct kunit *test, u64 tick)
 			    tick, w->now);
 	KUNIT_ASSERT_TRUE_MSG(test, in_bucket(w, timer, &p), "tick %llu at %llu",
 			      tick, w->now);
-	expect_next(test, p.expiry);
+	expect_next(test, tick);
 	KUNIT_EXPECT_FALSE(test, twheel_expired(w, timer));
 	twheel_cancel(w, timer);
 }
@@ -303,34 +362,34 @@ static void expect_places_at_edges(struct kunit *test)
 	for (length = 1;; length *= size) {
 		if (check_mul_overflow(length, size, &range))
 			return;
-		if (check_add_overflow(div64_u64(now, length) * length, range, &end))
+		if (check_add_overflow(div64_u64(now, length) * length, range, &end) ||
+		    end > TIME_END)
 			return;
 		expect_place(test, end - 1);
 		expect_place(test, end);
-		if (end < U64_MAX)
-			expect_place(test, end + 1);
+		expect_place(test, end + 1);
 	}
 }
 
 static void expect_places(struct kunit *test, u64 tick)
 {
 	const u32 *size = test->param_value;
-	const u64 end = div64_u64(U64_MAX, tick);
+	const u64 end = div64_u64(TIME_END, tick);
 	const u64 clocks[] = {
 		0, 1, *size - 1, *size, (u64)*size * *size - 1,
-		10000000000000001ULL, BIT_ULL(62) + 1, BIT_ULL(63) - 1,
-		BIT_ULL(63), U64_MAX - *size - 1, U64_MAX - 1,
+		1000000000000001ULL, end / 4 * 3 + 1, end - *size - 1, end - 1,
 	};
 	struct fixture *f = test->priv;
 	unsigned int i, j;
 
 	start(test, tick, *size, 0);
-	for (i = 0; i < ARRAY_SIZE(clocks) && clocks[i] < end; i++) {
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		advance(test, clocks[i]);
 		expect_places_at_edges(test);
 		expect_place(test, end);
+		expect_place(test, end + 1);
 		for (j = 0; j < 200; j++)
-			expect_place(test, random_tick(f, clocks[i], 64));
+			expect_place(test, random_tick(f, clocks[i], 63));
 	}
 	expect_nothing_pending(test);
 }
@@ -355,12 +414,12 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 	unsigned int i, j, shift;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		const u64 end = div64_u64(U64_MAX, lengths[i]);
+		const u64 end = div64_u64(TIME_END, lengths[i]);
 
 		start(test, lengths[i], *size, 0);
 		grow(test, end * lengths[i]);
-		for (shift = 0; shift < 64; shift++) {
-			const u64 now = min(end, U64_MAX >> (63 - shift));
+		for (shift = 0; shift < 63; shift++) {
+			const u64 now = min(end, TIME_END >> (62 - shift));
 			const u64 deadlines[] = {
 				0, 1, lengths[i], lengths[i] + 1, now / 2 * lengths[i],
 				(now - 1) * lengths[i], (now - 1) * lengths[i] + 1,
@@ -385,7 +444,7 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 	}
 }
 
-/* Only where that needs no call: an empty bucket is one that does. */
+/* Only where that needs no call: an empty bucket is one that does, with any size. */
 static void added_quickly_or_not_at_all(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -394,23 +453,26 @@ static void added_quickly_or_not_at_all(struct kunit *test)
 	u64 tick = 1000, n = 0;
 
 	start(test, tick, *size, 77);
-	timer[0].deadline = 78 * tick;
+	timer[0].deadline = 77 * tick + 2;
 	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[0]));
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
-	arm(test, &timer[0], 78 * tick);
+	arm(test, &timer[0], 77 * tick + 2);
 
-	for (n = 1; n < TWHEEL_CROWD; n++) {
-		timer[n].deadline = 77 * tick + n;
-		if (!twheel_add_quickly(&f->wheel, &timer[n]))
-			break;
+	for (n = 1; n < TWHEEL_CROWD - 1; n++) {
+		timer[n].deadline = 77 * tick + 1 + n;
+		KUNIT_EXPECT_TRUE(test, twheel_add_quickly(&f->wheel, &timer[n]));
 	}
-	KUNIT_EXPECT_EQ(test, n, is_power_of_2(*size) ? TWHEEL_CROWD : 1);
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
 	KUNIT_EXPECT_EQ(test, f->wheel.level[0]->bucket[timer[0].bucket].count, n);
-	/* Due, and too far ahead. */
+	/* Earlier than all others in the bucket; due; and too far ahead. */
+	timer[n].deadline = 77 * tick + 1;
+	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
 	timer[n].deadline = 77 * tick;
 	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
-	timer[n].deadline = U64_MAX;
+	timer[n].deadline = TIME_END;
+	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
+	/* One more, and the bucket is crowded. */
+	timer[n].deadline = 78 * tick;
 	KUNIT_EXPECT_FALSE(test, twheel_add_quickly(&f->wheel, &timer[n]));
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_expired, 0);
@@ -447,7 +509,7 @@ static struct place example_place(const struct example *e, u64 c, u64 tick)
 	static const u64 lengths[] = { 1, 3, 9 };
 	struct place p;
 	unsigned int i;
-	u64 index;
+	u64 first, index;
 
 	for (p.level = 0; p.level < 2; p.level++) {
 		for (i = 0; i < 3; i++) {
@@ -457,8 +519,8 @@ static struct place example_place(const struct example *e, u64 c, u64 tick)
 	}
 	i = tick / 9;
 found:
-	p.expiry = c + e->bucket[p.level][i];
-	div64_u64_rem(div64_u64(p.expiry, lengths[p.level]), 3, &index);
+	first = c + e->bucket[p.level][i];
+	div64_u64_rem(div64_u64(first, lengths[p.level]), 3, &index);
 	p.index = index;
 	return p;
 }
@@ -473,7 +535,7 @@ static void expect_example_place(struct kunit *test, u64 c, u64 tick)
 	arm(test, timer, c + tick);
 	KUNIT_EXPECT_EQ(test, timer->level, p.level);
 	KUNIT_EXPECT_TRUE_MSG(test, in_bucket(&f->wheel, timer, &p), "c+%llu", tick);
-	expect_next(test, p.expiry);
+	expect_next(test, c + tick);
 	twheel_cancel(&f->wheel, timer);
 }
 
@@ -481,7 +543,7 @@ static void example_buckets(struct kunit *test)
 {
 	/* Multiples of the longest bucket: there the table's buckets line up. */
 	static const u64 starts[] = {
-		0, 9, 27000000, BIT_ULL(63) / 9 * 9, U64_MAX / 9 * 9 - 27,
+		0, 9, 27000000, BIT_ULL(62) / 9 * 9, TIME_END / 9 * 9 - 27,
 	};
 	const struct example *e = test->param_value;
 	struct fixture *f = test->priv;
@@ -534,17 +596,17 @@ static void example_walk(struct kunit *test)
 }
 
 /* Delays of m intervals: the end of a level's range, where off by one shows. */
-static void expect_delays_of_intervals(struct kunit *test, u64 interval)
+static void expect_delays_of_intervals(struct kunit *test, s64 interval)
 {
 	const u32 *size = test->param_value;
-	const u64 multiples[] = { 1, 2, *size - 1, *size };
+	const s64 multiples[] = { 1, 2, *size - 1, *size };
 	struct fixture *f = test->priv;
-	u64 delay, deadline;
+	s64 delay, deadline;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(multiples); i++) {
 		if (check_mul_overflow(interval, multiples[i], &delay) ||
-		    check_add_overflow(f->wheel.now, delay, &deadline))
+		    check_add_overflow((s64)f->wheel.now, delay, &deadline))
 			continue;
 		arm(test, &f->timer[0], deadline);
 		expect_expiry_at(test, deadline);
@@ -554,10 +616,10 @@ static void expect_delays_of_intervals(struct kunit *test, u64 interval)
 static void delay_of_exact_intervals(struct kunit *test)
 {
 	const u32 *size = test->param_value;
-	u64 interval = 1;
+	s64 interval = 1;
 	unsigned int i;
 
-	while (!check_mul_overflow(interval, (u64)*size, &interval)) {
+	while (!check_mul_overflow(interval, (s64)*size, &interval)) {
 		/* Where the clock is within the interval. */
 		const u64 starts[] = { 0, 1, interval / 2, interval - 1 };
 
@@ -621,8 +683,8 @@ static void levels_within_suffice(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 2000; i++) {
-		u64 delay = random64(f) >> (i % 64);
-		u64 now = random64(f) >> (i % 61);
+		u64 delay = random64(f) >> (1 + i % 63);
+		u64 now = random64(f) >> (1 + i % 61);
 		u8 levels = twheel_levels_within(w, delay);
 
 		KUNIT_ASSERT_GE(test, levels, twheel_levels_for(w, now,
@@ -638,73 +700,128 @@ static void serves_what_its_levels_suffice_for(struct kunit *test)
 	const u32 *size = test->param_value;
 	struct twheel *w = start(test, 1, *size, 0);
 	struct fixture *f = test->priv;
-	u64 length = 1;
+	s64 length = 1;
 	unsigned int i;
 
 	KUNIT_EXPECT_FALSE(test, twheel_serves(w, 0));
 	do {
+		u64 end = mul_saturated(length, *size - 1);
+
 		grow(test, add_saturated(length, length));
 		for (i = 0; i < 1000; i++) {
 			/* All sizes, and all around where the highest level ends. */
-			u64 ticks = i % 2 ? random64(f) >> (i % 64) :
-				    length * (*size - 1) + i / 2 - 250;
+			u64 ticks = i % 2 ? random64(f) >> (1 + i % 63) :
+				    add_saturated(end - min(end, 250ULL), i / 2);
 
 			KUNIT_ASSERT_EQ(test, twheel_serves(w, ticks),
 					twheel_levels_within(w, ticks) <= w->nr_levels);
 		}
-	} while (!check_mul_overflow(length, (u64)*size, &length));
+	} while (!check_mul_overflow(length, (s64)*size, &length));
+}
+
+/* The clock has gone to tick @end, the last: whatever is not due by then never is. */
+static void expect_never(struct kunit *test, u64 end, unsigned int count)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	unsigned int i;
+
+	advance(test, end);
+	expect_expired(test, 0);
+	KUNIT_EXPECT_EQ(test, w->nr_pending, count);
+	if (count)
+		expect_next(test, end + 1);
+	for (i = 0; i < count; i++) {
+		KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+		twheel_cancel(w, &f->timer[i]);
+	}
+	expect_nothing_pending(test);
+}
+
+static void expect_deadlines_at_the_end(struct kunit *test, u64 tick, u32 size)
+{
+	const u64 end = div64_u64(TIME_END, tick), cut = TIME_END - end * tick;
+	const u64 deadlines[] = {
+		BIT_ULL(62) - 1, BIT_ULL(62), BIT_ULL(62) + 1, (end - 1) * tick,
+		TIME_END - tick, end * tick - 1, end * tick,
+		end * tick + min(cut, 1ULL), TIME_END,
+	};
+	struct twheel *w = start(test, tick, size, 0);
+	struct fixture *f = test->priv;
+	const unsigned int never = cut ? 2 : 0, last = ARRAY_SIZE(deadlines) - 1;
+	unsigned int i;
+
+	/* Those that never expire first. */
+	for (i = 0; i <= last; i++)
+		arm(test, &f->timer[i], deadlines[last - i]);
+	for (i = last; i + 1 > never; i--) {
+		u64 expiry = plain_ceil(f->timer[i].deadline, tick);
+
+		if (expiry > w->now) {
+			advance(test, expiry - 1);
+			KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+			advance(test, expiry);
+		}
+		KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[i]));
+	}
+	expect_expired(test, last + 1 - never);
+	expect_never(test, end, never);
 }
 
 static void deadline_at_the_end_of_time(struct kunit *test)
 {
 	const u64 *tick = test->param_value;
-	const u64 deadlines[] = {
-		S64_MAX - 1, S64_MAX, BIT_ULL(63), BIT_ULL(63) + 1,
-		U64_MAX - *tick, div64_u64(U64_MAX, *tick) * *tick,
-		U64_MAX - 1, U64_MAX,
-	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		expect_deadlines_at_the_end(test, *tick, sizes[i]);
+}
+
+/* A crowd in what is left of time after the last tick: it may cascade, no more. */
+static void expect_crowd_never(struct kunit *test, u64 tick, u32 size)
+{
+	const u64 end = div64_u64(TIME_END, tick), cut = TIME_END - end * tick;
 	struct fixture *f = test->priv;
-	unsigned int i, j;
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct twheel *w = start(test, *tick, sizes[i], 0);
+	/* Time may end with a tick. */
+	if (!cut)
+		return;
+	start(test, tick, size, end / 4);
+	for (i = 0; i < 2 * TWHEEL_CROWD; i++)
+		arm(test, &f->timer[i], TIME_END - min((u64)i, cut - 1));
+	advance(test, end - 1);
+	expect_never(test, end, i);
+}
 
-		for (j = 0; j < ARRAY_SIZE(deadlines); j++)
-			arm(test, &f->timer[j], deadlines[j]);
-		for (j = 0; j < ARRAY_SIZE(deadlines); j++) {
-			u64 expiry = plain_ceil(deadlines[j], *tick);
+static void crowd_after_the_last_tick(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	unsigned int i;
 
-			if (expiry > w->now) {
-				advance(test, expiry - 1);
-				KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[j]));
-				advance(test, expiry);
-			}
-			KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[j]));
-		}
-		expect_expired(test, ARRAY_SIZE(deadlines));
-		expect_nothing_pending(test);
-	}
+	for (i = 0; i < ARRAY_SIZE(ticks); i++)
+		expect_crowd_never(test, ticks[i], *size);
 }
 
 static void clock_at_the_end_of_time(struct kunit *test)
 {
 	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, U64_MAX - 100);
+	struct twheel *w = start(test, 1, *size, TIME_END - 100);
 	struct fixture *f = test->priv;
 	unsigned int i;
 
 	for (i = 0; i <= 100; i++)
-		arm(test, &f->timer[i], U64_MAX - 100 + i);
+		arm(test, &f->timer[i], TIME_END - 100 + i);
 	expect_expired(test, 1);
 	for (i = 1; i <= 100; i++) {
-		advance(test, U64_MAX - 100 + i);
+		advance(test, TIME_END - 100 + i);
 		expect_expired(test, 1);
 	}
 	expect_nothing_pending(test);
 
-	arm(test, &f->timer[0], U64_MAX);
+	arm(test, &f->timer[0], TIME_END);
 	expect_expired(test, 1);
-	KUNIT_EXPECT_EQ(test, w->now, U64_MAX);
+	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
 }
 
 static struct kunit_case placing_cases[] = {
@@ -721,6 +838,7 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(levels_within_suffice, size_gen_params),
 	KUNIT_CASE_PARAM(serves_what_its_levels_suffice_for, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
+	KUNIT_CASE_PARAM(crowd_after_the_last_tick, size_gen_params),
 	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),
 	{}
 };
@@ -741,8 +859,8 @@ static void one_jump_over_everything(struct kunit *test)
 	const u32 *size = test->param_value;
 
 	start(test, 1, *size, 12345);
-	arm_random(test, NR_TIMERS, 64);
-	advance(test, U64_MAX);
+	arm_random(test, NR_TIMERS, 63);
+	advance(test, TIME_END);
 	expect_expired(test, NR_TIMERS);
 	expect_nothing_pending(test);
 }
@@ -754,13 +872,13 @@ static void jumps_of_every_length(struct kunit *test)
 	struct fixture *f = test->priv;
 	u64 expired = 0;
 
-	arm_random(test, NR_TIMERS, 64);
-	while (w->now < U64_MAX) {
+	arm_random(test, NR_TIMERS, 63);
+	while (w->now < TIME_END) {
 		u64 before = w->now;
 		struct twheel_timer *timer;
 		u64 last = before;
 
-		advance(test, random_tick(f, before, 64));
+		advance(test, random_tick(f, before, 63));
 		while ((timer = twheel_pop(w))) {
 			KUNIT_ASSERT_GT(test, timer->deadline, before);
 			KUNIT_ASSERT_GE(test, timer->deadline, last);
@@ -777,26 +895,10 @@ static void jumps_of_every_length(struct kunit *test)
 static void next_leads_to_every_expiry(struct kunit *test)
 {
 	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 99);
-	unsigned int wakeups = 0, expired = 0;
-	u64 tick;
 
-	arm_random(test, NR_TIMERS, 64);
-	while (twheel_next(w, &tick)) {
-		struct twheel_timer *timer;
-
-		KUNIT_ASSERT_GT(test, tick, w->now);
-		advance(test, tick);
-		while ((timer = twheel_pop(w))) {
-			KUNIT_ASSERT_EQ(test, timer->deadline, w->now);
-			expired++;
-		}
-		wakeups++;
-	}
-	KUNIT_EXPECT_EQ(test, expired, NR_TIMERS);
-	KUNIT_EXPECT_EQ(test, w->nr_pending, 0);
-	/* At worst each bucket on its way wakes for each timer: early and due. */
-	KUNIT_EXPECT_LE(test, wakeups, 2 * NR_TIMERS * w->nr_levels);
+	start(test, 1, *size, 99);
+	arm_random(test, NR_TIMERS, 63);
+	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, NR_TIMERS);
 }
 
 /* Timers of one tick are armed as it comes nearer: they start on many levels. */
@@ -910,7 +1012,7 @@ static u64 arm_overdue(struct kunit *test, unsigned int count)
 
 static void overdue_bucket_is_read_in_order(struct kunit *test)
 {
-	static const unsigned int counts[] = { 1, 2, 20, 32, 33, 63, 64, 65, 500 };
+	static const unsigned int counts[] = { 1, 2, 20, 24, 25, 32, 33, 64, 65, 255, 256, 257, 700 };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -974,10 +1076,10 @@ static void overdue_at_the_end_of_time(struct kunit *test)
 
 	start(test, 1, *size, 0);
 	for (i = 0; i < 20; i++)
-		arm(test, &f->timer[i], U64_MAX - i * 7 % 20);
-	advance(test, U64_MAX - 1);
+		arm(test, &f->timer[i], TIME_END - i * 7 % 20);
+	advance(test, TIME_END - 1);
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 1);
-	advance(test, U64_MAX);
+	advance(test, TIME_END);
 	expect_expired(test, 20);
 }
 
@@ -1006,14 +1108,14 @@ static void cancelling_all_empties_the_queue(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	arm_random(test, NR_TIMERS, 64);
+	arm_random(test, NR_TIMERS, 63);
 	/* 7 and the number of timers have no factor in common: each comes once. */
 	for (i = 0; i < NR_TIMERS; i++) {
 		KUNIT_EXPECT_EQ(test, w->nr_pending, NR_TIMERS - i);
 		twheel_cancel(w, &f->timer[i * 7 % NR_TIMERS]);
 	}
 	expect_nothing_pending(test);
-	advance(test, U64_MAX);
+	advance(test, TIME_END);
 	expect_expired(test, 0);
 	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
 }
@@ -1038,6 +1140,32 @@ static void cancelling_the_first_moves_next(struct kunit *test)
 	twheel_cancel(w, &f->timer[0]);
 	expect_next(test, *size);
 	expect_expiry_at(test, *size);
+}
+
+/* A bucket is opened for a timer that has gone once; for one behind the first never. */
+static void cancelling_wakes_once_in_vain(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	const u64 tick = (u64)*size * *size;
+	struct sleeper s;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		arm(test, &f->timer[i], tick + i);
+	twheel_cancel(w, &f->timer[3]);
+	s = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, s.fires, 3);
+	KUNIT_EXPECT_EQ(test, s.in_vain, 0);
+
+	for (i = 0; i < 4; i++)
+		arm(test, &f->timer[i], 2 * tick + i);
+	twheel_cancel(w, &f->timer[0]);
+	twheel_cancel(w, &f->timer[1]);
+	s = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, s.expired, 2);
+	KUNIT_EXPECT_LE(test, s.in_vain, 1);
 }
 
 static void cancelled_after_expiry_is_never_popped(struct kunit *test)
@@ -1137,6 +1265,7 @@ static void new_deadline_in_any_state(struct kunit *test)
 static struct kunit_case cancelling_cases[] = {
 	KUNIT_CASE_PARAM(cancelling_all_empties_the_queue, size_gen_params),
 	KUNIT_CASE_PARAM(cancelling_the_first_moves_next, size_gen_params),
+	KUNIT_CASE_PARAM(cancelling_wakes_once_in_vain, size_gen_params),
 	KUNIT_CASE_PARAM(cancelled_after_expiry_is_never_popped, size_gen_params),
 	KUNIT_CASE_PARAM(bucket_is_reused_while_expired_wait, size_gen_params),
 	KUNIT_CASE_PARAM(new_deadline_in_any_state, size_gen_params),
@@ -1185,18 +1314,18 @@ static void work_is_bounded_by_budget(struct kunit *test)
 	unsigned int budget, calls = 0;
 	bool more = true;
 
-	arm_random(test, NR_TIMERS, 64);
+	arm_random(test, NR_TIMERS, 63);
 	while (more) {
 		u64 cascaded = w->cascaded;
 		u64 now = w->now;
 
 		budget = calls % 5;
-		more = twheel_advance(w, U64_MAX, budget);
+		more = twheel_advance(w, TIME_END, budget);
 		KUNIT_ASSERT_LE(test, w->cascaded - cascaded, budget);
 		KUNIT_ASSERT_GE(test, w->now, now);
 		KUNIT_ASSERT_LT(test, ++calls, 200 * NR_TIMERS);
 	}
-	KUNIT_EXPECT_EQ(test, w->now, U64_MAX);
+	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
 	KUNIT_EXPECT_LE(test, w->cascaded, NR_TIMERS * (w->nr_levels - 1));
 	expect_expired(test, NR_TIMERS);
 	expect_nothing_pending(test);
@@ -1217,7 +1346,8 @@ static struct twheel *start_half_done(struct kunit *test)
 	for (i = 0; i < HALF_DONE; i++)
 		arm(test, &f->timer[i], 50 + i % 10);
 	expect_next(test, 50);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 70, 15));
+	/* Within the bucket, or it would be overdue, all of it. */
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 55, 15));
 	KUNIT_ASSERT_EQ(test, w->now, 50);
 	KUNIT_ASSERT_GT(test, w->cascaded, 0);
 	KUNIT_ASSERT_LT(test, w->cascaded, HALF_DONE);
@@ -1254,7 +1384,7 @@ static void half_done_then_cancelled(struct kunit *test)
 
 	/* The bucket serves its next round. */
 	arm(test, &f->timer[0], 155);
-	expect_next(test, 150);
+	expect_next(test, 155);
 	expect_expiry_at(test, 155);
 }
 
@@ -1273,14 +1403,17 @@ static void half_done_then_half_cancelled(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-static void half_done_then_last_cancelled(struct kunit *test)
+/* All that were not placed. */
+static void half_done_then_rest_cancelled(struct kunit *test)
 {
 	struct twheel *w = start_half_done(test);
-	struct list_head *waiting = &w->level[1]->cascade[0];
-	unsigned int placed = w->cascaded;
+	struct fixture *f = test->priv;
+	unsigned int placed = w->cascaded, i;
 
-	while (!list_empty(waiting))
-		twheel_cancel(w, list_last_entry(waiting, struct twheel_timer, node));
+	for (i = HALF_DONE; i--;) {
+		if (f->timer[i].level == 1)
+			twheel_cancel(w, &f->timer[i]);
+	}
 	KUNIT_EXPECT_EQ(test, w->nr_pending + w->nr_expired, placed);
 	advance(test, 70);
 	expect_expired(test, placed);
@@ -1288,9 +1421,9 @@ static void half_done_then_last_cancelled(struct kunit *test)
 }
 
 /*
- * A crowded bucket has two lists. All of its timers are cancelled but every @keep-th,
- * from @first to @last, before it is opened (@when 0), when some of them have moved
- * ahead of time (1), or at its expiry (2); or it is all overdue at once (3).
+ * All timers of a crowded bucket are cancelled but every @keep-th, from @first to @last,
+ * before it is opened (@when 0), when some of them have moved ahead of time (1), or when
+ * the first is due (2); or it is all overdue at once (3).
  */
 struct thinned {
 	unsigned int first;
@@ -1366,44 +1499,52 @@ static void crowded_too_late(struct kunit *test)
 {
 	struct twheel *w = start(test, 1000, 64, 0);
 	struct fixture *f = test->priv;
+	const unsigned int crowd = TWHEEL_CROWD + 10;
 	unsigned int first, i;
+	u64 next;
 
-	for (first = 0; first < 100; first += 10) {
+	for (first = 0; first < crowd; first += 20) {
 		u64 now = 4096 * (first + 1);
 
+		advance(test, now);
+		arm(test, &f->timer[0], (now + 640) * 1000);
 		advance(test, now + 638);
-		for (i = 0; i < 100; i++)
+		for (i = 1; i < crowd; i++)
 			arm(test, &f->timer[i], (now + 702 + i % 2) * 1000);
-		expect_next(test, now + 640);
-		/* All but ten, of which those aside are none, some or all. */
-		for (i = 0; i < 100; i++) {
+		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
+		KUNIT_EXPECT_LE(test, next, now + 638);
+		/* All but ten, or fewer: it is crowded no more. */
+		for (i = 0; i < crowd; i++) {
 			if (i - first >= 10)
 				twheel_cancel(w, &f->timer[i]);
 		}
 		advance(test, now + 704);
-		expect_expired(test, 10);
+		expect_expired(test, min(10U, crowd - first));
 		expect_nothing_pending(test);
 	}
 }
 
-/* To and fro across the number at which the bucket goes on with its other list. */
-static void bucket_swaps_lists_again_and_again(struct kunit *test)
+/* Ahead of its time the bucket finds that it is crowded no more, again and again. */
+static void crowd_has_gone_when_it_is_opened(struct kunit *test)
 {
 	struct twheel *w = start(test, 1000, 64, 0);
 	struct fixture *f = test->priv;
-	unsigned int i, j;
+	unsigned int i;
+	u64 early;
 
-	for (i = 0; i < NR_TIMERS; i++) {
+	for (i = 0; i < TWHEEL_CROWD - 1; i++)
 		arm(test, &f->timer[i], (640 + i % 64) * 1000);
-		for (j = 0; i && j < 3; j++) {
-			twheel_cancel(w, &f->timer[i - 1]);
-			arm(test, &f->timer[i - 1], 640000);
-		}
-	}
-	for (i = 0; i < NR_TIMERS; i += 2)
+	expect_next(test, 640);
+	for (early = 636; early < 640; early++) {
+		arm(test, &f->timer[i], 703000);
+		expect_next(test, 636);
 		twheel_cancel(w, &f->timer[i]);
-	advance(test, 704);
-	expect_expired(test, NR_TIMERS / 2);
+		advance(test, early);
+		KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+		expect_next(test, 640);
+	}
+	advance(test, 703);
+	expect_expired(test, TWHEEL_CROWD - 1);
 	expect_nothing_pending(test);
 }
 
@@ -1479,12 +1620,12 @@ static void half_done_then_popped(struct kunit *test)
 static void half_done_then_jump(struct kunit *test)
 {
 	start_half_done(test);
-	advance(test, U64_MAX);
+	advance(test, TIME_END);
 	expect_expired(test, HALF_DONE);
 	expect_nothing_pending(test);
 }
 
-/* Buckets of two levels have the same expiry, and the budget ends between. */
+/* Buckets of two levels are due at the same tick, and the budget ends between. */
 static void half_done_with_two_levels_due(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
@@ -1533,6 +1674,98 @@ static void half_done_then_earlier_time(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/*
+ * Buckets of the levels 0, 1 and 2 are due at the same tick, 9400, and level 0 was the
+ * last to be filled.
+ */
+#define TIED	12
+
+static struct twheel *start_tied(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	static const u64 clocks[] = { 9395, 9320, 9300 };
+	unsigned int level, i;
+
+	for (level = 3; level--;) {
+		advance(test, clocks[level]);
+		for (i = level; i < TIED; i += 3) {
+			arm(test, &f->timer[i], 9400 + i / 9);
+			KUNIT_ASSERT_EQ(test, f->timer[i].level, level);
+		}
+	}
+	expect_next(test, 9400);
+	return w;
+}
+
+/* What says that it has expired waits to be popped, and nothing else does. */
+static void expect_expired_to_be_known(struct kunit *test, unsigned int count)
+{
+	struct fixture *f = test->priv;
+	unsigned int i, expired = 0;
+
+	for (i = 0; i < count; i++)
+		expired += twheel_expired(&f->wheel, &f->timer[i]);
+	KUNIT_ASSERT_EQ(test, f->wheel.nr_expired, expired);
+	KUNIT_ASSERT_EQ(test, f->wheel.nr_pending, count - expired);
+}
+
+static void levels_tied_step_by_step(struct kunit *test)
+{
+	struct twheel *w = start_tied(test);
+	unsigned int steps = 0;
+
+	while (twheel_advance(w, 9401, 1)) {
+		expect_expired_to_be_known(test, TIED);
+		/* All of a tick is there before the clock goes on. */
+		if (w->now > 9400)
+			KUNIT_ASSERT_GE(test, w->nr_expired, 9);
+		KUNIT_ASSERT_LT(test, ++steps, 10 * TIED);
+	}
+	expect_expired(test, TIED);
+	expect_nothing_pending(test);
+}
+
+static void levels_tied_then_cancelled(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int steps, i;
+	bool more = true;
+
+	for (steps = 0; more; steps++) {
+		struct twheel *w = start_tied(test);
+
+		for (i = 0; i < steps; i++)
+			more = twheel_advance(w, 9401, 1);
+		for (i = 0; i < TIED; i++) {
+			twheel_cancel(w, &f->timer[i]);
+			KUNIT_ASSERT_EQ(test, w->nr_expired + w->nr_pending, TIED - 1 - i);
+		}
+		expect_expired(test, 0);
+		expect_nothing_pending(test);
+		arm(test, &f->timer[0], 9499);
+		expect_expiry_at(test, 9499);
+		KUNIT_ASSERT_LT(test, steps, 10 * TIED);
+	}
+}
+
+/* A bucket of level 1 is overdue, all of it, and its last tick is that of level 0. */
+static void last_tick_of_overdue_bucket_tied(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+
+	arm(test, &f->timer[0], *size + 1);
+	advance(test, *size);
+	arm(test, &f->timer[1], 2 * *size - 1);
+	KUNIT_ASSERT_EQ(test, f->timer[0].level, 1);
+	KUNIT_ASSERT_EQ(test, f->timer[1].level, 0);
+	while (twheel_advance(w, 3 * *size, 1))
+		expect_expired_to_be_known(test, 2);
+	expect_expired(test, 2);
+}
+
 static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(lowest_bucket_costs_one_step),
 	KUNIT_CASE(no_budget_no_step),
@@ -1540,24 +1773,27 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(half_done_then_finished),
 	KUNIT_CASE(half_done_then_cancelled),
 	KUNIT_CASE(half_done_then_half_cancelled),
-	KUNIT_CASE(half_done_then_last_cancelled),
+	KUNIT_CASE(half_done_then_rest_cancelled),
 	KUNIT_CASE(half_done_then_added),
 	KUNIT_CASE_PARAM(crowded_bucket_is_thinned, thinned_gen_params),
 	KUNIT_CASE(crowded_too_late),
-	KUNIT_CASE(bucket_swaps_lists_again_and_again),
+	KUNIT_CASE(crowd_has_gone_when_it_is_opened),
 	KUNIT_CASE(half_done_then_modified),
 	KUNIT_CASE(half_done_then_popped),
 	KUNIT_CASE(half_done_then_jump),
 	KUNIT_CASE(half_done_with_two_levels_due),
 	KUNIT_CASE(half_done_then_earlier_time),
+	KUNIT_CASE(levels_tied_step_by_step),
+	KUNIT_CASE(levels_tied_then_cancelled),
+	KUNIT_CASE_PARAM(last_tick_of_overdue_bucket_tied, size_gen_params),
 	{}
 };
 
 /*
- * Cascading ahead of time. 200 timers are spread over one bucket of level
- * @level, whose expiry is its length: crowd enough to open it early.
+ * Cascading ahead of time. Timers are spread over the bucket of level @level that
+ * begins at its @length, with the first of them: crowd enough to open it early.
  */
-#define CROWD	200
+#define CROWD	(3 * TWHEEL_CROWD)
 
 struct crowd {
 	u32 size;
@@ -1582,6 +1818,12 @@ static u64 crowd_tick(const struct crowd *c, unsigned int i)
 	return c->length + c->length * i / CROWD;
 }
 
+/* How many ticks ahead of its first timer the crowd's bucket is opened. */
+static u64 crowd_lead(const struct crowd *c)
+{
+	return c->length / 16;
+}
+
 static struct twheel *start_crowd(struct kunit *test, u64 *early)
 {
 	const struct crowd *c = test->param_value;
@@ -1593,31 +1835,25 @@ static struct twheel *start_crowd(struct kunit *test, u64 *early)
 		arm(test, &f->timer[i], crowd_tick(c, i));
 		KUNIT_ASSERT_EQ(test, f->timer[i].level, c->level);
 	}
-	KUNIT_ASSERT_TRUE(test, twheel_next(w, early));
-	KUNIT_ASSERT_GE(test, *early, c->length - c->length / 16);
-	KUNIT_ASSERT_LT(test, *early, c->length);
+	*early = c->length - crowd_lead(c);
+	expect_next(test, *early);
 	return w;
 }
 
 /* Wake up as twheel_next() asks: each timer expires at its very tick. */
 static void expect_crowd_on_time(struct kunit *test, unsigned int count)
 {
-	struct fixture *f = test->priv;
-	struct twheel *w = &f->wheel;
-	struct twheel_timer *timer;
-	unsigned int expired = 0;
-	u64 tick;
+	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, count);
+}
 
-	while (twheel_next(w, &tick)) {
-		KUNIT_ASSERT_GT(test, tick, w->now);
-		advance(test, tick);
-		while ((timer = twheel_pop(w))) {
-			KUNIT_ASSERT_EQ(test, timer->deadline, w->now);
-			expired++;
-		}
-	}
-	KUNIT_EXPECT_EQ(test, expired, count);
-	expect_nothing_pending(test);
+/* Advance, and see whether what is left to do is ahead of its time, all of it. */
+static bool only_ahead(struct kunit *test, u64 now, unsigned int budget)
+{
+	struct fixture *f = test->priv;
+	bool more = twheel_advance(&f->wheel, now, budget);
+	u64 next;
+
+	return more && twheel_next(&f->wheel, &next) && next > now;
 }
 
 static void few_timers_open_on_time(struct kunit *test)
@@ -1754,7 +1990,7 @@ static void crowd_comes_again(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
-/* The clock jumps past the expiry: what is left of the cascade is late work. */
+/* The clock jumps past all of it: what is left of the cascade is late work. */
 static void crowd_is_overtaken(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
@@ -1770,43 +2006,35 @@ static void crowd_is_overtaken(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* What a caller that spreads the early cascade over time is told. */
+/* A caller that spreads the early cascade over time knows that it may, and how long. */
 static void early_work_is_told(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
-	u64 early, timers = 0, ticks = 0;
-	struct twheel *w = start_crowd(test, &early);
+	u64 early;
 
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
-	advance(test, early - 1);
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
-
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
-	KUNIT_ASSERT_TRUE(test, twheel_early(w, w->now, &timers, &ticks));
-	KUNIT_EXPECT_GE(test, timers, CROWD - 10);
-	KUNIT_EXPECT_LE(test, timers, CROWD);
-	KUNIT_EXPECT_EQ(test, ticks, c->length - early);
-
+	start_crowd(test, &early);
+	KUNIT_EXPECT_FALSE(test, only_ahead(test, early - 1, 10));
+	expect_next(test, early);
+	KUNIT_EXPECT_TRUE(test, only_ahead(test, early, 10));
+	expect_next(test, c->length);
 	advance(test, early);
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
+	KUNIT_EXPECT_FALSE(test, only_ahead(test, early, 10));
 	expect_crowd_on_time(test, CROWD);
 }
 
-/* All of the crowd is cancelled: nothing that could be spread over time. */
+/* All of the crowd is cancelled: nothing is left that could be spread over time. */
 static void early_work_vanishes(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	u64 early, timers, ticks;
+	u64 early;
 	struct twheel *w = start_crowd(test, &early);
 	unsigned int i;
 
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
+	KUNIT_ASSERT_TRUE(test, only_ahead(test, early, 10));
 	for (i = 0; i < CROWD; i++)
 		twheel_cancel(w, &f->timer[i]);
-	if (twheel_early(w, w->now, &timers, &ticks))
-		KUNIT_EXPECT_EQ(test, timers, 0);
 	KUNIT_EXPECT_FALSE(test, twheel_advance(w, early, 1));
-	KUNIT_EXPECT_FALSE(test, twheel_early(w, w->now, &timers, &ticks));
+	expect_nothing_pending(test);
 }
 
 /* Of a crowd that has half moved few are left when the clock jumps past all of it. */
@@ -1839,46 +2067,121 @@ static void early_work_is_not_what_is_due(struct kunit *test)
 	struct twheel *w = start(test, 1, 10, 0);
 	struct fixture *f = test->priv;
 	struct twheel_timer *t = &f->timer[CROWD];
-	u64 timers, ticks;
 	unsigned int i;
 
 	for (i = 0; i < CROWD; i++)
 		arm(test, &f->timer[i], 10000 + i);
 	advance(test, 9300);
-	arm(test, &t[2], 9450);
+	arm(test, &t[2], 9400);
 	advance(test, 9320);
 	arm(test, &t[1], 9400);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9395, 2));
-	KUNIT_ASSERT_TRUE(test, twheel_early(w, w->now, &timers, &ticks));
+	KUNIT_ASSERT_TRUE(test, only_ahead(test, 9395, 2));
 	arm(test, &t[0], 9400);
 	KUNIT_ASSERT_EQ(test, f->timer[CROWD / 2].level, 4);
 	for (i = 0; i < 3; i++)
 		KUNIT_ASSERT_EQ(test, t[i].level, i);
 
-	do {
-		KUNIT_ASSERT_TRUE(test, twheel_advance(w, 9400, 1));
-	} while (w->now < 9400 || !twheel_early(w, w->now, &timers, &ticks));
-	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[0]));
-	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[1]));
-	KUNIT_EXPECT_FALSE(test, twheel_expired(w, &t[2]));
-	KUNIT_EXPECT_LT(test, t[2].level, 2);
+	for (i = 0; !only_ahead(test, 9400, 1); i++)
+		KUNIT_ASSERT_LT(test, i, 10);
+	KUNIT_EXPECT_EQ(test, w->now, 9400);
+	KUNIT_EXPECT_EQ(test, f->timer[CROWD / 2].level, 4);
+	expect_expired(test, 3);
+	expect_crowd_on_time(test, CROWD);
 }
 
 /* The clock has jumped past what is due: that cannot wait, so nothing is early work. */
 static void early_work_is_not_what_is_overdue(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	u64 early, timers, ticks;
+	u64 early;
 	struct twheel *w = start_crowd(test, &early);
+	unsigned int i;
+	bool ahead;
 
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 2));
 	arm(test, &f->timer[CROWD], early + 1);
 	arm(test, &f->timer[CROWD + 1], early + 2);
-	do {
-		KUNIT_ASSERT_TRUE(test, twheel_advance(w, early + 2, 1));
+	for (i = 0; w->nr_expired < 2; i++) {
+		ahead = only_ahead(test, early + 2, 1);
 		if (w->nr_expired < 2)
-			KUNIT_EXPECT_FALSE(test, twheel_early(w, early + 2, &timers, &ticks));
-	} while (w->nr_expired < 2);
+			KUNIT_EXPECT_FALSE(test, ahead);
+		KUNIT_ASSERT_LT(test, i, 10 * CROWD);
+	}
+}
+
+/*
+ * The bucket before the crowd's has one timer, at its very end, and the clock is in it:
+ * the crowd is opened its lead ahead, not only when that timer has been.
+ */
+static void crowd_does_not_wait_for_the_bucket_before(struct kunit *test)
+{
+	const struct crowd *c = test->param_value;
+	struct twheel *w = start(test, 1, c->size, 0);
+	struct fixture *f = test->priv;
+	const u64 last = 2 * c->length - 1, early = 2 * c->length - crowd_lead(c);
+	unsigned int i;
+
+	arm(test, &f->timer[CROWD], last);
+	advance(test, c->length);
+	KUNIT_ASSERT_EQ(test, f->timer[CROWD].level, c->level);
+	for (i = 0; i < CROWD; i++) {
+		arm(test, &f->timer[i], c->length + crowd_tick(c, i));
+		KUNIT_ASSERT_EQ(test, f->timer[i].level, c->level);
+	}
+	expect_next(test, early);
+	advance(test, early);
+	KUNIT_EXPECT_GE(test, w->cascaded, CROWD / 2);
+	expect_expired(test, early == last ? 1 : 0);
+	expect_crowd_on_time(test, early == last ? CROWD : CROWD + 1);
+}
+
+/*
+ * A crowd has been opened ahead of its time, and the clock is far behind for want of
+ * budget. So a timer can still come that is due before it, in its bucket or another one.
+ */
+struct newcomer {
+	u64 tick;
+	u64 now;
+};
+
+static const struct newcomer newcomers[] = {
+	{ 12000, 14945 }, { 14937, 14945 }, { 14970, 14945 }, { 14970, 14972 },
+	{ 14999, 14945 }, { 14999, 15001 }, { 15000, 14945 }, { 15000, 15002 },
+};
+
+static void newcomer_desc(const struct newcomer *n, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "at %llu, advanced to %llu", n->tick, n->now);
+}
+
+KUNIT_ARRAY_PARAM(newcomer, newcomers, newcomer_desc);
+
+static void crowd_is_not_first_any_more(struct kunit *test)
+{
+	const struct newcomer *n = test->param_value;
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	struct twheel_timer *t = &f->timer[CROWD];
+	const unsigned int due = n->tick <= n->now ? 2 : 1;
+	unsigned int i;
+
+	arm(test, &t[0], 14942);
+	advance(test, 11000);
+	for (i = 0; i < CROWD; i++)
+		arm(test, &f->timer[i], 15003 + i);
+	KUNIT_ASSERT_EQ(test, t[0].level, 4);
+	KUNIT_ASSERT_EQ(test, f->timer[0].level, 3);
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 14945, 1));
+	KUNIT_ASSERT_EQ(test, w->now, 11000);
+
+	arm(test, &t[1], n->tick);
+	KUNIT_ASSERT_EQ(test, t[1].level, 3);
+	for (i = 0; twheel_advance(w, n->now, 1); i++) {
+		KUNIT_ASSERT_TRUE(test, w->now <= n->tick || twheel_expired(w, &t[1]));
+		KUNIT_ASSERT_LT(test, i, 10 * CROWD);
+	}
+	expect_expired(test, due);
+	expect_crowd_on_time(test, CROWD + 2 - due);
 }
 
 /* The crowd comes when the time to open early has passed already. */
@@ -1903,14 +2206,14 @@ static void crowds_on_every_level(struct kunit *test)
 {
 	const u32 *size = test->param_value;
 	struct fixture *f = test->priv;
-	u64 center = 1;
+	s64 center = 1;
 	unsigned int i;
 
 	start(test, 1, *size, 0);
 	for (i = 0; i < NR_TIMERS; i++) {
-		if (i % 100 == 0 && check_mul_overflow(center, (u64)*size + 1, &center))
+		if (i % 100 == 0 && check_mul_overflow(center, (s64)*size + 1, &center))
 			break;
-		arm(test, &f->timer[i], add_saturated(center, i % 100 * (center / 1000)));
+		arm(test, &f->timer[i], add_saturated(center, i % 100 * div_s64(center, 1000)));
 	}
 	expect_crowd_on_time(test, i);
 }
@@ -1929,8 +2232,228 @@ static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(crowd_dwindles_and_is_overdue, crowd_gen_params),
 	KUNIT_CASE(early_work_is_not_what_is_due),
 	KUNIT_CASE_PARAM(early_work_is_not_what_is_overdue, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_does_not_wait_for_the_bucket_before, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_is_not_first_any_more, newcomer_gen_params),
 	KUNIT_CASE_PARAM(crowd_comes_late, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowds_on_every_level, size_gen_params),
+	{}
+};
+
+/*
+ * Waking up. Timers with deadlines all over the next @span units of time, of which a tick
+ * has 1,000; or, with @span 0, at distances of every magnitude.
+ */
+struct spread {
+	u32 size;
+	unsigned int count;
+	u64 span;
+};
+
+/* Never so many that a bucket is crowded. */
+static const struct spread sparse[] = {
+	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 2, NR_TIMERS, 0 },
+	{ 3, TWHEEL_CROWD - 1, 1800000000 }, { 3, NR_TIMERS, 0 },
+	{ 60, NR_TIMERS, 12000000000 }, { 60, NR_TIMERS, 0 },
+	{ 256, NR_TIMERS, 1800000000 }, { 256, NR_TIMERS, 0 },
+	{ 65536, NR_TIMERS, 1800000000 }, { 65536, NR_TIMERS, 0 },
+};
+
+static void spread_desc(const struct spread *s, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "size %u, %u timers in %llu", s->size, s->count,
+		 s->span);
+}
+
+KUNIT_ARRAY_PARAM(sparse, sparse, spread_desc);
+
+static u64 random_deadline(struct fixture *f, const struct spread *s)
+{
+	u64 delay;
+
+	if (!s->span)
+		return random_tick(f, f->wheel.time, 63);
+	div64_u64_rem(random64(f), s->span, &delay);
+	return f->wheel.time + 1 + delay;
+}
+
+static void arm_sparse(struct kunit *test, struct twheel_timer *timer)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+
+	arm(test, timer, random_deadline(f, s));
+	if (timer->level)
+		KUNIT_ASSERT_LT(test, f->wheel.level[timer->level]->bucket[timer->bucket].count,
+				TWHEEL_CROWD);
+	/* Which are cancelled later on. */
+	timer->tag = 0;
+}
+
+static struct twheel *start_sparse(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start(test, 1000, s->size, 1000);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < s->count; i++)
+		arm_sparse(test, &f->timer[i]);
+	return w;
+}
+
+/* No more often than there are different ticks with timers due. */
+static void sparse_wheel_never_wakes_in_vain(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct sleeper sleeper;
+
+	start_sparse(test);
+	sleeper = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.fires, s->count);
+	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+}
+
+static const struct spread live[] = {
+	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 3, TWHEEL_CROWD - 1, 1800000000 },
+	{ 60, 250, 12000000000 }, { 256, 250, 1800000000 },
+	{ 65536, 250, 1800000000 },
+};
+
+KUNIT_ARRAY_PARAM(live, live, spread_desc);
+
+/* The same while every timer that expires is armed again. */
+static void live_wheel_never_wakes_in_vain(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start_sparse(test);
+	struct fixture *f = test->priv;
+	struct sleeper sleeper = { };
+	unsigned int i;
+
+	while (sleeper.expired < 10 * s->count) {
+		KUNIT_ASSERT_TRUE(test, sleep_once(test, &sleeper));
+		for (i = 0; i < s->count; i++) {
+			if (f->timer[i].deadline <= w->time)
+				arm_sparse(test, &f->timer[i]);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+}
+
+static bool was_cancelled(struct kunit *test, u64 tick)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < s->count; i++) {
+		if (f->timer[i].tag && twheel_tick(&f->wheel, f->timer[i].deadline) == tick)
+			return true;
+	}
+	return false;
+}
+
+/* Whatever was cancelled and when: in vain only at the tick of one that was. */
+static void sparse_wheel_wakes_in_vain_for_cancelled(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start_sparse(test);
+	struct fixture *f = test->priv;
+	struct sleeper sleeper = { };
+	unsigned int in_vain, i, cancelled = 0;
+
+	do {
+		for (i = 0; i < s->count; i++) {
+			if (f->timer[i].tag || f->timer[i].deadline <= w->time ||
+			    prandom_u32_state(&f->rnd) % (s->count / 4))
+				continue;
+			twheel_cancel(w, &f->timer[i]);
+			f->timer[i].tag = 1;
+			cancelled++;
+		}
+		in_vain = sleeper.in_vain;
+		if (!sleep_once(test, &sleeper))
+			break;
+		if (sleeper.in_vain > in_vain)
+			KUNIT_ASSERT_TRUE(test, was_cancelled(test, w->now));
+	} while (w->nr_pending);
+	KUNIT_EXPECT_EQ(test, sleeper.expired + cancelled, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.in_vain, cancelled);
+	expect_nothing_pending(test);
+}
+
+static const struct spread crowded[] = {
+	{ 2, NR_TIMERS, 500000 }, { 2, NR_TIMERS, 30000000 }, { 2, NR_TIMERS, 1800000000 },
+	{ 3, NR_TIMERS, 500000 }, { 3, NR_TIMERS, 30000000 }, { 3, NR_TIMERS, 1800000000 },
+	{ 60, NR_TIMERS, 500000 }, { 60, NR_TIMERS, 30000000 }, { 60, NR_TIMERS, 1800000000 },
+	{ 256, NR_TIMERS, 500000 }, { 256, NR_TIMERS, 30000000 },
+	{ 65536, NR_TIMERS, 500000 }, { 65536, NR_TIMERS, 200000000 },
+};
+
+KUNIT_ARRAY_PARAM(crowded, crowded, spread_desc);
+
+/* How many buckets of @length ticks, other than the clock's own, become crowded. */
+static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count)
+{
+	struct twheel *w = &f->wheel;
+	u64 clock = div64_u64(w->now, length), number = clock;
+	unsigned int i, n = 0, timers = 0;
+
+	/* The timers are in the order of their deadlines. */
+	for (i = 0; i < count; i++) {
+		u64 bucket = div64_u64(plain_ceil(f->timer[i].deadline, 1000), length);
+
+		timers = bucket == number ? timers + 1 : 1;
+		number = bucket;
+		n += number != clock && timers == TWHEEL_CROWD;
+	}
+	return n;
+}
+
+/*
+ * How often a wheel may wake up ahead of time at most. A crowded bucket is opened when
+ * the level below, of which a bucket is over, reaches past the first timer by all of its
+ * own length but the lead. What is beyond that stays for another time, if it is crowded.
+ */
+static unsigned int most_ahead(struct fixture *f, unsigned int count)
+{
+	u64 size = f->wheel.size.divisor, below = 1;
+	unsigned int level, most = 0;
+
+	for (level = 1; level < f->wheel.nr_levels; level++) {
+		u64 length = below * size, lead = length / 16;
+		u64 reach = length - below + 1 - lead;
+
+		if (lead)
+			most += nr_crowded(f, length, count) *
+				(1 + div64_u64(length - 1, reach));
+		below = length;
+	}
+	return most;
+}
+
+static void crowds_wake_no_more_than_once_for_each_opening(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+	struct twheel *w = start(test, 1000, s->size, 1000);
+	struct sleeper sleeper;
+	unsigned int i, most;
+
+	for (i = 0; i < s->count; i++)
+		arm(test, &f->timer[i], w->time + 1 + div64_u64(s->span * i, s->count));
+	most = most_ahead(f, s->count);
+	sleeper = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.in_vain, most);
+}
+
+static struct kunit_case waking_cases[] = {
+	KUNIT_CASE_PARAM(sparse_wheel_never_wakes_in_vain, sparse_gen_params),
+	KUNIT_CASE_PARAM(live_wheel_never_wakes_in_vain, live_gen_params),
+	KUNIT_CASE_PARAM(sparse_wheel_wakes_in_vain_for_cancelled, sparse_gen_params),
+	KUNIT_CASE_PARAM(crowds_wake_no_more_than_once_for_each_opening, crowded_gen_params),
 	{}
 };
 
@@ -1962,12 +2485,12 @@ static void empty_wheel_jumps_at_no_cost(struct kunit *test)
 	struct twheel *w = start(test, 1, *size, 0);
 	unsigned int i;
 
-	for (i = 0; i < 64; i++) {
+	for (i = 0; i < 63; i++) {
 		KUNIT_EXPECT_FALSE(test, twheel_advance(w, BIT_ULL(i), 0));
 		KUNIT_EXPECT_EQ(test, w->now, BIT_ULL(i));
 	}
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, U64_MAX, 0));
-	KUNIT_EXPECT_EQ(test, w->now, U64_MAX);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, TIME_END, 0));
+	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
 	KUNIT_EXPECT_EQ(test, w->nr_levels, 0);
 }
 
@@ -1978,8 +2501,8 @@ static void idle_time_costs_no_steps(struct kunit *test)
 	struct twheel *w = start(test, 1, *size, 0);
 	struct fixture *f = test->priv;
 
-	arm(test, &f->timer[0], U64_MAX - 1);
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, U64_MAX, 4 * w->nr_levels));
+	arm(test, &f->timer[0], TIME_END - 1);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, TIME_END, 4 * w->nr_levels));
 	expect_expired(test, 1);
 }
 
@@ -2010,8 +2533,8 @@ static void forward_stops_before_what_is_due(struct kunit *test)
 	twheel_forward(w, 17);
 	KUNIT_EXPECT_EQ(test, w->now, 17);
 	arm(test, &f->timer[0], tick);
-	twheel_forward(w, U64_MAX);
-	KUNIT_EXPECT_EQ(test, w->now, place_of(*size, 17, tick).expiry - 1);
+	twheel_forward(w, TIME_END);
+	KUNIT_EXPECT_EQ(test, w->now, tick - 1);
 	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
 	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
 
@@ -2097,10 +2620,11 @@ CORE_SUITE(ordering);
 CORE_SUITE(cancelling);
 CORE_SUITE(budget);
 CORE_SUITE(cascading);
+CORE_SUITE(waking);
 CORE_SUITE(clock);
 
 kunit_test_suites(&placing_suite, &ordering_suite, &cancelling_suite,
-		  &budget_suite, &cascading_suite, &clock_suite);
+		  &budget_suite, &cascading_suite, &waking_suite, &clock_suite);
 
 MODULE_DESCRIPTION("KUnit tests of the timing wheel");
 MODULE_LICENSE("GPL");

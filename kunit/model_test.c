@@ -27,6 +27,9 @@
 #define EPISODE_OPS	20000
 #define MAX_TIMERS	2048
 
+/* The last time there is: those of a ktime_t. */
+#define TIME_END	((u64)S64_MAX)
+
 static unsigned long long seed[] = { 1, 2, 3, 4 };
 static unsigned int nr_seeds = ARRAY_SIZE(seed);
 module_param_array(seed, ullong, &nr_seeds, 0444);
@@ -70,7 +73,7 @@ struct model_timer {
  * @wheel: the wheel under test.
  * @size: its size.
  * @tick: the length of its tick.
- * @end: its last tick, that of the latest deadline.
+ * @end: its last tick. A deadline after that never comes.
  * @now: the time, in ticks: where the wheel's clock was last told to go.
  * @more: the wheel said that it has not got there yet, or has other work.
  * @focus: a tick near which many timers are due.
@@ -144,7 +147,7 @@ static u64 random64(struct model *m)
 	return high << 32 | prandom_u32_state(&m->rnd);
 }
 
-/* A number of any order of magnitude, of at most @bits bits. */
+/* A number of any order of magnitude, of at most @bits (63) bits. */
 static u64 magnitude(struct model *m, unsigned int bits)
 {
 	return random64(m) >> (63 - below(m, bits));
@@ -255,10 +258,9 @@ static void compare(struct model *m)
 	MODEL_ASSERT(m, m->wheel.nr_expired, EQ, m->nr_expired);
 	if (!first) {
 		MODEL_ASSERT(m, twheel_next(&m->wheel, &tick), EQ, false);
-	} else if (!m->more) {
+	} else {
 		MODEL_ASSERT(m, twheel_next(&m->wheel, &tick), EQ, true);
 		MODEL_ASSERT(m, tick, LE, first->tick);
-		MODEL_ASSERT(m, tick, GT, m->wheel.now);
 	}
 }
 
@@ -284,6 +286,8 @@ static u64 random_deadline(struct model *m)
 
 	if (one_in(m, 500))
 		m->focus = after(m, m->now, magnitude(m, m->reach));
+	if (one_in(m, 200))
+		return TIME_END;
 	if (one_in(m, 20))
 		tick = m->now - min(m->now, magnitude(m, 10));
 	else if (one_in(m, 2))
@@ -340,6 +344,27 @@ static void do_pop(struct model *m)
 	model_remove(m, t);
 }
 
+/*
+ * What the wheel says is left to do at @now, and when to come again, is so. Work ahead of
+ * its time gives way to the clock and to what is due.
+ */
+static void compare_next(struct model *m, u64 now)
+{
+	struct model_timer *first = first_pending(m);
+	bool due = first && first->tick <= now;
+	u64 tick;
+
+	if (!twheel_next(&m->wheel, &tick))
+		MODEL_ASSERT(m, m->more, EQ, false);
+	else if (!m->more)
+		MODEL_ASSERT(m, tick, GT, now);
+	else if (tick > now)
+		MODEL_ASSERT(m, m->wheel.now, EQ, now);
+	else
+		return;
+	MODEL_ASSERT(m, due, EQ, false);
+}
+
 static void advance(struct model *m, u64 now, unsigned int budget)
 {
 	u64 before = m->wheel.now;
@@ -351,6 +376,7 @@ static void advance(struct model *m, u64 now, unsigned int budget)
 	if (!m->more)
 		MODEL_ASSERT(m, m->wheel.now, EQ, max(before, now));
 	model_follow(m);
+	compare_next(m, max(before, now));
 }
 
 /* A step of the clock; or to where a bucket opens, or just before or after. */
@@ -406,11 +432,10 @@ static void start_episode(struct model *m)
 
 	m->size = one_in(m, 4) ? 2 + below(m, 1000) : sizes[below(m, ARRAY_SIZE(sizes))];
 	m->tick = ticks[below(m, ARRAY_SIZE(ticks))];
-	/* Every time within the last tick must be a deadline that there is. */
-	m->end = div64_u64(U64_MAX, m->tick);
-	start = min(magnitude(m, 64), m->end);
+	m->end = div64_u64(TIME_END, m->tick);
+	start = min(magnitude(m, 63), m->end);
 	m->now = one_in(m, 3) ? 0 : start;
-	m->reach = 1 + below(m, 64);
+	m->reach = 1 + below(m, 63);
 	m->stride = 1 + below(m, m->reach);
 	m->focus = m->now;
 	m->nr_timers = MAX_TIMERS >> below(m, 10);
@@ -420,7 +445,7 @@ static void start_episode(struct model *m)
 	twheel_init(&m->wheel, m->tick, m->size, m->now);
 }
 
-/* Let everything expire that the wheel holds, in a last jump. */
+/* Let everything expire that the wheel holds and that ever will, in a last jump. */
 static void drain(struct model *m)
 {
 	unsigned int calls = 0;
@@ -434,6 +459,8 @@ static void drain(struct model *m)
 	} while (m->more);
 	while (m->nr_expired)
 		do_pop(m);
+	if (m->nr_pending)
+		MODEL_ASSERT(m, first_pending(m)->tick, EQ, m->end + 1);
 }
 
 static void cancel_all(struct model *m)
@@ -450,8 +477,7 @@ static void end_episode(struct model *m)
 {
 	if (one_in(m, 2))
 		drain(m);
-	else
-		cancel_all(m);
+	cancel_all(m);
 	compare(m);
 	MODEL_ASSERT(m, m->wheel.nr_pending, EQ, 0);
 	MODEL_ASSERT(m, m->wheel.nr_expired, EQ, 0);

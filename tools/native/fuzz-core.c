@@ -357,7 +357,7 @@ static void model_follow(struct model *m)
 
 static void check_counters(struct model *m)
 {
-	u64 timers = 0, ticks = 0, tick = 0, first;
+	u64 tick = 0, first;
 	bool next = twheel_next(&m->wheel, &tick);
 
 	CHECK(m, m->wheel.nr_pending == m->pending.count);
@@ -366,11 +366,7 @@ static void check_counters(struct model *m)
 		CHECK(m, !next);
 	} else if (!m->more) {
 		first = m->slot[m->pending.slot[0]].tick;
-		CHECK(m, next && tick > m->wheel.now && tick <= first);
-	}
-	if (twheel_early(&m->wheel, m->now, &timers, &ticks)) {
-		CHECK(m, m->more && timers <= m->pending.count);
-		CHECK(m, !timers || (ticks && tick > m->now));
+		CHECK(m, next && tick <= first);
 	}
 }
 
@@ -398,32 +394,62 @@ static u32 length_of(const struct list_head *list)
 	return n;
 }
 
-/* A bucket that holds timers: returns whether it is queued, and when it is due. */
-static bool check_bucket(struct model *m, struct twheel_bucket *b, const struct slot *s, u64 *due)
+/* A bucket that holds timers: what it knows of them is so. */
+static void check_bucket(struct model *m, const struct twheel_bucket *b, const struct slot *s)
 {
 	u8 nr = s->timer->level;
-	struct twheel_level *level = m->wheel.level[nr];
-	bool late = m->wheel.late & BIT_ULL(nr), early = m->wheel.early & BIT_ULL(nr);
-	u32 listed = length_of(&b->timers);
+	const struct twheel_level *level = m->wheel.level[nr];
+	u64 number = s->tick / level->length.divisor;
+	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
+	u32 todo = opened ? length_of(&level->todo) : 0;
 
-	if (b->split)
-		listed += length_of(&level->aside[b - level->bucket]);
-	if (level->opened == b && (late || early))
-		listed += length_of(&level->cascade[0]) + length_of(&level->cascade[1]);
-	CHECK(m, b->count == listed);
+	CHECK(m, b->count == length_of(&b->timers) + todo);
+	CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
 	CHECK(m, b->count == m->seen[nr][s->timer->bucket]);
-	*due = s->tick - s->tick % level->length.divisor - (b->early ? level->lead : 0);
-	return !late || level->opened != b;
+	CHECK(m, number - m->wheel.now / level->length.divisor < m->size);
+	CHECK(m, test_bit(s->timer->bucket, level->busy));
+	CHECK(m, level->bound <= s->timer->deadline);
+	if (!opened)
+		CHECK(m, b->earliest <= s->timer->deadline);
+	/* Opened in time, and before all those after it in the ring. */
+	CHECK(m, (u64)level->node.expires <= s->tick);
+	CHECK(m, (level->first + m->size - level->clock) % m->size <=
+		 (s->timer->bucket + m->size - level->clock) % m->size);
 }
 
-/*
- * All timers are in their buckets, buckets hold nothing else, and the queue has
- * those that hold timers and no others: the first of them is due next.
- */
+static u32 count_busy(const struct twheel_level *level)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < level->size; i++)
+		n += !!test_bit(i, level->busy);
+	return n;
+}
+
+/* The levels with timers are in the queue, in order, and no others. */
+static void check_queue(struct model *m)
+{
+	struct timerqueue_node *node = timerqueue_getnext(&m->wheel.queue);
+	u64 queued = 0, busy = 0, last = 0;
+	unsigned int i;
+
+	for (i = 0; i < m->pending.count; i++)
+		busy |= BIT_ULL(m->slot[m->pending.slot[i]].timer->level);
+	for (; node; node = timerqueue_iterate_next(node)) {
+		const struct twheel_level *level = container_of(node, struct twheel_level, node);
+
+		CHECK(m, (u64)node->expires >= last);
+		last = node->expires;
+		queued |= BIT_ULL(level->nr);
+		CHECK(m, level->nr_busy == count_busy(level));
+	}
+	CHECK(m, queued == busy);
+	CHECK(m, !(m->wheel.opened & ~busy));
+}
+
+/* All timers are in their buckets, and buckets hold nothing else. */
 static void check_structure(struct model *m)
 {
-	u64 next, due, first = U64_MAX;
-	bool queued = false;
 	unsigned int i;
 
 	for (i = 0; i < m->pending.count; i++) {
@@ -435,15 +461,12 @@ static void check_structure(struct model *m)
 	for (i = 0; i < m->pending.count; i++) {
 		struct slot *s = &m->slot[m->pending.slot[i]];
 
-		if (m->seen[s->timer->level][s->timer->bucket] &&
-		    check_bucket(m, check_timer(m, s), s, &due)) {
-			queued = true;
-			first = min(first, due);
-		}
+		if (m->seen[s->timer->level][s->timer->bucket])
+			check_bucket(m, check_timer(m, s), s);
 		m->seen[s->timer->level][s->timer->bucket] = 0;
 	}
 	CHECK(m, length_of(&m->wheel.expired) == m->expired.count);
-	CHECK(m, twheel_next(&m->wheel, &next) == queued && (!queued || next == first));
+	check_queue(m);
 }
 
 /* Operations, on the wheel and on the model */
@@ -617,14 +640,17 @@ static void do_pop(struct model *m)
 
 static void move_clock(struct model *m, u64 now, unsigned int budget)
 {
-	u64 before = m->wheel.now;
+	u64 before = m->wheel.now, tick;
 
 	tell(m, "advance to %lu, budget %u", now, budget);
 	m->now = max(m->now, now);
 	m->more = twheel_advance(&m->wheel, now, budget);
 	CHECK(m, m->wheel.now >= before);
 	CHECK(m, m->wheel.now <= m->now);
-	if (!m->more)
+	/* What is left to do is due, or cascades ahead of its time. */
+	if (m->more)
+		CHECK(m, m->wheel.opened || (twheel_next(&m->wheel, &tick) && tick <= m->now));
+	else
 		CHECK(m, m->wheel.now == max(before, now));
 	model_follow(m);
 }
@@ -684,12 +710,12 @@ static void do_ask(struct model *m)
 	u64 time = magnitude(m);
 	u64 tick, delay;
 
-	time = byte(m) & 1 ? time : U64_MAX - time;
+	time = byte(m) & 1 ? time / 2 : S64_MAX - time / 2;
 	tell(m, "ask about %lu", time);
 	CHECK(m, twheel_floor(w, time) == time / m->unit);
 	CHECK(m, twheel_tick(w, time) == time / m->unit + !!(time % m->unit));
 
-	delay = magnitude(m);
+	delay = magnitude(m) / 2;
 	tick = plus(m, w->now, delay);
 	CHECK(m, twheel_levels_within(w, delay) <= TWHEEL_MAX_LEVELS);
 	if (w->nr_levels >= twheel_levels_within(w, delay))
@@ -720,8 +746,8 @@ static void begin(struct model *m)
 	u64 start;
 
 	m->size = size < 128 ? sizes[size % ARRAY_SIZE(sizes)] : 2 + below(m, 1000);
-	m->unit = unit < 192 ? units[unit % ARRAY_SIZE(units)] : max(magnitude(m), 1UL);
-	m->end = U64_MAX / m->unit;
+	m->unit = unit < 192 ? units[unit % ARRAY_SIZE(units)] : max(magnitude(m) / 2, 1UL);
+	m->end = S64_MAX / m->unit;
 	start = byte(m) & 1 ? minus(m->end, magnitude(m)) : min(magnitude(m), m->end);
 	m->now = start;
 	m->focus = start;

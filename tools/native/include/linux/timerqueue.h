@@ -44,4 +44,9 @@ static inline struct timerqueue_node *timerqueue_getnext(struct timerqueue_head 
 	return rb_entry_safe(rb_first_cached(&head->rb_root), struct timerqueue_node, node);
 }
 
+static inline struct timerqueue_node *timerqueue_iterate_next(struct timerqueue_node *node)
+{
+	return rb_entry_safe(rb_next(&node->node), struct timerqueue_node, node);
+}
+
 #endif /* _NATIVE_LINUX_TIMERQUEUE_H */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What of the wheel is inline for speed; part of twheel.h
+ *
+ * Adding and cancelling are a few instructions, of which calls would be a large part.
+ * Those functions here without a description are not for other callers.
+ */
+#ifndef _TWHEEL_INLINE_H
+#define _TWHEEL_INLINE_H
+
+#include <linux/bitops.h>
+#include <linux/compiler.h>
+
+/* timer->level of a timer that was due before it reached a bucket of level 0. */
+#define TWHEEL_LEVEL_DUE	0xff
+
+/* A bucket with this many timers is opened ahead of its time. */
+#define TWHEEL_CROWD		128
+
+/**
+ * struct twheel_bucket - the timers of one span of ticks
+ * @timers: the timers.
+ * @earliest: the earliest deadline, or less when that one was cancelled; U64_MAX
+ *	without timers.
+ * @count: number of timers.
+ */
+struct twheel_bucket {
+	struct list_head timers;
+	u64 earliest;
+	u32 count;
+};
+
+/**
+ * struct twheel_level - one wheel of the hierarchy: a ring of buckets
+ * @end: the first deadline that the level does not cover, as the clock stands now; so
+ *	with the next three, which turn_level() keeps up to date.
+ * @origin: what to subtract from a deadline and divide by @span to find the number of
+ *	its bucket, or that of the one a whole ring further on.
+ * @turn: the tick with which the clock enters the next bucket.
+ * @number: how many bucket lengths the clock's bucket is from tick 0.
+ * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
+ * @length: the length of a bucket in ticks; or 2^63.
+ * @range: the length of all buckets in the unit of deadlines; or 2^63.
+ * @lead: how many ticks ahead of its time a crowded bucket is opened.
+ * @node: in the wheel's queue while there are timers. Its time is the tick at which the
+ *	first bucket has to be opened, or an earlier one.
+ * @bound: @earliest of the first bucket; while that is open, what it was, or less.
+ * @todo: the timers of that bucket which are yet to be cascaded.
+ * @size: number of buckets.
+ * @clock: the place of the clock's bucket in the ring.
+ * @first: the place of the first bucket, from there on, that has timers.
+ * @nr_busy: how many buckets have timers.
+ * @nr: the number of this level; 0 is the lowest.
+ * @busy: a bit for each of those.
+ * @busy_words: a bit for each word of @busy that is not zero.
+ * @bucket: the ring.
+ */
+struct twheel_level {
+	u64 end;
+	u64 origin;
+	u64 turn;
+	u64 number;
+	struct twheel_divisor span;
+	struct twheel_divisor length;
+	u64 range;
+	u64 lead;
+	struct timerqueue_node node;
+	u64 bound;
+	struct list_head todo;
+	u32 size;
+	u32 clock;
+	u32 first;
+	u32 nr_busy;
+	u8 nr;
+	unsigned long *busy;
+	unsigned long *busy_words;
+	struct twheel_bucket bucket[];
+};
+
+bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer);
+void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
+		      u32 index);
+void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
+
+/*
+ * Link and unlink a timer: list_add_tail() and list_del() but for their checks on kernels
+ * with DEBUG_LIST, which cost a third of adding a timer.
+ */
+static __always_inline void twheel_link(struct twheel_timer *timer, struct list_head *next)
+{
+	struct list_head *prev = next->prev;
+
+	timer->node.next = next;
+	timer->node.prev = prev;
+	next->prev = &timer->node;
+	WRITE_ONCE(prev->next, &timer->node);
+}
+
+static __always_inline void twheel_unlink(struct twheel_timer *timer)
+{
+	__list_del(timer->node.prev, timer->node.next);
+}
+
+static __always_inline unsigned long twheel_magnitude(u64 n)
+{
+	return BITS_PER_LONG == 64 ? __fls(n | 1) : fls64(n | 1) - 1;
+}
+
+/* The place in the ring of the bucket for a deadline, which the level covers. */
+static __always_inline u32 twheel_index(const struct twheel_level *level, u64 deadline)
+{
+	u32 index = twheel_divide(&level->span, deadline - level->origin);
+
+	return index < level->size ? index : index - level->size;
+}
+
+/* Put a timer into a bucket of level @nr; or false without @calls, if it takes one. */
+static __always_inline bool twheel_put(struct twheel *w, struct twheel_level *level,
+				       unsigned int nr, struct twheel_timer *timer, u32 index,
+				       bool calls)
+{
+	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
+	struct twheel_bucket *b = level->bucket + index;
+
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(b);
+	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1)) {
+		if (calls)
+			twheel_put_first(w, level, timer, index);
+		return calls;
+	}
+	b->count++;
+	timer->level = nr;
+	timer->bucket = index;
+	twheel_link(timer, &b->timers);
+	return true;
+}
+
+/*
+ * Put a timer into the lowest level that covers its deadline. Returns false if there is
+ * none, or the deadline has come; and without @calls also if it takes one.
+ */
+static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
+					 bool calls)
+{
+	u64 deadline = timer->deadline;
+	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
+	struct twheel_level *level = *(w->level + nr);
+
+	while (unlikely(deadline >= level->end)) {
+		if (++nr >= w->nr_levels)
+			return false;
+		level = *(w->level + nr);
+	}
+	return twheel_put(w, level, nr, timer, twheel_index(level, deadline), calls);
+}
+
+/**
+ * twheel_add_quickly() - arm a timer, if no function has to be called for it
+ * @w: the wheel
+ * @timer: in no wheel, with its deadline set
+ *
+ * For where none can be called, as while user memory is being accessed.
+ *
+ * Return: false, and nothing has changed, if it takes twheel_add().
+ */
+static __always_inline bool twheel_add_quickly(struct twheel *w, struct twheel_timer *timer)
+{
+	if (unlikely(!twheel_place(w, timer, false)))
+		return false;
+	w->nr_pending++;
+	return true;
+}
+
+/**
+ * twheel_add() - arm a timer
+ * @w: the wheel
+ * @timer: in no wheel, with its deadline set
+ *
+ * A timer whose tick is not after the wheel's clock expires at once. O(1).
+ *
+ * Return: false, and nothing has changed, if the wheel has no level that covers
+ * the deadline: see twheel_levels_for().
+ */
+static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
+{
+	if (unlikely(!twheel_place(w, timer, true)))
+		return twheel_add_slowly(w, timer);
+	w->nr_pending++;
+	return true;
+}
+
+/**
+ * twheel_expired() - whether a timer has expired
+ * @w: the wheel
+ * @timer: in the wheel
+ *
+ * A timer of level 0 is not told that it expired, for its bucket was spliced whole: it
+ * follows from its deadline and the clock.
+ *
+ * Return: true if it waits for twheel_pop().
+ */
+static __always_inline bool twheel_expired(const struct twheel *w,
+					   const struct twheel_timer *timer)
+{
+	if (timer->level)
+		return timer->level == TWHEEL_LEVEL_DUE;
+	return timer->deadline <= w->time;
+}
+
+/**
+ * twheel_cancel() - take a timer out of the wheel
+ * @w: the wheel
+ * @timer: in the wheel, pending or expired
+ *
+ * O(1).
+ */
+static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
+{
+	struct twheel_level *level;
+	u8 nr = timer->level;
+
+	twheel_unlink(timer);
+	if (unlikely(twheel_expired(w, timer))) {
+		w->nr_expired--;
+		return;
+	}
+	w->nr_pending--;
+	level = w->level[nr];
+	if (unlikely(!--level->bucket[timer->bucket].count))
+		twheel_bucket_emptied(w, level, timer->bucket);
+}
+
+#endif /* _TWHEEL_INLINE_H */
