@@ -88,17 +88,14 @@ size_t twheel_level_bytes(const struct twheel *w);
 u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline);
 u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
-bool twheel_serves(const struct twheel *w, u64 ticks);
+u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
-void twheel_expire(struct twheel *w, struct twheel_timer *timer);
 struct twheel_timer *twheel_pop(struct twheel *w);
 void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);
-void twheel_forget(struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
-bool twheel_next(const struct twheel *w, u64 *tick);
 
 /**
  * twheel_floor() - the last tick that a time has reached
@@ -112,7 +109,31 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 	return twheel_divide(&w->tick, time);
 }
 
-/* twheel_add(), twheel_cancel() and twheel_expired() are inline for speed. */
+/* The level whose first bucket has to be opened first, as it is in the queue; or NULL. */
+static inline struct timerqueue_node *twheel_queue_head(const struct twheel *w)
+{
+	/* Only reads, but the queue's type has no room for const. */
+	return timerqueue_getnext((struct timerqueue_head *)&w->queue);
+}
+
+/**
+ * twheel_next() - when the wheel has to be advanced next
+ * @w: the wheel
+ * @tick: set to the tick at which the first bucket has to be opened; that may have passed,
+ *	if the bucket is crowded and should be opened ahead of its time
+ *
+ * Return: false if no bucket holds timers, and @tick is untouched.
+ */
+static inline bool twheel_next(const struct twheel *w, u64 *tick)
+{
+	struct timerqueue_node *node = twheel_queue_head(w);
+
+	if (node)
+		*tick = node->expires;
+	return node;
+}
+
+/* twheel_add(), twheel_expire(), twheel_expired() and twheel_cancel() are inline for speed. */
 #include "twheel_inline.h"
 
 #endif /* _TWHEEL_H */

@@ -153,13 +153,6 @@ static void set_clock(struct twheel *w, u64 now)
  * The bucket queue.
  */
 
-/* The level whose first bucket has to be opened first, as it is in the queue; or NULL. */
-static struct timerqueue_node *queue_head(const struct twheel *w)
-{
-	/* Only reads, but the queue's type has no room for const. */
-	return timerqueue_getnext((struct timerqueue_head *)&w->queue);
-}
-
 /* Change the time of a level in the queue, in its place if it stays in order there. */
 static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 {
@@ -168,7 +161,7 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 	if (timerqueue_node_queued(node)) {
 		struct timerqueue_node *next = timerqueue_iterate_next(node);
 
-		if (key < (u64)node->expires ? queue_head(w) == node : !next || key <= (u64)next->expires) {
+		if (key < (u64)node->expires ? twheel_queue_head(w) == node : !next || key <= (u64)next->expires) {
 			node->expires = key;
 			return;
 		}
@@ -329,23 +322,6 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 		next_first(w, level);
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
-
-/**
- * twheel_next() - when the wheel has to be advanced next
- * @w: the wheel
- * @tick: set to the tick at which the first bucket has to be opened
- *
- * Return: false if no bucket holds timers, and @tick is untouched.
- */
-bool twheel_next(const struct twheel *w, u64 *tick)
-{
-	struct timerqueue_node *node = queue_head(w);
-
-	if (node)
-		*tick = node->expires;
-	return node;
-}
-EXPORT_SYMBOL_GPL(twheel_next);
 
 /*
  * Wheels and levels.
@@ -542,25 +518,23 @@ u8 twheel_levels_within(const struct twheel *w, u64 ticks)
 EXPORT_SYMBOL_GPL(twheel_levels_within);
 
 /**
- * twheel_serves() - whether there are levels enough for any delay up to a length
+ * twheel_longest() - the longest delay for which there are levels enough
  * @w: the wheel
- * @ticks: the longest delay
  *
- * O(1).
- *
- * Return: true if there are as many levels as twheel_levels_within() says.
+ * Return: the most ticks for which twheel_levels_within() says no more levels than there
+ * are; 0 without levels.
  */
-bool twheel_serves(const struct twheel *w, u64 ticks)
+u64 twheel_longest(const struct twheel *w)
 {
 	u64 length, range;
 
 	if (!w->nr_levels)
-		return false;
+		return 0;
 	length = w->level[w->nr_levels - 1]->length.divisor;
 	range = mul_capped(length, w->size.divisor);
-	return range == TWHEEL_TIME_END || ticks < range - length;
+	return range == TWHEEL_TIME_END ? S64_MAX : range - length - 1;
 }
-EXPORT_SYMBOL_GPL(twheel_serves);
+EXPORT_SYMBOL_GPL(twheel_longest);
 
 static bool level_covers(const struct twheel_level *level, u64 tick, u64 *number)
 {
@@ -590,23 +564,8 @@ EXPORT_SYMBOL_GPL(twheel_covers);
  * Adding.
  */
 
-/**
- * twheel_expire() - let a timer expire at once
- * @w: the wheel
- * @timer: in no wheel
- *
- * It queues behind the timers that have expired so far.
- */
-void twheel_expire(struct twheel *w, struct twheel_timer *timer)
-{
-	timer->level = TWHEEL_LEVEL_DUE;
-	twheel_link(timer, &w->expired);
-	w->nr_expired++;
-}
-EXPORT_SYMBOL_GPL(twheel_expire);
-
-/* twheel_place() for deadlines at the end of time, beyond the end of any level. */
-static bool place_at_end(struct twheel *w, struct twheel_timer *timer)
+/* Put a timer whose deadline is at the end of time, beyond the end of any level. */
+static bool put_at_end(struct twheel *w, struct twheel_timer *timer)
 {
 	u64 tick = tick_of(w, timer->deadline);
 	unsigned int nr;
@@ -615,21 +574,23 @@ static bool place_at_end(struct twheel *w, struct twheel_timer *timer)
 	for (nr = 0; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 
-		if (level_covers(level, tick, &number))
-			return twheel_put(w, level, nr, timer, number -
-					  twheel_divide(&w->size, number) * level->size, true);
+		if (level_covers(level, tick, &number)) {
+			number -= twheel_divide(&w->size, number) * level->size;
+			twheel_put_first(w, level, timer, number);
+			return true;
+		}
 	}
 	return false;
 }
 
-/* twheel_add() for what twheel_place() does not place. */
+/* twheel_add() for what no level covers, be it that it is due. */
 bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 {
 	if (timer->deadline <= w->time) {
 		twheel_expire(w, timer);
 		return true;
 	}
-	if (!place_at_end(w, timer))
+	if (!put_at_end(w, timer))
 		return false;
 	w->nr_pending++;
 	return true;
@@ -673,21 +634,6 @@ void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n)
 	w->nr_expired -= n;
 }
 EXPORT_SYMBOL_GPL(twheel_take);
-
-/**
- * twheel_forget() - let nothing happen any more
- * @w: the wheel
- *
- * O(1). All timers that there were are the caller's again. Nothing but
- * twheel_forward(), twheel_advance(), twheel_next() and twheel_destroy() may be
- * called for the wheel from now on.
- */
-void twheel_forget(struct twheel *w)
-{
-	timerqueue_init_head(&w->queue);
-	w->opened = 0;
-}
-EXPORT_SYMBOL_GPL(twheel_forget);
 
 /*
  * Advancing.
@@ -791,7 +737,7 @@ static bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last
 static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 now,
 				   unsigned int budget)
 {
-	struct timerqueue_node *other = queue_head(w);
+	struct timerqueue_node *other = twheel_queue_head(w);
 	unsigned int steps = 0;
 	u64 clock = w->now;
 
@@ -822,19 +768,6 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 	return steps;
 }
 
-/* Place a timer of an opened bucket anew, wherever it belongs. */
-static __always_inline void place_again(struct twheel *w, struct twheel_timer *timer)
-{
-	if (likely(twheel_place(w, timer, true)))
-		return;
-	if (timer->deadline <= w->time) {
-		w->nr_pending--;
-		twheel_expire(w, timer);
-	} else {
-		place_at_end(w, timer);
-	}
-}
-
 /*
  * Place a timer of an opened bucket anew. Most go to the level below, which is found
  * sooner than by the magnitude of the delay: those between the ends of what the next level
@@ -843,10 +776,18 @@ static __always_inline void place_again(struct twheel *w, struct twheel_timer *t
 static __always_inline void cascade_one(struct twheel *w, struct twheel_level *below,
 					u64 nearest, struct twheel_timer *timer)
 {
-	if (likely(timer->deadline >= nearest && timer->deadline < below->end))
-		twheel_put(w, below, below->nr, timer, twheel_index(below, timer->deadline), true);
-	else
-		place_again(w, timer);
+	struct twheel_level *level = below;
+
+	if (unlikely(timer->deadline < nearest || timer->deadline >= below->end))
+		level = twheel_level_for(w, timer->deadline);
+	if (likely(level)) {
+		twheel_put(w, level, timer);
+	} else if (timer->deadline <= w->time) {
+		w->nr_pending--;
+		twheel_expire(w, timer);
+	} else {
+		put_at_end(w, timer);
+	}
 }
 
 /*
@@ -902,7 +843,7 @@ static struct twheel_level *due_level(const struct twheel *w, u64 now)
 
 	if (!twheel_next(w, &tick) || tick > now)
 		return NULL;
-	level = container_of(queue_head(w), struct twheel_level, node);
+	level = container_of(twheel_queue_head(w), struct twheel_level, node);
 	/* In the same tick, level 0 goes first: all its timers up to the clock have expired. */
 	return lowest->nr_busy && (u64)lowest->node.expires == tick ? lowest : level;
 }

@@ -114,62 +114,45 @@ static __always_inline u32 twheel_index(const struct twheel_level *level, u64 de
 	return index < level->size ? index : index - level->size;
 }
 
-/* Put a timer into a bucket of level @nr; or false without @calls, if it takes one. */
-static __always_inline bool twheel_put(struct twheel *w, struct twheel_level *level,
-				       unsigned int nr, struct twheel_timer *timer, u32 index,
-				       bool calls)
+/* Put a timer into a bucket of @level; or false, and nothing has changed, if it takes a call. */
+static __always_inline bool twheel_put_quickly(struct twheel_level *level,
+					       struct twheel_timer *timer)
 {
 	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
+	u32 index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(b);
-	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1)) {
-		if (calls)
-			twheel_put_first(w, level, timer, index);
-		return calls;
-	}
+	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
+		return false;
 	b->count++;
-	timer->level = nr;
+	timer->level = level->nr;
 	timer->bucket = index;
 	twheel_link(timer, &b->timers);
 	return true;
 }
 
-/*
- * Put a timer into the lowest level that covers its deadline. Returns false if there is
- * none, or the deadline has come; and without @calls also if it takes one.
- */
-static __always_inline bool twheel_place(struct twheel *w, struct twheel_timer *timer,
-					 bool calls)
+static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
+				       struct twheel_timer *timer)
 {
-	u64 deadline = timer->deadline;
+	if (unlikely(!twheel_put_quickly(level, timer)))
+		twheel_put_first(w, level, timer, twheel_index(level, timer->deadline));
+}
+
+/* The lowest level that covers a deadline; or NULL for one that has come, or without any. */
+static __always_inline struct twheel_level *twheel_level_for(const struct twheel *w,
+							      u64 deadline)
+{
 	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
 	struct twheel_level *level = *(w->level + nr);
 
 	while (unlikely(deadline >= level->end)) {
 		if (++nr >= w->nr_levels)
-			return false;
+			return NULL;
 		level = *(w->level + nr);
 	}
-	return twheel_put(w, level, nr, timer, twheel_index(level, deadline), calls);
-}
-
-/**
- * twheel_add_quickly() - arm a timer, if no function has to be called for it
- * @w: the wheel
- * @timer: in no wheel, with its deadline set
- *
- * For where none can be called, as while user memory is being accessed.
- *
- * Return: false, and nothing has changed, if it takes twheel_add().
- */
-static __always_inline bool twheel_add_quickly(struct twheel *w, struct twheel_timer *timer)
-{
-	if (unlikely(!twheel_place(w, timer, false)))
-		return false;
-	w->nr_pending++;
-	return true;
+	return level;
 }
 
 /**
@@ -184,10 +167,27 @@ static __always_inline bool twheel_add_quickly(struct twheel *w, struct twheel_t
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
-	if (unlikely(!twheel_place(w, timer, true)))
+	struct twheel_level *level = twheel_level_for(w, timer->deadline);
+
+	if (unlikely(!level))
 		return twheel_add_slowly(w, timer);
 	w->nr_pending++;
+	twheel_put(w, level, timer);
 	return true;
+}
+
+/**
+ * twheel_expire() - let a timer expire at once
+ * @w: the wheel
+ * @timer: in no wheel
+ *
+ * It queues behind the timers that have expired so far.
+ */
+static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer *timer)
+{
+	timer->level = TWHEEL_LEVEL_DUE;
+	twheel_link(timer, &w->expired);
+	w->nr_expired++;
 }
 
 /**

@@ -21,8 +21,7 @@
  * and the tag, and waits for another page. A block that has used up its tags
  * waits for ever.
  *
- * The caller serialises all calls on one store. Those that allocate memory need
- * no lock, only that there is one of them at a time.
+ * The caller serialises all calls on one store.
  */
 #include <linux/kernel.h>
 #include <linux/overflow.h>
@@ -83,6 +82,7 @@ void twheel_store_destroy(struct twheel_store *store)
 			free_page(block);
 		cond_resched();
 	}
+	twheel_pages_free(store->spent);
 	for (nr = 0; nr < store->nr_blocks; nr += TWHEEL_CHUNK_BLOCKS)
 		free_page((unsigned long)store->dir[nr >> TWHEEL_CHUNK_BITS]);
 	kvfree(store->dir);
@@ -107,27 +107,14 @@ size_t twheel_store_bytes(const struct twheel_store *store)
 }
 
 /**
- * twheel_store_wants_block() - whether the next page needs a new block
- * @store: the store
- *
- * Return: true if no block waits for a page.
- */
-bool twheel_store_wants_block(const struct twheel_store *store)
-{
-	return store->bare == TWHEEL_NO_BLOCK;
-}
-
-/**
  * twheel_store_full() - whether all block numbers have been used up
  * @store: the store
  *
- * Needs no lock, but that no page is installed meanwhile.
- *
- * Return: true if the store cannot take a page that needs a new block.
+ * Return: true if the store cannot take another page.
  */
 bool twheel_store_full(const struct twheel_store *store)
 {
-	return store->nr_blocks == TWHEEL_NO_BLOCK;
+	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
 }
 
 /* Whether a new block begins a new chunk. */
@@ -151,129 +138,103 @@ static u32 needs_dir(const struct twheel_store *store)
 }
 
 /**
- * twheel_page_bytes() - what twheel_page_alloc() is going to allocate
+ * twheel_store_growth() - what twheel_store_grow() is going to allocate
  * @store: the store
- * @block: what twheel_store_wants_block() said
- *
- * Needs no lock, but that no page is installed meanwhile.
  *
  * Return: bytes.
  */
-size_t twheel_page_bytes(const struct twheel_store *store, bool block)
+size_t twheel_store_growth(const struct twheel_store *store)
 {
 	size_t bytes = PAGE_SIZE;
 
-	if (block && needs_chunk(store))
+	if (store->bare == TWHEEL_NO_BLOCK && needs_chunk(store))
 		bytes += PAGE_SIZE + dir_bytes(needs_dir(store));
 	return bytes;
 }
 
-/**
- * twheel_page_alloc() - make a page of free entries for twheel_store_install()
- * @store: the store
- * @block: what twheel_store_wants_block() said. Blocks may lose their pages since
- *	then: the page brings along what it takes to do without those.
- * @gfp: how to allocate; with GFP_KERNEL this may sleep
- *
- * Needs no lock, but that no other page is made before this one is installed
- * or freed.
- *
- * Return: the page; or NULL without memory.
- */
-struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool block, gfp_t gfp)
+static int grow_dir(struct twheel_store *store, u32 chunks, gfp_t gfp)
+{
+	u64 **dir = kvzalloc(dir_bytes(chunks), gfp);
+
+	if (!dir)
+		return -ENOMEM;
+	if (store->dir)
+		memcpy(dir, store->dir, dir_bytes(store->dir_chunks));
+	kvfree(store->dir);
+	store->dir = dir;
+	store->dir_chunks = chunks;
+	return 0;
+}
+
+/* Give the page a block with a number of its own. */
+static int number_block(struct twheel_store *store, struct twheel_page *page, gfp_t gfp)
 {
 	u32 chunks = needs_dir(store);
-	struct twheel_page *page;
+	void *chunk;
 
-	/* All zero is what an entry looks like that was never in use. */
-	page = (void *)get_zeroed_page(gfp);
-	if (!page)
-		return NULL;
-	page->more = -1;
-	if (!block || !needs_chunk(store))
-		return page;
-	page->chunk = (void *)get_zeroed_page(gfp);
-	if (!page->chunk)
-		goto free;
-	if (chunks) {
-		page->dir = kvzalloc(dir_bytes(chunks), gfp);
-		if (!page->dir)
-			goto free;
-		if (store->dir)
-			memcpy(page->dir, store->dir, dir_bytes(store->dir_chunks));
-	}
-	return page;
-
-free:
-	twheel_page_free(page);
-	return NULL;
-}
-
-/**
- * twheel_page_free() - free a list of pages that no store has
- * @page: the first one, or NULL
- *
- * Needs no lock. May sleep if a page was not installed.
- */
-void twheel_page_free(struct twheel_page *page)
-{
-	while (page) {
-		struct twheel_page *next = page->next;
-
-		free_page((unsigned long)page->chunk);
-		kvfree(page->dir);
-		free_page((unsigned long)page);
-		page = next;
-	}
-}
-
-/* Take what the page brought along for a block with a number of its own. */
-static void *number_block(struct twheel_store *store, struct twheel_page *page)
-{
-	u64 **old = NULL;
-
-	if (page->dir) {
-		old = store->dir;
-		store->dir = page->dir;
-		store->dir_chunks = next_dir_chunks(store);
-		page->dir = NULL;
-	}
-	if (page->chunk) {
-		store->dir[store->nr_blocks >> TWHEEL_CHUNK_BITS] = page->chunk;
-		page->chunk = NULL;
+	if (chunks && grow_dir(store, chunks, gfp))
+		return -ENOMEM;
+	if (needs_chunk(store)) {
+		chunk = (void *)get_zeroed_page(gfp);
+		if (!chunk)
+			return -ENOMEM;
+		store->dir[store->nr_blocks >> TWHEEL_CHUNK_BITS] = chunk;
 	}
 	page->base = store->nr_blocks++ << TWHEEL_SLOT_BITS;
 	page->tag = 1;
-	return old;
+	return 0;
+}
+
+/* Give the page the block that waits for one. */
+static void fill_bare_block(struct twheel_store *store, struct twheel_page *page)
+{
+	u64 block = *twheel_store_block(store, store->bare);
+
+	page->base = store->bare << TWHEEL_SLOT_BITS;
+	page->tag = bare_tag(block);
+	store->bare = bare_next(block);
 }
 
 /**
- * twheel_store_install() - give a page to a store
- * @store: the store
- * @page: from twheel_page_alloc(). If that was told that it needs a new block,
- *	twheel_store_full() must be false.
+ * twheel_store_grow() - add a page of free entries
+ * @store: the store, for which twheel_store_full() is false
+ * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
- * Return: what has become superfluous, for kvfree() without the lock; or NULL.
+ * Return: 0 or -ENOMEM.
  */
-void *twheel_store_install(struct twheel_store *store, struct twheel_page *page)
+int twheel_store_grow(struct twheel_store *store, gfp_t gfp)
 {
-	void *old = NULL;
-	u64 block;
+	/* All zero is what an entry looks like that was never in use. */
+	struct twheel_page *page = (void *)get_zeroed_page(gfp);
 
-	/* Pages may have been trimmed since it was seen that a chunk was needed. */
-	if (store->bare != TWHEEL_NO_BLOCK && !page->chunk) {
-		page->base = store->bare << TWHEEL_SLOT_BITS;
-		block = *twheel_store_block(store, store->bare);
-		page->tag = bare_tag(block);
-		store->bare = bare_next(block);
-	} else {
-		old = number_block(store, page);
+	if (!page)
+		return -ENOMEM;
+	page->more = -1;
+	if (store->bare != TWHEEL_NO_BLOCK) {
+		fill_bare_block(store, page);
+	} else if (number_block(store, page, gfp)) {
+		free_page((unsigned long)page);
+		return -ENOMEM;
 	}
 	*twheel_store_block(store, page_block(page)) = (unsigned long)page;
 	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;
 	store->nr_empty++;
-	return old;
+	return 0;
+}
+
+/**
+ * twheel_pages_free() - free a list of pages that no store has
+ * @page: the first one, or NULL
+ */
+void twheel_pages_free(struct twheel_page *page)
+{
+	while (page) {
+		struct twheel_page *next = page->next;
+
+		free_page((unsigned long)page);
+		page = next;
+	}
 }
 
 /* The block stays, without a page; without a tag it is never used again. */
@@ -306,7 +267,8 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
 		store->nr_empty++;
 	} else {
 		strip_block(store, page);
-		free_page((unsigned long)page);
+		page->next = store->spent;
+		store->spent = page;
 	}
 }
 
@@ -315,14 +277,16 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
  * @store: the store
  * @keep: how many to leave, for what is added next
  *
- * Return: a list of at most TWHEEL_TRIM pages for twheel_page_free(), or NULL.
+ * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, and those that have
+ * used up their tags; or NULL.
  */
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 {
-	struct twheel_page *pages = NULL;
+	struct twheel_page *pages = store->spent;
 	struct twheel_page *page;
 	unsigned int n;
 
+	store->spent = NULL;
 	for (n = 0; n < TWHEEL_TRIM && store->nr_empty > keep; n++) {
 		page = list_last_entry(&store->partial, struct twheel_page, link);
 		list_del(&page->link);

@@ -42,8 +42,6 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * struct twheel_page - the memory of a block: a page of entries
  * @link: on the store's list of pages with free entries.
  * @next: links pages that have been taken out of the store.
- * @chunk: what a new page brings along to put its block into, or NULL.
- * @dir: what a new page brings along to put @chunk into, or NULL.
  * @base: number of the block, where an id has it.
  * @tag: the tag that the next entry taken gets; 0 when all have been used.
  * @more: how many entries more than one are in use: -1 if none is. TWHEEL_PAGE_FULL
@@ -55,8 +53,6 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
 struct twheel_page {
 	struct list_head link;
 	struct twheel_page *next;
-	u64 *chunk;
-	u64 **dir;
 	u32 base;
 	u32 tag;
 	s32 more;
@@ -86,6 +82,7 @@ struct twheel_page {
  * @nr_empty: how many of those have no entry in use.
  * @bare: the block without a page that is to get the next one, or
  *	TWHEEL_NO_BLOCK.
+ * @spent: pages to be freed that have used up their tags.
  * @partial: pages with free entries; those without an entry in use are last.
  */
 struct twheel_store {
@@ -95,6 +92,7 @@ struct twheel_store {
 	u32 nr_pages;
 	u32 nr_empty;
 	u32 bare;
+	struct twheel_page *spent;
 	struct list_head partial;
 };
 
@@ -107,16 +105,14 @@ void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
 size_t twheel_store_bytes(const struct twheel_store *store);
 
-bool twheel_store_wants_block(const struct twheel_store *store);
 bool twheel_store_full(const struct twheel_store *store);
-size_t twheel_page_bytes(const struct twheel_store *store, bool block);
-struct twheel_page *twheel_page_alloc(const struct twheel_store *store, bool block, gfp_t gfp);
-void twheel_page_free(struct twheel_page *page);
-void *twheel_store_install(struct twheel_store *store, struct twheel_page *page);
+size_t twheel_store_growth(const struct twheel_store *store);
+int twheel_store_grow(struct twheel_store *store, gfp_t gfp);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
+void twheel_pages_free(struct twheel_page *page);
 void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page);
 
-static inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
+static __always_inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
 {
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
 }
@@ -126,13 +122,19 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, u32 nr)
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
 
+/* There are more empty pages than are to be kept, or spent ones. */
+static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
+{
+	return store->nr_empty > keep || store->spent;
+}
+
 /* A block without a page, as an odd number, remembers its tag and a successor. */
 static inline bool twheel_block_is_bare(u64 block)
 {
 	return block & 1;
 }
 
-static inline u32 twheel_entry_slot(const struct twheel_page *page,
+static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
 				    const struct twheel_entry *entry)
 {
 	/* A large page has more than fit into a byte. */
@@ -147,7 +149,7 @@ static inline u32 twheel_entry_slot(const struct twheel_page *page,
  *
  * Return: the id, never zero.
  */
-static inline u64 twheel_entry_id(const struct twheel_entry *entry)
+static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
 
@@ -170,7 +172,7 @@ static inline void twheel_page_leaves(struct twheel_page *page)
  * O(1).
  *
  * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store a page with twheel_store_install().
+ * is no free one: give the store a page with twheel_store_grow().
  */
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {

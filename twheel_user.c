@@ -12,11 +12,19 @@
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/hashtable.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "twheel_user.h"
+
+static ulong max_user_bytes;
+module_param(max_user_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_user_bytes,
+		 "Bytes that the wheels of one user may hold (0 when loaded: 4% of low memory)");
 
 /**
  * struct twheel_user - a user who has wheels open
@@ -34,6 +42,40 @@ struct twheel_user {
 
 static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);
+
+/**
+ * twheel_user_init() - find out how much a user may hold, if the module was not told
+ */
+void __init twheel_user_init(void)
+{
+	struct sysinfo si;
+
+	if (max_user_bytes)
+		return;
+	si_meminfo(&si);
+	max_user_bytes = ((si.totalram - si.totalhigh) / 25) << PAGE_SHIFT;
+}
+
+/**
+ * twheel_user_limit() - how much the wheels of a user may hold
+ *
+ * Return: bytes.
+ */
+unsigned long twheel_user_limit(void)
+{
+	return READ_ONCE(max_user_bytes);
+}
+
+/**
+ * twheel_user_bytes() - how much the wheels of a user hold
+ * @user: the account
+ *
+ * Return: bytes.
+ */
+unsigned long twheel_user_bytes(const struct twheel_user *user)
+{
+	return atomic_long_read(&user->bytes);
+}
 
 /**
  * twheel_user_get() - find or make the account of a user
@@ -85,19 +127,20 @@ void twheel_user_put(struct twheel_user *user)
  * twheel_user_charge() - account for memory that is about to be allocated
  * @user: the account
  * @bytes: how much
- * @limit: how much the user may hold; CAP_SYS_RESOURCE is exempt
  *
+ * CAP_SYS_RESOURCE is exempt from the limit; that it is missing leaves no audit record.
  * What is refused is never charged, not even for a moment: what another wheel asks for,
  * and would fit, would be refused meanwhile.
  *
  * Return: false, and nothing is charged, if that would be above the limit.
  */
-bool twheel_user_charge(struct twheel_user *user, size_t bytes, unsigned long limit)
+bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 {
 	long held = atomic_long_read(&user->bytes);
 
 	do {
-		if (held + bytes > limit && !capable(CAP_SYS_RESOURCE))
+		if (held + bytes > twheel_user_limit() &&
+		    !ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
 			return false;
 	} while (!atomic_long_try_cmpxchg(&user->bytes, &held, held + bytes));
 	return true;

@@ -29,12 +29,16 @@ static void store_test_exit(struct kunit *test)
 static struct twheel_page *grow(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	bool block = twheel_store_wants_block(store);
-	struct twheel_page *page = twheel_page_alloc(store, block, GFP_KERNEL);
+	size_t bytes = twheel_store_bytes(store);
+	size_t dir = store->dir_chunks * sizeof(u64 *);
+	size_t growth = twheel_store_growth(store);
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	kvfree(twheel_store_install(store, page));
-	return page;
+	KUNIT_ASSERT_EQ(test, twheel_store_grow(store, GFP_KERNEL), 0);
+	/* A new directory takes the place of the one before. */
+	if (store->dir_chunks * sizeof(u64 *) > dir)
+		growth -= dir;
+	KUNIT_EXPECT_EQ(test, twheel_store_bytes(store), bytes + growth);
+	return list_last_entry(&store->partial, struct twheel_page, link);
 }
 
 /* An entry, if there is a free one. */
@@ -135,7 +139,7 @@ static void a_stale_id_outlives_its_page(struct kunit *test)
 	twheel_store_put(test->priv, entry);
 	page = twheel_store_trim(test->priv, 0);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	twheel_page_free(page);
+	twheel_pages_free(page);
 	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
 
 	/* The block gets another page, and the slot another timer. */
@@ -196,7 +200,7 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 2 * TWHEEL_TRIM - 1);
 	do {
 		pages = twheel_store_trim(store, 5);
-		twheel_page_free(pages);
+		twheel_pages_free(pages);
 	} while (pages);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 5);
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 6);
@@ -236,12 +240,11 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 	struct twheel_store *store = test->priv;
 	u32 bare = store->bare;
 
-	KUNIT_EXPECT_TRUE(test, twheel_store_wants_block(store));
 	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
 	store->nr_blocks = TWHEEL_NO_BLOCK;
 	KUNIT_EXPECT_TRUE(test, twheel_store_full(store));
 	store->bare = TWHEEL_NO_BLOCK - 1;
-	KUNIT_EXPECT_FALSE(test, twheel_store_wants_block(store));
+	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
 	store->nr_blocks = 0;
 	store->bare = bare;
 }
@@ -371,7 +374,7 @@ static void a_run_stops_where_the_tags_do(struct kunit *test)
 	/* The page is gone, and its block waits for ever. */
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
-	KUNIT_EXPECT_TRUE(test, twheel_store_wants_block(store));
+	KUNIT_EXPECT_EQ(test, store->bare, TWHEEL_NO_BLOCK);
 }
 
 /* One that is full when its last tag is used leaves like one that is not. */
@@ -437,7 +440,7 @@ static void random_use_matches_a_model(struct kunit *test)
 			id[n] = twheel_entry_id(entry[n]);
 		}
 		if (!(i % 100))
-			twheel_page_free(twheel_store_trim(store, 1));
+			twheel_pages_free(twheel_store_trim(store, 1));
 	}
 }
 

@@ -308,14 +308,21 @@ static void check_query(struct fuzzer *fuzzer, const struct model_timer *timer,
 static void query(struct fuzzer *fuzzer)
 {
 	struct model *model = &fuzzer->model;
-	struct twheel_query query = { .id = any_id(fuzzer) };
+	struct twheel_query query = {
+		.id = any_id(fuzzer),
+		.reserved = chance_hit(&fuzzer->chance, 5),
+	};
 	struct model_timer *timer = find(model, query.id);
 	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance, sizeof(query));
 	int expected = timer ? 0 : -ENOENT;
 	long ret;
 
 	fill(&spot, &query, sizeof(query));
-	if (spot.readable < sizeof(query.id) || (timer && spot.writable < sizeof(query)))
+	if (query.reserved)
+		expected = -EINVAL;
+	else if (timer && spot.writable < sizeof(query))
+		expected = -EFAULT;
+	if (spot.readable < sizeof(query))
 		expected = -EFAULT;
 	ret = fuzz_ioctl(fuzzer, CALL_QUERY, model->fd, TWHEEL_QUERY, spot.at);
 	if (ret != expected) {

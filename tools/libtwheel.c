@@ -96,6 +96,7 @@ int twheel_modify(int fd, uint64_t id, uint64_t time_ns, uint32_t flags)
 int twheel_query(int fd, uint64_t id, struct twheel_query *query)
 {
 	query->id = id;
+	query->reserved = 0;
 	return ioctl(fd, TWHEEL_QUERY, query);
 }
 

@@ -468,6 +468,21 @@ TEST_F(input, modify_rejects_bad_pointers)
 	EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_MODIFY, read_only_copy(&modify, sizeof(modify))));
 }
 
+TEST_F(input, query_rejects_a_reserved_field)
+{
+	struct twheel_query query = { .id = add_after(self->fd, HOUR, 1) };
+	struct twheel_info before = tw_info(self->fd);
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		query.reserved = 1U << bit;
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_QUERY, &query));
+	}
+	EXPECT_STREQ("", changes(self->fd, &before));
+	query.reserved = 0;
+	EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_QUERY, &query));
+}
+
 TEST_F(input, query_rejects_bad_pointers)
 {
 	struct twheel_query query = { .id = add_after(self->fd, HOUR, 1) };

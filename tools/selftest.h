@@ -175,6 +175,7 @@ static inline int tw_query(int fd, __u64 id, struct twheel_query *query)
 {
 	memset(query, 0xa5, sizeof(*query));
 	query->id = id;
+	query->reserved = 0;
 	return tw_ioctl(fd, TWHEEL_QUERY, query);
 }
 

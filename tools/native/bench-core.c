@@ -130,11 +130,8 @@ static void *store_create(uint32_t n)
 	bench_fill_heap((n / TWHEEL_PAGE_ENTRIES + 1) * (PAGE_SIZE + 64));
 	twheel_store_init(&c->store);
 	for (i = 0; i < n; i += TWHEEL_PAGE_ENTRIES) {
-		struct twheel_page *page = twheel_page_alloc(&c->store, true, GFP_KERNEL);
-
-		if (!page)
+		if (twheel_store_grow(&c->store, GFP_KERNEL))
 			abort();
-		kvfree(twheel_store_install(&c->store, page));
 	}
 	return c;
 }

@@ -100,13 +100,13 @@ struct twheel_modify {
 
 /**
  * struct twheel_query - a look at one timer, for TWHEEL_QUERY
- * @id: the timer; the only field that is read.
+ * @id: the timer; with @reserved, the only field that is read.
  * @remaining_ns: set on return: nanoseconds to the deadline, 0 when it has passed.
  * @deadline_ns: set on return: the deadline on the wheel's clock.
  * @interval_ns: set on return: the period, 0 for a timer that expires once.
  * @data: set on return: the caller's data.
  * @state: set on return: TWHEEL_PENDING or TWHEEL_EXPIRED.
- * @reserved: set to zero on return.
+ * @reserved: must be zero.
  */
 struct twheel_query {
 	__u64 id;

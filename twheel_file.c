@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An open file: one wheel with its lock, its clock, those who wait, and its memory
+ *
+ * The hrtimer only wakes. Whoever waits advances the wheel, in process context and on his
+ * own account: a reader, a poller, and who adds a timer that is due behind others. What
+ * one user's wheels cost, that user pays.
+ *
+ * Locking
+ *
+ * file->lock may sleep: user memory is read and written and memory is allocated under it.
+ * It is held for a bounded number of steps of the wheel, and given up between two chunks
+ * of longer work. Everybody who takes it can be killed while waiting for it. Inside of it
+ * comes file->wait.lock, a spin lock, which the hrtimer takes too; inside of that come the
+ * locks of epoll, and of the hrtimer's base.
+ *
+ * Waiting
+ *
+ * Whether there is something to read is a clock comparison: file->due is when the wheel is
+ * due next, and 0 while something is unread.
+ *
+ *	reader, poller                  everybody who changes the wheel      hrtimer
+ *	--------------                  -------------------------------      -------
+ *	                                file->lock
+ *	                                  change it
+ *	wait.lock                         wait.lock                          wait.lock
+ *	  queue                             due = ...                          armed = never
+ *	  due <= now? then do not sleep     somebody waits?                    due <= now?
+ *	  due < armed? then arm               due < armed? then arm              then wake
+ *	unlock                            unlock                               else arm
+ *	sleep                           unlock                               unlock
+ *
+ * So no wake-up is lost: all three look at the same two words under the same lock, and
+ * after each of them, if somebody waits and @due is in the future, the hrtimer fires no
+ * later than then. When it does and @due has become later, because what it was armed for
+ * has been cancelled, it is armed again and nobody is woken. None is given twice: one that
+ * is blocked in read() waits exclusively, so that one is woken at a time, and passes on
+ * what he leaves, be it that his buffer is full, or that he is killed before he has read.
+ *
+ * The hrtimer is not armed while something is unread: a wheel that nobody reads fires once
+ * and then never again, until he who drains it arms it again, or a timer is added that is
+ * due before all others; that is news to those who wait for edges. A timer that was due
+ * when it was added wakes at once, if nothing was unread before.
+ *
+ * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
+ * only CLOCK_BOOTTIME has.
+ */
+#include <linux/cred.h>
+#include <linux/limits.h>
+#include <linux/memcontrol.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "twheel_compat.h"
+#include "twheel_file.h"
+
+/* Steps of the wheel before the lock is given up. */
+#define TWHEEL_BUDGET		64
+/* Empty pages of timers kept for what is added next. */
+#define TWHEEL_KEEP_PAGES	16
+/*
+ * The opener's control group pays. When it is full, the caller is told so: no
+ * process of the group is killed for it, and nothing is written to the log.
+ */
+#define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/* What @due is while a bucket is being cascaded ahead of its time: long past. */
+#define TWHEEL_AT_ONCE		1
+
+/*
+ * The account.
+ */
+
+/**
+ * twheel_file_bytes() - the memory that a file holds
+ * @file: the file; without the lock, what is said may have changed
+ *
+ * Return: bytes, as many as the allocators take.
+ */
+size_t twheel_file_bytes(const struct twheel_file *file)
+{
+	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
+	       file->wheel.nr_levels * twheel_level_bytes(&file->wheel);
+}
+
+/* Charge for memory that is about to be allocated. */
+static int charge(struct twheel_file *file, size_t bytes)
+{
+	if (!twheel_user_charge(file->user, bytes))
+		return -ENOSPC;
+	file->charged += bytes;
+	return 0;
+}
+
+/* Credit what has been charged and is not held, or no longer. */
+static void credit(struct twheel_file *file)
+{
+	size_t bytes = twheel_file_bytes(file);
+
+	twheel_user_uncharge(file->user, file->charged - bytes);
+	file->charged = bytes;
+}
+
+/*
+ * The clock, and waking.
+ */
+
+static void arm(struct twheel_file *file, u64 time)
+{
+	lockdep_assert_held(&file->wait.lock);
+	file->armed = time;
+	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
+}
+
+static void arm_if_earlier(struct twheel_file *file, u64 time)
+{
+	lockdep_assert_held(&file->wait.lock);
+	if (time < file->armed)
+		arm(file, time);
+}
+
+static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
+{
+	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->wait.lock, flags);
+	file->fires++;
+	file->armed = TWHEEL_NEVER;
+	if (waitqueue_active(&file->wait)) {
+		if (twheel_file_is_due(file))
+			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		else if (file->due != TWHEEL_NEVER)
+			arm(file, file->due);
+	}
+	spin_unlock_irqrestore(&file->wait.lock, flags);
+	/* Started again or not: it never restarts itself. */
+	return HRTIMER_NORESTART;
+}
+
+/* When the wheel has to be advanced next. */
+static u64 wheel_next(const struct twheel_file *file)
+{
+	u64 tick;
+
+	/*
+	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
+	 * tick ends can be later than that, but not overflow.
+	 */
+	return twheel_next(&file->wheel, &tick) ? tick * file->tick_ns : TWHEEL_NEVER;
+}
+
+/* Tell those who wait when the wheel is due, now that it has changed. */
+static void settle(struct twheel_file *file, u64 due, u64 next)
+{
+	bool earlier = next < file->next;
+
+	file->next = next;
+	spin_lock_irq(&file->wait.lock);
+	WRITE_ONCE(file->due, due);
+	if (waitqueue_active(&file->wait)) {
+		if (file->news)
+			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		if (due || earlier)
+			arm_if_earlier(file, due ?: next);
+	}
+	file->news = false;
+	spin_unlock_irq(&file->wait.lock);
+}
+
+/**
+ * twheel_file_unlock() - drop the lock
+ * @file: the file
+ *
+ * Those who wait learn what has changed, and memory that is no longer needed goes.
+ */
+void twheel_file_unlock(struct twheel_file *file)
+{
+	struct twheel_page *pages = NULL;
+	u64 next = wheel_next(file);
+	u64 due = next;
+
+	lockdep_assert_held(&file->lock);
+	if (file->wheel.opened)
+		due = TWHEEL_AT_ONCE;
+	if (file->wheel.nr_expired)
+		due = 0;
+	if (due != file->due || next != file->next || file->news)
+		settle(file, due, next);
+	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))) {
+		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+		credit(file);
+	}
+	mutex_unlock(&file->lock);
+	if (unlikely(pages))
+		twheel_pages_free(pages);
+}
+
+/* Sleep only if nothing is due; called with wait.lock held. */
+static bool due_or_armed(struct twheel_file *file)
+{
+	if (twheel_file_is_due(file))
+		return true;
+	if (file->due != TWHEEL_NEVER)
+		arm_if_earlier(file, file->due);
+	return false;
+}
+
+/**
+ * twheel_file_wait() - sleep until the wheel is due
+ * @file: the file, not locked
+ *
+ * Return: 0; or -ERESTARTSYS for a signal.
+ */
+int twheel_file_wait(struct twheel_file *file)
+{
+	int err;
+
+	spin_lock_irq(&file->wait.lock);
+	err = wait_event_interruptible_exclusive_locked_irq(file->wait, due_or_armed(file));
+	spin_unlock_irq(&file->wait.lock);
+	return err;
+}
+
+/**
+ * twheel_file_watch() - see to it that who has queued in @wait is woken
+ * @file: the file, not locked
+ *
+ * Return: true if the wheel is due, and nobody will be woken for that.
+ */
+bool twheel_file_watch(struct twheel_file *file)
+{
+	bool due = twheel_file_is_due(file);
+
+	/* If it has just changed, he who changed it arms. */
+	if (due || READ_ONCE(file->due) >= READ_ONCE(file->armed))
+		return due;
+	spin_lock_irq(&file->wait.lock);
+	due = due_or_armed(file);
+	spin_unlock_irq(&file->wait.lock);
+	return due;
+}
+
+/**
+ * twheel_file_pass_on() - wake the next reader if there is something left for him
+ * @file: the file, not locked
+ */
+void twheel_file_pass_on(struct twheel_file *file)
+{
+	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/*
+ * Advancing. The lock is held, and given up between two chunks; a caller who is killed then
+ * gets -EINTR, and no longer holds it.
+ */
+
+static int __must_check breathe(struct twheel_file *file)
+{
+	twheel_file_unlock(file);
+	cond_resched();
+	return twheel_file_lock(file);
+}
+
+/**
+ * twheel_file_catch_up() - let all expire that is due
+ * @file: the file, locked
+ * @now: the time
+ *
+ * Return: 0; or -EINTR, and the file is not locked.
+ */
+int twheel_file_catch_up(struct twheel_file *file, u64 now)
+{
+	u64 tick = twheel_floor(&file->wheel, now);
+
+	lockdep_assert_held(&file->lock);
+	while (twheel_file_is_behind(file, tick)) {
+		twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+		if (twheel_file_is_behind(file, tick) && breathe(file))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/**
+ * twheel_file_advance() - bring the wheel to the present, or as far as it takes
+ * @file: the file, locked
+ * @enough: how many expired timers are enough
+ *
+ * What cascades ahead of its time comes last, and only if nothing has expired.
+ *
+ * Return: 0; or -EINTR, and the file is not locked.
+ */
+int twheel_file_advance(struct twheel_file *file, u64 enough)
+{
+	lockdep_assert_held(&file->lock);
+	for (;;) {
+		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
+		bool more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+
+		if (!more || file->wheel.nr_expired >= enough)
+			return 0;
+		if (file->wheel.nr_expired && !twheel_file_is_behind(file, tick))
+			return 0;
+		if (breathe(file))
+			return -EINTR;
+	}
+}
+
+/*
+ * Growing: levels and pages of timers. The lock is held.
+ */
+
+static int grow_level(struct twheel_file *file)
+{
+	struct twheel_level *level;
+	int err;
+
+	err = charge(file, twheel_level_bytes(&file->wheel));
+	if (err)
+		return err;
+	level = twheel_level_alloc(&file->wheel, file->wheel.nr_levels, TWHEEL_GFP);
+	if (level)
+		twheel_level_install(&file->wheel, level);
+	else
+		err = -ENOMEM;
+	credit(file);
+	return err;
+}
+
+/* The longest interval for which the wheel serves starting anew at any time. */
+static u64 longest_interval(const struct twheel_file *file)
+{
+	u64 ticks = twheel_longest(&file->wheel);
+
+	/* The next deadline can be a period and part of a tick after the clock. */
+	if (ticks < 2)
+		return 0;
+	return ticks > KTIME_MAX / file->tick_ns ? KTIME_MAX : (ticks - 1) * file->tick_ns;
+}
+
+/**
+ * twheel_file_grow_levels() - have the levels that a timer needs
+ * @file: the file, locked
+ * @deadline: the timer's
+ * @interval: its period, for whenever that makes it start anew, or 0
+ *
+ * Return: 0, -ENOSPC or -ENOMEM.
+ */
+int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
+{
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	int err = 0;
+
+	lockdep_assert_held(&file->lock);
+	while (!err && (interval > file->longest || !twheel_covers(&file->wheel, deadline))) {
+		err = grow_level(file);
+		file->longest = longest_interval(file);
+	}
+	set_active_memcg(old);
+	return err;
+}
+
+/**
+ * twheel_file_grow_store() - have a page of timers more
+ * @file: the file, locked
+ *
+ * Return: 0, -ENOSPC or -ENOMEM.
+ */
+int twheel_file_grow_store(struct twheel_file *file)
+{
+	struct mem_cgroup *old;
+	int err;
+
+	lockdep_assert_held(&file->lock);
+	if (twheel_store_full(&file->store))
+		return -ENOSPC;
+	err = charge(file, twheel_store_growth(&file->store));
+	if (err)
+		return err;
+	old = set_active_memcg(file->memcg);
+	err = twheel_store_grow(&file->store, TWHEEL_GFP);
+	set_active_memcg(old);
+	credit(file);
+	return err;
+}
+
+/*
+ * Opening, setting up and closing.
+ */
+
+/**
+ * twheel_file_set_up() - make the wheel
+ * @file: the file, without timers and levels, and nobody waits for it
+ * @setup: valid parameters
+ */
+void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
+{
+	struct twheel *w = &file->wheel;
+
+	file->tick_ns = setup->tick_ns;
+	file->clock_id = setup->clock_id;
+	file->max_timers = setup->max_timers;
+	file->longest = 0;
+	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS);
+	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
+	twheel_forward(w, twheel_floor(w, twheel_file_now(file)));
+}
+
+/**
+ * twheel_file_open() - make a file
+ * @uid: whose
+ * @setup: valid parameters
+ *
+ * Return: the file, or an error.
+ */
+struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup)
+{
+	struct twheel_file *file;
+	int err = -ENOMEM;
+
+	file = kzalloc(sizeof(*file), TWHEEL_GFP);
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	file->user = twheel_user_get(uid);
+	if (!file->user)
+		goto free;
+	err = charge(file, roundup_pow_of_two(sizeof(*file)));
+	if (err)
+		goto put;
+
+	mutex_init(&file->lock);
+	init_waitqueue_head(&file->wait);
+	twheel_store_init(&file->store);
+	file->next = TWHEEL_NEVER;
+	file->due = TWHEEL_NEVER;
+	file->armed = TWHEEL_NEVER;
+	file->memcg = get_mem_cgroup_from_mm(current->mm);
+	twheel_file_set_up(file, setup);
+	return file;
+
+put:
+	twheel_user_put(file->user);
+free:
+	kfree(file);
+	return ERR_PTR(err);
+}
+
+/**
+ * twheel_file_close() - free a file
+ * @file: the file, which nobody else uses any more
+ */
+void twheel_file_close(struct twheel_file *file)
+{
+	/* Nobody waits any more: it is not started anew. */
+	hrtimer_cancel(&file->hrtimer);
+	twheel_destroy(&file->wheel);
+	twheel_store_destroy(&file->store);
+	mem_cgroup_put(file->memcg);
+	twheel_user_uncharge(file->user, file->charged);
+	twheel_user_put(file->user);
+	kfree(file);
+}

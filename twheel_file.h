@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An open file: one wheel with its lock, its clock, those who wait, and its memory
+ *
+ * The comment at the top of twheel_file.c says how they go together.
+ */
+#ifndef _TWHEEL_FILE_H
+#define _TWHEEL_FILE_H
+
+#include <linux/compiler.h>
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/timekeeping.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+
+#include <uapi/linux/twheel.h>
+
+#include "twheel.h"
+#include "twheel_store.h"
+#include "twheel_user.h"
+
+/* Timers that are added, modified, cancelled or read before the lock is given up. */
+#define TWHEEL_CHUNK		96
+/* Each of them may be the last one in its page: all those pages go back. */
+static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
+
+/* A time that never comes. */
+#define TWHEEL_NEVER		U64_MAX
+
+/**
+ * struct twheel_file - an open file
+ * @lock: protects everything here but what open() sets and @wait.lock protects.
+ * @wheel: the wheel; its unit of time is the nanosecond.
+ * @store: the timers.
+ * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
+ * @news: timers have expired because they were due when added or modified, and nothing
+ *	was unread before.
+ * @is_set_up: TWHEEL_SETUP has been done.
+ * @clock_id: the clock.
+ * @tick_ns: the tick.
+ * @max_timers: how many timers there may be.
+ * @longest: the longest interval for which there are levels enough.
+ * @added: see struct twheel_info; so with the next four.
+ * @modified: see struct twheel_info.
+ * @cancelled: see struct twheel_info.
+ * @delivered: see struct twheel_info.
+ * @fires: see struct twheel_info; under @wait.lock.
+ * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
+ *	while something is unread. Written with both locks held, read without.
+ * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
+ * @hrtimer: wakes those who wait, and does nothing else.
+ * @wait: readers and pollers; its lock is taken inside of @lock.
+ * @charged: bytes charged to @user.
+ * @user: whose wheel it is.
+ * @memcg: who pays for the memory: the control group of the opener.
+ */
+struct twheel_file {
+	struct mutex lock;	/* see the top of twheel_file.c */
+	struct twheel wheel;
+	struct twheel_store store;
+	u64 next;
+	bool news;
+	bool is_set_up;
+	clockid_t clock_id;
+	u64 tick_ns;
+	u64 max_timers;
+	u64 longest;
+	u64 added;
+	u64 modified;
+	u64 cancelled;
+	u64 delivered;
+	u64 fires;
+	u64 due;
+	u64 armed;
+	struct hrtimer hrtimer;
+	wait_queue_head_t wait;
+	size_t charged;
+	struct twheel_user *user;
+	struct mem_cgroup *memcg;
+};
+
+static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
+{
+	return container_of(timer, struct twheel_entry, timer);
+}
+
+static inline u64 twheel_file_now(const struct twheel_file *file)
+{
+	if (file->clock_id == CLOCK_BOOTTIME)
+		return ktime_get_boottime_ns();
+	return ktime_get_ns();
+}
+
+static inline u64 twheel_file_timers(const struct twheel_file *file)
+{
+	return file->wheel.nr_pending + file->wheel.nr_expired;
+}
+
+/* Take the lock; -EINTR if the caller has been killed. */
+static inline int __must_check twheel_file_lock(struct twheel_file *file)
+{
+	return mutex_lock_killable(&file->lock);
+}
+
+/* There is something to read, or to do before somebody may sleep. */
+static inline bool twheel_file_is_due(const struct twheel_file *file)
+{
+	return READ_ONCE(file->due) <= twheel_file_now(file);
+}
+
+/* Something that was due by @now, a tick, has yet to expire. */
+static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now)
+{
+	u64 next;
+
+	return twheel_next(&file->wheel, &next) && next <= now;
+}
+
+/* Let a timer expire that was due when it was added or modified. */
+static __always_inline void twheel_file_expire(struct twheel_file *file,
+					       struct twheel_timer *timer)
+{
+	if (!file->wheel.nr_expired)
+		file->news = true;
+	twheel_expire(&file->wheel, timer);
+}
+
+struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
+void twheel_file_close(struct twheel_file *file);
+void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
+void twheel_file_unlock(struct twheel_file *file);
+
+int twheel_file_wait(struct twheel_file *file);
+bool twheel_file_watch(struct twheel_file *file);
+void twheel_file_pass_on(struct twheel_file *file);
+
+int twheel_file_catch_up(struct twheel_file *file, u64 now);
+int twheel_file_advance(struct twheel_file *file, u64 enough);
+
+int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval);
+int twheel_file_grow_store(struct twheel_file *file);
+size_t twheel_file_bytes(const struct twheel_file *file);
+
+/* twheel_timers.c */
+long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count);
+long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod);
+long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid);
+long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
+			  u32 count);
+long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
+
+/* twheel_read.c */
+ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
+__poll_t twheel_poll(struct file *filp, poll_table *wait);
+
+#endif /* _TWHEEL_FILE_H */

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adding, modifying and cancelling timers, one or many at a time
+ *
+ * A batch goes through in chunks, each of them a bounded hold of the lock.
+ */
+#include <linux/build_bug.h>
+#include <linux/limits.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "twheel_compat.h"
+#include "twheel_file.h"
+
+static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
+{
+	s64 deadline = now + time_ns;
+
+	if (flags & TWHEEL_ABSTIME)
+		return time_ns;
+	return likely(deadline >= 0) ? deadline : KTIME_MAX;
+}
+
+static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
+{
+	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
+}
+
+/* Take the lock, and bring the wheel's clock forward before timers are placed. */
+static __always_inline int __must_check begin(struct twheel_file *file, u64 *now)
+{
+	int err = twheel_file_lock(file);
+	u64 tick;
+
+	if (unlikely(err))
+		return err;
+	*now = twheel_file_now(file);
+	tick = twheel_floor(&file->wheel, *now);
+	if (tick > file->wheel.now)
+		twheel_forward(&file->wheel, tick);
+	return 0;
+}
+
+/* Between two chunks: a signal is told of by the number of what is done. */
+static bool interrupted(void)
+{
+	cond_resched();
+	return signal_pending(current);
+}
+
+/*
+ * Adding. Most timers need no more than a few instructions each; those are read and told
+ * their ids where they are, in user memory, without a copy.
+ */
+
+/* The flags of an entry with the reserved field behind them, which has to be zero. */
+static u64 flags_word(u32 flags)
+{
+	const union {
+		u32 field[2];
+		u64 word;
+	} both = { .field = { flags } };
+
+	static_assert(offsetof(struct twheel_add, reserved) ==
+		      offsetof(struct twheel_add, flags) + sizeof(u32));
+	return both.word;
+}
+
+/*
+ * Add timers, @n at most, up to one that is not valid or needs memory or a wheel that has
+ * caught up; returns how many that were. An id is told before its timer is placed, which
+ * then cannot fail. Nothing here is called while user memory is open: all is inline.
+ */
+static unsigned int add_quickly(struct twheel_file *file, struct twheel_add __user *uadd,
+				unsigned int n, u64 now)
+{
+	struct twheel_add __user *u = uadd, *end;
+	u64 absolute = flags_word(TWHEEL_ABSTIME);
+	struct twheel *w = &file->wheel;
+	struct twheel_run run;
+
+	n = min(n, twheel_run_begin(&file->store, &run));
+	if (!n || !user_access_begin(uadd, n * sizeof(*uadd)))
+		return 0;
+	end = uadd + n;
+	do {
+		u64 flags, interval, time, data, link;
+		struct twheel_level *level = NULL;
+		struct twheel_entry *entry;
+
+		unsafe_get_u64(flags, (u64 __user *)&u->flags, out);
+		unsafe_get_u64(interval, &u->interval_ns, out);
+		unsafe_get_u64(time, &u->time_ns, out);
+		unsafe_get_u64(data, &u->data, out);
+		if ((flags && flags != absolute) || (s64)time < 0)
+			break;
+		if (interval && (interval < file->tick_ns || interval > file->longest))
+			break;
+		if (!flags)
+			time += now;
+		/* It has passed; or the sum is beyond the range. */
+		if (unlikely((s64)time <= (s64)now)) {
+			if ((s64)time < 0 || twheel_file_is_behind(file, twheel_floor(w, now)))
+				break;
+		} else {
+			level = twheel_level_for(w, time);
+			if (unlikely(!level))
+				break;
+		}
+		unsafe_put_user(twheel_run_id(&run), &u->id, out);
+
+		entry = twheel_run_entry(&run);
+		link = entry->data;
+		entry->data = data;
+		entry->interval = interval;
+		entry->timer.deadline = time;
+		twheel_run_take(&run, entry, link);
+		u++;
+		if (unlikely(!level)) {
+			twheel_file_expire(file, &entry->timer);
+			continue;
+		}
+		w->nr_pending++;
+		if (likely(twheel_put_quickly(level, &entry->timer)))
+			continue;
+		user_access_end();
+		twheel_put(w, level, &entry->timer);
+		if (!user_access_begin(uadd, n * sizeof(*uadd)))
+			goto end;
+	} while (u < end);
+out:
+	user_access_end();
+end:
+	twheel_run_end(&file->store, &run);
+	return u - uadd;
+}
+
+/* Have what it takes to add a timer. */
+static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
+{
+	int err;
+
+	if (twheel_file_timers(file) >= file->max_timers)
+		return -ENOSPC;
+	err = twheel_file_grow_levels(file, deadline, interval);
+	if (!err && list_empty(&file->store.partial))
+		err = twheel_file_grow_store(file);
+	return err;
+}
+
+/* Add one timer of any kind. After -EINTR the lock is no longer held. */
+static noinline int add_one(struct twheel_file *file, struct twheel_add __user *uadd, u64 now)
+{
+	struct twheel_entry *entry;
+	struct twheel_add add;
+	u64 deadline;
+	int err;
+
+	if (copy_from_user(&add, uadd, sizeof(add)))
+		return -EFAULT;
+	if (!time_is_valid(add.time_ns, add.flags, add.reserved))
+		return -EINVAL;
+	if (add.interval_ns && (add.interval_ns < file->tick_ns || add.interval_ns > KTIME_MAX))
+		return -EINVAL;
+	deadline = deadline_of(add.time_ns, add.flags, now);
+	if (deadline <= now && twheel_file_catch_up(file, now))
+		return -EINTR;
+	err = make_room(file, deadline, add.interval_ns);
+	if (err)
+		return err;
+	entry = twheel_store_get(&file->store, &add.id);
+	if (put_user(add.id, &uadd->id)) {
+		/* Nobody would know its id: it never existed. */
+		twheel_store_put(&file->store, entry);
+		return -EFAULT;
+	}
+	entry->data = add.data;
+	entry->interval = add.interval_ns;
+	entry->timer.deadline = deadline;
+	if (deadline <= now)
+		twheel_file_expire(file, &entry->timer);
+	else
+		twheel_add(&file->wheel, &entry->timer);
+	return 0;
+}
+
+/* Add up to @n timers, and return how many, with one hold of the lock if nothing is due. */
+static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
+			      unsigned int n, int *err)
+{
+	unsigned int done = 0, quick;
+	u64 now, room;
+
+	*err = begin(file, &now);
+	if (*err)
+		return 0;
+	while (done < n) {
+		room = file->max_timers - twheel_file_timers(file);
+		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
+		file->added += quick;
+		done += quick;
+		if (quick)
+			continue;
+		*err = add_one(file, uadd + done, now);
+		if (*err == -EINTR)
+			return done;
+		if (*err)
+			break;
+		file->added++;
+		done++;
+	}
+	twheel_file_unlock(file);
+	return done;
+}
+
+/**
+ * twheel_add_timers() - add timers, up to the first that cannot be
+ * @file: the file
+ * @uadd: the timers
+ * @count: how many, not 0 and no more than INT_MAX
+ *
+ * Return: how many were added; or the first one's errno if none was.
+ */
+long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
+{
+	long done = 0;
+	int err;
+
+	do {
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK),
+				  &err);
+	} while (!err && done < count && !interrupted());
+	return done ?: err;
+}
+
+/*
+ * Modifying and cancelling.
+ */
+
+/*
+ * Copy @n entries of @size in; returns how many there were before a page that is
+ * missing. Some processors stop a few entries ahead of it, so that there can be
+ * more; but there is none only when the first one is not there.
+ */
+static unsigned int copy_entries(void *to, const void __user *from, unsigned int n,
+				 size_t size)
+{
+	size_t missing = copy_from_user(to, from, n * size);
+
+	if (likely(!missing))
+		return n;
+	n -= DIV_ROUND_UP(missing, size);
+	return n ?: !copy_from_user(to, from, size);
+}
+
+/* Modify one timer. After -EINTR the lock is no longer held. */
+static __always_inline int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
+				      u64 now)
+{
+	struct twheel *w = &file->wheel;
+	struct twheel_entry *entry;
+	struct twheel_level *level;
+	u64 deadline;
+	int err;
+
+	if (unlikely(!time_is_valid(mod->time_ns, mod->flags, mod->reserved)))
+		return -EINVAL;
+	deadline = deadline_of(mod->time_ns, mod->flags, now);
+	level = twheel_level_for(w, deadline);
+	if (unlikely(!level)) {
+		/* First catch up, for what is due already goes before it. */
+		if (deadline <= now && twheel_file_catch_up(file, now))
+			return -EINTR;
+	}
+	if (unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
+		return -ENOENT;
+	if (unlikely(!level)) {
+		err = twheel_file_grow_levels(file, deadline, 0);
+		if (err)
+			return err;
+	}
+
+	twheel_cancel(w, &entry->timer);
+	entry->timer.deadline = deadline;
+	if (unlikely(deadline <= now)) {
+		twheel_file_expire(file, &entry->timer);
+	} else if (unlikely(!level)) {
+		twheel_add(w, &entry->timer);
+	} else {
+		w->nr_pending++;
+		twheel_put(w, level, &entry->timer);
+	}
+	file->modified++;
+	return 0;
+}
+
+static __always_inline unsigned int modify_chunk(struct twheel_file *file,
+						 const struct twheel_modify *mod,
+						 unsigned int n, int *err)
+{
+	unsigned int i;
+	u64 now;
+
+	*err = begin(file, &now);
+	if (*err)
+		return 0;
+	for (i = 0; i < n; i++) {
+		*err = modify_one(file, &mod[i], now);
+		if (unlikely(*err))
+			break;
+	}
+	if (*err != -EINTR)
+		twheel_file_unlock(file);
+	return i;
+}
+
+static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
+						 unsigned int n, int *err)
+{
+	struct twheel_entry *entry;
+	unsigned int i;
+
+	*err = twheel_file_lock(file);
+	if (*err)
+		return 0;
+	for (i = 0; i < n; i++) {
+		if (unlikely(!twheel_store_has(&file->store, id[i], &entry))) {
+			*err = -ENOENT;
+			break;
+		}
+		twheel_cancel(&file->wheel, &entry->timer);
+		twheel_store_put(&file->store, entry);
+	}
+	file->cancelled += i;
+	twheel_file_unlock(file);
+	return i;
+}
+
+/**
+ * twheel_modify_timer() - give a timer a new deadline
+ * @file: the file
+ * @umod: the timer and its deadline
+ *
+ * Return: 0 or an errno.
+ */
+long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
+{
+	struct twheel_modify mod;
+	int err;
+
+	if (copy_from_user(&mod, umod, sizeof(mod)))
+		return -EFAULT;
+	modify_chunk(file, &mod, 1, &err);
+	return err;
+}
+
+/**
+ * twheel_cancel_timer() - cancel a timer
+ * @file: the file
+ * @uid: its id
+ *
+ * Return: 0 or an errno.
+ */
+long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
+{
+	u64 id;
+	int err;
+
+	if (get_user(id, uid))
+		return -EFAULT;
+	cancel_chunk(file, &id, 1, &err);
+	return err;
+}
+
+/**
+ * twheel_modify_timers() - give timers new deadlines, up to the first that cannot be
+ * @file: the file
+ * @umod: the timers and their deadlines
+ * @count: how many, not 0 and no more than INT_MAX
+ *
+ * Return: how many were modified; or the first one's errno if none was.
+ */
+long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
+			  u32 count)
+{
+	struct twheel_modify chunk[TWHEEL_CHUNK / 3];
+	long done = 0;
+	int err;
+
+	do {
+		unsigned int n = min_t(u32, count - done, ARRAY_SIZE(chunk));
+
+		err = -EFAULT;
+		n = copy_entries(chunk, umod + done, n, sizeof(*chunk));
+		if (n)
+			done += modify_chunk(file, chunk, n, &err);
+	} while (!err && done < count && !interrupted());
+	return done ?: err;
+}
+
+/**
+ * twheel_cancel_timers() - cancel timers, up to the first that cannot be
+ * @file: the file
+ * @uid: their ids
+ * @count: how many, not 0 and no more than INT_MAX
+ *
+ * Return: how many were cancelled; or the first one's errno if none was.
+ */
+long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
+{
+	u64 chunk[TWHEEL_CHUNK];
+	long done = 0;
+	int err;
+
+	do {
+		unsigned int n = min_t(u32, count - done, ARRAY_SIZE(chunk));
+
+		err = -EFAULT;
+		n = copy_entries(chunk, uid + done, n, sizeof(*chunk));
+		if (n)
+			done += cancel_chunk(file, chunk, n, &err);
+	} while (!err && done < count && !interrupted());
+	return done ?: err;
+}
