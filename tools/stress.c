@@ -13,6 +13,8 @@
 
 #include "stress.h"
 
+#define FREE_PAGES	"/proc/sys/vm/percpu_pagelist_high_fraction"
+
 static unsigned int results, failures;
 
 bool tap_result(bool ok, const char *format, ...)
@@ -208,4 +210,10 @@ void become_nobody(void)
 {
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
 		bail_out("cannot become user %d", NOBODY);
+}
+
+void keep_few_free_pages(void)
+{
+	if (!write_line(FREE_PAGES, "1000"))
+		bail_out("cannot write to " FREE_PAGES);
 }

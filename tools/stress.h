@@ -56,4 +56,11 @@ uint64_t read_number(const char *path);
 
 void become_nobody(void);
 
+/*
+ * When much memory is freed, the kernel keeps thousands of pages at hand for each
+ * CPU, and puts them back by the thousand in one go, whoever had them. It is told to
+ * keep fewer, so that what is ours can be seen.
+ */
+void keep_few_free_pages(void);
+
 #endif /* STRESS_H */

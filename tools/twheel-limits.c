@@ -28,7 +28,6 @@
 
 #define CGROUP		"/sys/fs/cgroup/"
 #define PARAMETERS	"/sys/module/twheel/parameters/"
-#define FREE_PAGES	"/proc/sys/vm/percpu_pagelist_high_fraction"
 
 #define MB		(1024 * 1024UL)
 #define SMALL_LIMIT	(12 * MB)
@@ -406,17 +405,6 @@ static void test_user_limit(void)
 }
 
 /* ---- A great many wheels -------------------------------------------------- */
-
-/*
- * When much memory is freed, the kernel keeps thousands of pages at hand for each
- * CPU, and puts them back by the thousand in one go, whoever had them. It is told to
- * keep fewer, so that what is ours can be seen.
- */
-static void keep_few_free_pages(void)
-{
-	if (!write_line(FREE_PAGES, "1000"))
-		bail_out("cannot write to " FREE_PAGES);
-}
 
 static uint64_t available_memory(void)
 {

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The attacker of twheel-neighbours: a process of a user without privileges
+ *
+ * The same attack is made with timerfds and with wheels: as many timers, due at the same
+ * times, read in the same way or not at all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "neighbours.h"
+
+/* As many as systemd lets a user have. */
+#define MAX_FDS		524288
+/* Between the first timer that is armed and the first one that is due. */
+#define PREPARATION	(2 * SEC)
+/* He begins just before others are due: they have to wait for all there is at once. */
+#define AHEAD_OF_OTHERS	(5 * USEC)
+#define READY_EVENTS	256
+/* Longer than any attack takes. */
+#define ALARM_SECONDS	60
+
+/* ---- What he does --------------------------------------------------------- */
+
+static void open_all(struct attacker *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr_fds; i++) {
+		a->fd[i] = a->with->open(a->attack);
+		if (a->fd[i] < 0)
+			bail_out("cannot open number %u of the %s", i, a->with->name);
+	}
+}
+
+static void close_all(struct attacker *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr_fds; i++)
+		close(a->fd[i]);
+}
+
+static void arm_all(struct attacker *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr_fds; i++)
+		a->with->arm(a, i);
+}
+
+static void disarm_all(struct attacker *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->nr_fds; i++)
+		a->with->disarm(a, i);
+}
+
+/* Deadlines a step apart: of each descriptor the first timers, then their second ones. */
+static void choose_times(struct attacker *a, uint64_t first)
+{
+	unsigned int fd, i;
+
+	for (fd = 0; fd < a->nr_fds; fd++) {
+		for (i = 0; i < a->timers; i++)
+			a->when[fd * a->timers + i] =
+				first + ((uint64_t)i * a->nr_fds + fd) * a->attack->step;
+	}
+}
+
+/* All its timers have expired. */
+static void drain_all(struct attacker *a, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->timers; i += EVENTS)
+		a->with->drain(a->fd[nr]);
+	a->id[nr * a->timers] = 0;
+}
+
+/* A user of the CPU like any other. */
+void act_spin(struct attacker *a)
+{
+	while (now_ns() < a->end)
+		;
+}
+
+static int poll_all(struct attacker *a, struct epoll_event *event, int timeout)
+{
+	int n = epoll_wait(a->epoll, event, READY_EVENTS, timeout);
+
+	if (n < 0)
+		bail_out("epoll_wait() failed");
+	return n;
+}
+
+/* Looks again and again at what is ready, and leaves it there. */
+void act_poll(struct attacker *a)
+{
+	struct epoll_event event[READY_EVENTS];
+
+	while (now_ns() < a->end)
+		poll_all(a, event, 0);
+}
+
+/* All that is ready, as servers do. */
+void act_read(struct attacker *a)
+{
+	struct epoll_event event[READY_EVENTS];
+	int i, n;
+
+	while (now_ns() < a->end) {
+		n = poll_all(a, event, 1);
+		for (i = 0; i < n; i++)
+			a->with->drain(event[i].data.fd);
+	}
+}
+
+/* What was ready is not when epoll looks at it: all of it will have to be woken again. */
+void act_read_then_poll(struct attacker *a)
+{
+	struct epoll_event event[READY_EVENTS];
+	unsigned int i;
+
+	while (now_ns() < a->end) {
+		poll_all(a, event, 1);
+		for (i = 0; i < a->nr_fds; i++)
+			a->with->drain(a->fd[i]);
+		poll_all(a, event, 0);
+	}
+}
+
+/* None of them ever comes to expire. */
+void act_rearm(struct attacker *a)
+{
+	while (now_ns() < a->end) {
+		choose_times(a, now_ns() + a->attack->ahead);
+		arm_all(a);
+	}
+}
+
+/* To the end of time and back. */
+void act_rearm_far(struct attacker *a)
+{
+	uint64_t farthest = TWHEEL_TIME_MAX_NS -
+			    (uint64_t)a->nr_fds * a->timers * a->attack->step;
+
+	while (now_ns() < a->end) {
+		choose_times(a, farthest);
+		arm_all(a);
+		choose_times(a, now_ns() + a->attack->ahead);
+		arm_all(a);
+	}
+}
+
+/* Each time it is the first one that is stopped. */
+void act_rearm_and_disarm(struct attacker *a)
+{
+	disarm_all(a);
+	while (now_ns() < a->end) {
+		choose_times(a, now_ns() + a->attack->ahead);
+		arm_all(a);
+		disarm_all(a);
+	}
+}
+
+/* They have passed when they are set, and are read at once. */
+void act_arm_and_read(struct attacker *a)
+{
+	unsigned int i;
+
+	while (now_ns() < a->end) {
+		choose_times(a, now_ns());
+		arm_all(a);
+		for (i = 0; i < a->nr_fds; i++)
+			drain_all(a, i);
+	}
+}
+
+void act_open_and_close(struct attacker *a)
+{
+	while (now_ns() < a->end) {
+		close_all(a);
+		open_all(a);
+		memset(a->id, 0, sizeof(*a->id) * a->nr_fds * a->timers);
+		choose_times(a, now_ns() + a->attack->ahead);
+		arm_all(a);
+	}
+}
+
+/* The kernel closes what he has. */
+void act_exit(struct attacker *a)
+{
+	(void)a;
+	_exit(0);
+}
+
+/* ---- His process ---------------------------------------------------------- */
+
+/* Where the attacker says that he is ready, and when he begins. */
+static struct {
+	atomic_bool ready;
+	uint64_t begin;
+} *message;
+
+static void lose_privileges(void)
+{
+	struct rlimit files = { MAX_FDS, MAX_FDS };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || setrlimit(RLIMIT_NOFILE, &files))
+		bail_out("cannot prepare the attacker");
+	become_nobody();
+	alarm(ALARM_SECONDS);
+}
+
+/* Pages that are not there yet would be brought in while he is watched. */
+static void *array(size_t n, size_t size)
+{
+	void *memory = malloc(n * size);
+
+	if (!memory)
+		bail_out("no memory");
+	return memset(memory, 0, n * size);
+}
+
+static void watch_fd(struct attacker *a, int fd)
+{
+	/* A duplicate is another way to the same timers. */
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+	unsigned int i;
+
+	for (i = 0; i < a->attack->dups; i++) {
+		int copy = i ? dup(fd) : fd;
+
+		if (copy < 0 || epoll_ctl(a->epoll, EPOLL_CTL_ADD, copy, &event))
+			bail_out("cannot put descriptors into an epoll");
+	}
+}
+
+static void make_epoll(struct attacker *a)
+{
+	unsigned int i;
+
+	a->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (a->epoll < 0)
+		bail_out("cannot make an epoll");
+	for (i = 0; i < a->nr_fds; i++)
+		watch_fd(a, a->fd[i]);
+}
+
+static void equip(struct attacker *a)
+{
+	const struct attack *attack = a->attack;
+	size_t timers = (size_t)attack->wheels * attack->timers;
+
+	a->timers = a->with->many ? attack->timers : 1;
+	a->nr_fds = a->with->many ? attack->wheels : timers;
+	a->fd = array(a->nr_fds, sizeof(*a->fd));
+	a->when = array(timers, sizeof(*a->when));
+	a->id = array(timers, sizeof(*a->id));
+	a->add = array(a->timers, sizeof(*a->add));
+	a->modify = array(a->timers, sizeof(*a->modify));
+	open_all(a);
+	if (attack->dups)
+		make_epoll(a);
+}
+
+/* Arms the timers; returns when the first one is due. */
+static uint64_t prepare(struct attacker *a, uint64_t phase)
+{
+	uint64_t begin = (now_ns() + PREPARATION) / VICTIM_PERIOD * VICTIM_PERIOD -
+			 AHEAD_OF_OTHERS - phase;
+
+	choose_times(a, begin + a->attack->ahead);
+	arm_all(a);
+	if (now_ns() > begin - PREPARATION / 8)
+		bail_out("preparing the attack takes too long");
+	a->end = begin + a->attack->window;
+	return begin;
+}
+
+__attribute__((__noreturn__))
+static void be_attacker(const struct attack *attack, const struct facility *with,
+			uint64_t phase)
+{
+	struct attacker a = { .attack = attack, .with = with };
+
+	lose_privileges();
+	equip(&a);
+	message->begin = prepare(&a, phase);
+	message->ready = true;
+	if (attack->act) {
+		sleep_until(message->begin);
+		attack->act(&a);
+	}
+	for (;;)
+		pause();
+}
+
+static void *shared_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
+
+	if (memory == MAP_FAILED)
+		bail_out("no memory");
+	return memory;
+}
+
+/**
+ * start_attack() - start the process of the attacker
+ * @attack: what he does.
+ * @with: what with.
+ * @phase: how much before others are due he begins.
+ *
+ * Return: it, when all is prepared; it begins later.
+ */
+struct ongoing start_attack(const struct attack *attack, const struct facility *with,
+			    uint64_t phase)
+{
+	struct ongoing ongoing;
+
+	if (!message)
+		message = shared_memory(sizeof(*message));
+	message->ready = false;
+	ongoing.pid = fork();
+	if (ongoing.pid < 0)
+		bail_out("cannot fork");
+	if (!ongoing.pid)
+		be_attacker(attack, with, phase);
+	while (!message->ready) {
+		/* He has said why. */
+		if (waitpid(ongoing.pid, NULL, WNOHANG))
+			_exit(1);
+		sleep_for(MSEC);
+	}
+	ongoing.begin = message->begin;
+	return ongoing;
+}
+
+/**
+ * end_attack() - end the process of the attacker, and wait until it has gone
+ * @ongoing: the attack.
+ */
+void end_attack(const struct ongoing *ongoing)
+{
+	kill(ongoing->pid, SIGKILL);
+	if (waitpid(ongoing->pid, NULL, 0) != ongoing->pid)
+		bail_out("the attacker has gone");
+	/* What he had is given back a little later. */
+	sleep_for(50 * MSEC);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Those who suffer an attack, for twheel-neighbours: see struct suffering
+ *
+ * They ask for nothing but a millisecond of their own. Nothing here depends on what the
+ * attacker uses: the victims are the same.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+#include "neighbours.h"
+
+/* How much later the reader is due than the sleeper, who is not to be in his way. */
+#define READER_PHASE	(20 * USEC)
+/* What comes ahead of the attack is watched as well. */
+#define EARLIER		(5 * MSEC)
+/* Before that, they get into their stride. */
+#define WARM_UP		(5 * MSEC)
+/*
+ * Between two looks at the clock, a task that has the CPU is quicker than that, and no
+ * interrupt is: in the counting machine, where an instruction is a nanosecond.
+ */
+#define OWN_LOOP	500ULL
+
+#define VICTIM_PRIORITY		50
+#define WATCHER_PRIORITY	40
+
+/* Written by one thread each, and read by the watcher, to whom all others give way. */
+static struct {
+	atomic_bool over;
+	atomic_ullong sleeper_late;
+	atomic_ullong reader_late;
+	atomic_ullong gap;
+	atomic_ullong taken;
+} seen;
+
+static void set_priority(int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, policy, &param))
+		bail_out("cannot set the priority");
+}
+
+static void note_longest(atomic_ullong *longest, uint64_t ns)
+{
+	if (ns > *longest)
+		*longest = ns;
+}
+
+/* The next time that is so much past a period. */
+static uint64_t next_time(uint64_t phase)
+{
+	return (now_ns() / VICTIM_PERIOD + 1) * VICTIM_PERIOD + phase;
+}
+
+static void *sleeper(void *unused)
+{
+	set_priority(SCHED_FIFO, VICTIM_PRIORITY);
+	while (!seen.over) {
+		uint64_t due = next_time(0);
+
+		sleep_until(due);
+		note_longest(&seen.sleeper_late, now_ns() - due);
+	}
+	return unused;
+}
+
+static int open_own_wheel(void)
+{
+	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 256,
+				      .clock_id = CLOCK_MONOTONIC };
+	int fd = twheel_open(NULL, O_CLOEXEC);
+
+	if (fd < 0 || twheel_setup(fd, &setup))
+		bail_out("cannot make a wheel");
+	return fd;
+}
+
+static void *reader(void *unused)
+{
+	int fd = open_own_wheel();
+
+	set_priority(SCHED_FIFO, VICTIM_PRIORITY);
+	while (!seen.over) {
+		struct twheel_add add = { .time_ns = next_time(READER_PHASE),
+					  .flags = TWHEEL_ABSTIME };
+		struct twheel_event event;
+
+		if (twheel_add(fd, &add) || twheel_read(fd, &event, 1) != 1)
+			bail_out("cannot add and read a timer");
+		note_longest(&seen.reader_late, now_ns() - add.time_ns);
+	}
+	close(fd);
+	return unused;
+}
+
+/* Sees by the clock that it did not have the CPU. */
+static void *spinner(void *unused)
+{
+	uint64_t before = now_ns();
+
+	while (!seen.over) {
+		uint64_t now = now_ns(), gap = now - before;
+
+		if (gap >= OWN_LOOP) {
+			note_longest(&seen.gap, gap);
+			seen.taken += gap;
+		}
+		before = now;
+	}
+	return unused;
+}
+
+/* What the process has had of the CPU; nothing when there is none. */
+static uint64_t account_of(pid_t pid)
+{
+	clockid_t clock;
+	int error;
+
+	if (!pid)
+		return 0;
+	error = clock_getcpuclockid(pid, &clock);
+	if (error) {
+		errno = error;
+		bail_out("cannot look at the attacker's account");
+	}
+	return now_on(clock);
+}
+
+static void forget_the_past(void)
+{
+	seen.sleeper_late = 0;
+	seen.reader_late = 0;
+	seen.gap = 0;
+	seen.taken = 0;
+}
+
+/* Sleeps through the attack, and looks at the clocks before and after. */
+static struct suffering look(const struct ongoing *ongoing, uint64_t window)
+{
+	uint64_t from, account;
+
+	sleep_until(ongoing->begin - EARLIER);
+	forget_the_past();
+	from = now_ns();
+	account = account_of(ongoing->pid);
+	sleep_until(ongoing->begin + window);
+	return (struct suffering) {
+		.sleeper_late = seen.sleeper_late,
+		.reader_late = seen.reader_late,
+		.gap = seen.gap,
+		.taken = seen.taken,
+		.paid = account_of(ongoing->pid) - account,
+		.watched = now_ns() - from,
+	};
+}
+
+/**
+ * watch_attack() - what others suffer from an attack
+ * @ongoing: the attack; with the pid 0, there is none.
+ * @window: how long after its begin to look.
+ */
+struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window)
+{
+	void *(*const victim[])(void *) = { sleeper, reader, spinner };
+	pthread_t thread[ARRAY_SIZE(victim)];
+	struct suffering suffering;
+	unsigned int i;
+
+	seen.over = false;
+	sleep_until(ongoing->begin - EARLIER - WARM_UP);
+	for (i = 0; i < ARRAY_SIZE(victim); i++) {
+		if (pthread_create(&thread[i], NULL, victim[i], NULL))
+			bail_out("cannot create a thread");
+	}
+	set_priority(SCHED_FIFO, WATCHER_PRIORITY);
+	suffering = look(ongoing, window);
+	set_priority(SCHED_OTHER, 0);
+	seen.over = true;
+	for (i = 0; i < ARRAY_SIZE(victim); i++)
+		pthread_join(thread[i], NULL);
+	return suffering;
+}

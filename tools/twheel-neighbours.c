@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel-neighbours - what others suffer from a user's wheels, against his timerfds
+ *
+ * A user without privileges makes the same attack with timerfds and with wheels; tasks
+ * that ask for little measure what that costs them. A wheel may hurt others no more than
+ * as many timerfds do. Prints TAP; needs root, and the counting machine: figures of any
+ * other one say little.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "neighbours.h"
+
+/* What wheels may cost others, in tenths of what timerfds cost them. */
+#define ALLOWED_TENTHS	12
+/*
+ * The worst of so many counts. What meets what at which moment is luck: each round begins
+ * at another time of the victims' period.
+ */
+#define ROUNDS		4
+/*
+ * What is allowed on top of it: timerfds compared with timerfds differ by that (--self), as it is
+ * luck whether somebody's turn comes in the middle of the longest time for which there is
+ * no point to be preempted, or whether some work of RCU falls into the time watched.
+ */
+#define NOISE_LATE	(50 * USEC)
+#define NOISE_PERCENT	2
+/* Beyond that, a task of real-time priority may be late by no more than a tenth more. */
+#define SLEEPER_LIMIT	(1500 * USEC)
+#define BEYOND_TENTHS	11
+
+/*
+ * Wheels are of a microsecond's tick. Those that are many are small, so that a user may
+ * have them.
+ */
+static const struct attack attacks[] = {
+	{ "instant", "7,000 due at one instant, unread",
+	  .wheels = 7000, .timers = 1, .size = 4, .window = 30 * MSEC },
+	{ "instant-read", "7,000 due at one instant, read",
+	  .wheels = 7000, .timers = 1, .size = 4, .window = 40 * MSEC, .dups = 1,
+	  .act = act_read },
+	{ "apart", "10,000 due 1 us apart, unread",
+	  .wheels = 10000, .timers = 1, .size = 4, .step = USEC, .window = 40 * MSEC },
+	{ "apart-read", "10,000 due 1 us apart, read",
+	  .wheels = 10000, .timers = 1, .size = 4, .step = USEC, .window = 50 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "one", "one wheel, 100,000 timers 1 us apart, unread",
+	  .wheels = 1, .timers = 100000, .size = 256, .step = USEC, .window = 120 * MSEC },
+	{ "one-read", "one wheel, 50,000 timers 1 us apart, read",
+	  .wheels = 1, .timers = 50000, .size = 256, .step = USEC, .window = 70 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "crowd", "one wheel, 20,000 timers due at one instant, unread",
+	  .wheels = 1, .timers = 20000, .size = 256, .window = 40 * MSEC },
+	{ "crowd-read", "one wheel, 20,000 timers due at one instant, read",
+	  .wheels = 1, .timers = 20000, .size = 256, .window = 50 * MSEC, .dups = 1,
+	  .act = act_read },
+	{ "poll", "one wheel, 20,000 timers 1 us apart, polled and not read",
+	  .wheels = 1, .timers = 20000, .size = 256, .step = USEC, .window = 40 * MSEC,
+	  .dups = 1, .act = act_poll },
+	{ "staggered", "1,500 wheels, 100 timers each, 1 us apart in turn, unread",
+	  .wheels = 1500, .timers = 100, .size = 4, .step = USEC, .window = 170 * MSEC },
+	{ "staggered-read", "1,500 wheels, 40 timers each, 1 us apart in turn, read",
+	  .wheels = 1500, .timers = 40, .size = 4, .step = USEC, .window = 80 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "periodic", "one wheel, 5,000 timers of a period of 1 us, unread",
+	  .wheels = 1, .timers = 5000, .size = 256, .interval = USEC, .window = 20 * MSEC },
+	{ "periodic-read", "one wheel, 5,000 timers of a period of 1 us, read",
+	  .wheels = 1, .timers = 5000, .size = 256, .interval = USEC, .window = 40 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "periodics-read", "100 wheels, one timer each of a period of 1 us, read",
+	  .wheels = 100, .timers = 1, .size = 256, .interval = USEC, .window = 40 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "modify", "8,000 timers of one bucket, moved to another one and on",
+	  .wheels = 1, .timers = 8000, .size = 256, .ahead = 66 * MSEC, .window = 80 * MSEC,
+	  .act = act_rearm },
+	{ "due", "5,000 timers set to a time that has passed, and read",
+	  .wheels = 1, .timers = 5000, .size = 256, .window = 40 * MSEC,
+	  .act = act_arm_and_read },
+	{ "cancel", "65,536 buckets, 4,000 timers added and cancelled, first ones first",
+	  .wheels = 1, .timers = 4000, .size = 65536, .ahead = 60 * MSEC, .step = 13 * USEC,
+	  .window = 50 * MSEC, .act = act_rearm_and_disarm },
+	{ "cancel-few", "65,536 buckets, 16 timers far apart, added and cancelled",
+	  .wheels = 1, .timers = 16, .size = 65536, .ahead = 5 * MSEC, .step = 4 * MSEC,
+	  .window = 50 * MSEC, .act = act_rearm_and_disarm },
+	{ "levels", "two buckets a level, 20,000 timers 1 us apart, unread",
+	  .wheels = 1, .timers = 20000, .size = 2, .step = USEC, .window = 40 * MSEC },
+	{ "levels-read", "two buckets a level, 20,000 timers 1 us apart, read",
+	  .wheels = 1, .timers = 20000, .size = 2, .step = USEC, .window = 60 * MSEC,
+	  .dups = 1, .act = act_read },
+	{ "levels-modify", "two buckets a level, 8,000 timers to the end of time and back",
+	  .wheels = 1, .timers = 8000, .size = 2, .ahead = 80 * MSEC, .step = USEC,
+	  .window = 50 * MSEC, .act = act_rearm_far },
+	{ "open", "500 opened, armed and closed, again and again",
+	  .wheels = 500, .timers = 1, .size = 256, .ahead = SEC, .window = 50 * MSEC,
+	  .act = act_open_and_close },
+	{ "open-large", "65,536 buckets: 4 opened, armed and closed, again and again",
+	  .wheels = 4, .timers = 1, .size = 65536, .ahead = SEC, .window = 50 * MSEC,
+	  .act = act_open_and_close },
+	{ "exit", "exit with 7,000 that are armed",
+	  .wheels = 7000, .timers = 1, .size = 4, .ahead = SEC, .window = 80 * MSEC,
+	  .act = act_exit },
+	{ "exit-crowd", "exit with one wheel of 10,000 timers",
+	  .wheels = 1, .timers = 10000, .size = 256, .ahead = SEC, .window = 120 * MSEC,
+	  .act = act_exit },
+	{ "dup", "10 expiries, each 2,000 times in an epoll by dup(), unread",
+	  .wheels = 1, .timers = 10, .size = 256, .step = 2 * MSEC, .dups = 2000,
+	  .window = 30 * MSEC },
+	{ "dup-read", "one periodic timer, 10,000 times in an epoll by dup(), read",
+	  .wheels = 1, .timers = 1, .size = 256, .interval = 5 * MSEC, .dups = 10000,
+	  .window = 80 * MSEC, .act = act_read_then_poll },
+};
+
+/* For comparison. */
+static const struct attack loop = { "loop", "a loop in user space", .window = 100 * MSEC,
+				    .act = act_spin };
+
+/* What others suffer from nobody, and from a task that does nothing but use the CPU. */
+static struct suffering from_nobody, from_loop;
+
+static struct suffering suffer(const struct attack *attack, const struct facility *with,
+			       unsigned int round)
+{
+	struct ongoing ongoing = start_attack(attack, with, round * VICTIM_PERIOD / ROUNDS);
+	struct suffering suffering = watch_attack(&ongoing, attack->window);
+
+	end_attack(&ongoing);
+	return suffering;
+}
+
+static struct suffering suffer_from_nobody(void)
+{
+	const struct ongoing nobody = { .begin = now_ns() + 20 * MSEC };
+
+	return watch_attack(&nobody, loop.window);
+}
+
+/*
+ * What is on nobody's account: interrupts, softirqs, and threads of the kernel. Without
+ * it a task that wants the CPU has all that the attacker does not pay for, but for what
+ * the other victims use.
+ */
+static double percent_lost(const struct suffering *s)
+{
+	double usual = 100.0 * from_nobody.taken / from_nobody.watched;
+	double lost = 100.0 * ((double)s->taken - (double)s->paid) / s->watched - usual;
+
+	return lost > 0 ? lost : 0;
+}
+
+static double us(uint64_t ns)
+{
+	return ns / 1000.0;
+}
+
+/* What there is to compare; the last one is not, but explains the one before. */
+enum { SLEEPER, READER, GAP, LOST, COMPARED, PAID = COMPARED, FIGURES };
+
+static void take_worst(double worst[FIGURES], const struct suffering *s)
+{
+	const double figure[FIGURES] = {
+		[SLEEPER] = us(s->sleeper_late),
+		[READER] = us(s->reader_late),
+		[GAP] = us(s->gap),
+		[LOST] = percent_lost(s),
+		[PAID] = 100.0 * s->paid / s->watched,
+	};
+	unsigned int i;
+
+	for (i = 0; i < FIGURES; i++) {
+		if (figure[i] > worst[i])
+			worst[i] = figure[i];
+	}
+}
+
+/* By how much a figure may be another one the next time, for no reason. */
+static double noise_of(unsigned int i)
+{
+	return i == LOST ? NOISE_PERCENT : us(NOISE_LATE);
+}
+
+static bool is_bearable(const struct attack *attack, unsigned int i, double t, double w)
+{
+	if (i == SLEEPER && w > us(SLEEPER_LIMIT) && w > t * BEYOND_TENTHS / 10)
+		return false;
+	/* Anybody who uses the CPU makes others wait for their turn. */
+	if (i == GAP && attack->act && t < us(from_loop.gap))
+		t = us(from_loop.gap);
+	return w <= t * ALLOWED_TENTHS / 10 + noise_of(i);
+}
+
+static void print_head(void)
+{
+	tap_note("Each figure: with timerfds : with wheels (the ratio, unless both are noise).");
+	tap_note("**!** marks what is more than %.1f times as much and noise, or too much at all.",
+		 ALLOWED_TENTHS / 10.0);
+	tap_note("| %s | %s | %s | %s | %s | %s |", "attack", "real-time sleeper late, us",
+		 "real-time reader late, us", "longest gap of a normal task, us",
+		 "% lost to nobody's account", "% the attacker pays");
+	tap_note("|---|---|---|---|---|---|");
+}
+
+static void print_alone(const char *about, const struct suffering *s)
+{
+	double f[FIGURES] = { };
+
+	take_worst(f, s);
+	tap_note("| %s | %.1f | %.1f | %.1f | %.1f | %.0f |", about, f[SLEEPER], f[READER],
+		 f[GAP], f[LOST], f[PAID]);
+}
+
+/* A cell of the table: what is not bearable has a mark. */
+static void print_figure(char *text, size_t size, unsigned int i, double t, double w, bool ok)
+{
+	char ratio[32] = "";
+
+	if (t > 0 && (t > noise_of(i) || w > noise_of(i)))
+		snprintf(ratio, sizeof(ratio), " (%.2f)", w / t);
+	snprintf(text, size, "%.1f : %.1f%s%s", t, w, ratio, ok ? "" : " **!**");
+}
+
+static void run_attack(const struct attack *attack, const struct facility *with)
+{
+	double t[FIGURES] = { }, w[FIGURES] = { };
+	char text[COMPARED][64];
+	struct suffering s;
+	unsigned int i;
+	bool good = true;
+
+	for (i = 0; i < ROUNDS; i++) {
+		s = suffer(attack, &timerfds, i);
+		take_worst(t, &s);
+		s = suffer(attack, with, i);
+		take_worst(w, &s);
+	}
+	for (i = 0; i < COMPARED; i++) {
+		bool ok = is_bearable(attack, i, t[i], w[i]);
+
+		print_figure(text[i], sizeof(text[i]), i, t[i], w[i], ok);
+		good &= ok;
+	}
+	tap_note("| %s | %s | %s | %s | %s | %.0f : %.0f |", attack->about, text[SLEEPER],
+		 text[READER], text[GAP], text[LOST], t[PAID], w[PAID]);
+	tap_result(good, "%s: %s", attack->name, attack->about);
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: twheel-neighbours [OPTIONS] [ATTACK...]\n"
+	      "Attack others with timerfds and with wheels, and compare what they suffer; print\n"
+	      "the results as TAP. Needs root and the counting machine. Without an ATTACK, all.\n"
+	      "Options:\n"
+	      "  --list   name the attacks\n"
+	      "  --self   compare timerfds with timerfds, to see how far figures can be trusted\n"
+	      "  --help   print this text\n", out);
+}
+
+static void list_attacks(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(attacks); i++)
+		printf("%-16s %s\n", attacks[i].name, attacks[i].about);
+}
+
+static bool is_wanted(const char *name, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++) {
+		if (!strcmp(name, *names))
+			return true;
+	}
+	return false;
+}
+
+static void check_names(char **names)
+{
+	unsigned int i;
+
+	for (; *names; names++) {
+		for (i = 0; i < ARRAY_SIZE(attacks) && strcmp(*names, attacks[i].name); i++)
+			;
+		if (i == ARRAY_SIZE(attacks)) {
+			fprintf(stderr, "twheel-neighbours: no attack is called '%s'\n", *names);
+			exit(2);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option list[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "self", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	const struct facility *with = &wheels;
+	unsigned int i;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", list, NULL)) != -1) {
+		switch (option) {
+		case 'l':
+			list_attacks();
+			return 0;
+		case 's':
+			with = &timerfds;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	check_names(argv + optind);
+	puts("TAP version 13");
+	keep_few_free_pages();
+	from_nobody = suffer_from_nobody();
+	from_loop = suffer(&loop, &timerfds, 0);
+	print_head();
+	print_alone("nobody", &from_nobody);
+	print_alone(loop.about, &from_loop);
+	for (i = 0; i < ARRAY_SIZE(attacks); i++) {
+		if (is_wanted(attacks[i].name, argv + optind))
+			run_attack(&attacks[i], with);
+	}
+	return tap_done();
+}
