@@ -88,7 +88,7 @@ else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild *.c *.h include kunit/*.c kunit/*.h bench/*.c bench/*.h)
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c kunit/*.h bench/*.c bench/*.h)
 
 .PHONY: module module-tree module-build
 module: $(if $(filter running,$(KERNEL)),,deps)

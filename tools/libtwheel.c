@@ -13,6 +13,16 @@
 #include "libtwheel.h"
 
 /**
+ * twheel_version() - which version of the library this is
+ *
+ * Return: "MAJOR.MINOR.PATCH". It says nothing of the module that is loaded.
+ */
+const char *twheel_version(void)
+{
+	return TWHEEL_VERSION;
+}
+
+/**
  * twheel_open() - make a wheel
  * @path: the device, or NULL for TWHEEL_DEVICE.
  * @flags: 0, or O_NONBLOCK and O_CLOEXEC, as for open().

@@ -22,6 +22,8 @@ extern "C" {
 
 #define TWHEEL_DEVICE	"/dev/twheel"
 
+const char *twheel_version(void);
+
 int twheel_open(const char *path, int flags);
 int twheel_setup(int fd, const struct twheel_setup *setup);
 

@@ -21,10 +21,6 @@
 #include "run.h"
 #include "session.h"
 
-#ifndef TWHEEL_VERSION
-#define TWHEEL_VERSION	"unversioned"
-#endif
-
 /**
  * struct arguments - the command line, read
  * @session: what the wheel is to be like.
@@ -364,7 +360,7 @@ int main(int argc, char **argv)
 			return session_finish();
 		}
 		if (option == 'V') {
-			puts("twheel " TWHEEL_VERSION);
+			printf("twheel %s\n", twheel_version());
 			return session_finish();
 		}
 		status = parse_option(option, &what);
