@@ -68,11 +68,13 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/export.h>
+#include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -84,7 +86,7 @@
 
 /*
  * An overdue bucket with no more timers than this is sorted, by way of heaps with no more
- * timers than a few.
+ * timers than a few. Of a few, those that are due expire without the others' cascading.
  */
 #define TWHEEL_SORTED		256
 #define TWHEEL_HEAPS		32
@@ -399,11 +401,14 @@ size_t twheel_level_bytes(const struct twheel *w)
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
 
-static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr)
+static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
+		       bool may_sleep)
 {
+	size_t words = BITS_TO_LONGS(w->size.divisor);
 	u64 length = 1;
 	u32 i;
 
+	memset(level, 0, sizeof(*level));
 	for (i = 0; i < nr; i++)
 		length = mul_capped(length, w->size.divisor);
 	twheel_divisor_init(&level->length, length);
@@ -416,10 +421,14 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	level->size = w->size.divisor;
 	level->nr = nr;
 	level->busy = (unsigned long *)&level->bucket[level->size];
-	level->busy_words = level->busy + BITS_TO_LONGS(level->size);
+	level->busy_words = level->busy + words;
+	memset(level->busy, 0, (words + BITS_TO_LONGS(words)) * sizeof(long));
 	for (i = 0; i < level->size; i++) {
 		INIT_LIST_HEAD(&level->bucket[i].timers);
 		level->bucket[i].earliest = U64_MAX;
+		level->bucket[i].count = 0;
+		if (i % 256 == 255 && may_sleep)
+			cond_resched();
 	}
 }
 
@@ -438,11 +447,11 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 
 	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
 	if (bytes > PAGE_SIZE)
-		level = __vmalloc(bytes, gfp | __GFP_ZERO);
+		level = __vmalloc(bytes, gfp);
 	else
-		level = kzalloc(bytes, gfp);
+		level = kmalloc(bytes, gfp);
 	if (level)
-		level_init(w, level, nr);
+		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
 	return level;
 }
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
@@ -700,10 +709,6 @@ static bool expire_sorted(struct twheel *w, struct twheel_level *level, struct t
 {
 	u64 start = (last - level->length.divisor) * w->tick.divisor + 1;
 
-	if (b->count == 1) {
-		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-		return true;
-	}
 	if (b->count > TWHEEL_SORTED)
 		return false;
 	if (b->count > TWHEEL_FEW && !sort_roughly(level, &b->timers, start))
@@ -713,11 +718,13 @@ static bool expire_sorted(struct twheel *w, struct twheel_level *level, struct t
 }
 
 /* The first bucket of a level expires with all of its timers, unless they have to cascade. */
-static bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
+static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 
-	if (level->nr && !expire_sorted(w, level, b, last))
+	if (level->nr && b->count == 1)
+		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+	else if (level->nr && !expire_sorted(w, level, b, last))
 		return false;
 	list_splice_tail_init(&b->timers, &w->expired);
 	w->nr_pending -= b->count;
@@ -766,6 +773,35 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 	else
 		next_first(w, level);
 	return steps;
+}
+
+/*
+ * Have those timers of a level's first bucket expire that are due, and leave the others: with
+ * few of them, that is less work than to cascade. Returns how many there were.
+ */
+static unsigned int expire_due(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+	struct twheel_timer *timer, *next;
+	u64 earliest = U64_MAX;
+	u32 count = b->count;
+
+	list_for_each_entry_safe(timer, next, &b->timers, node) {
+		if (timer->deadline > w->time) {
+			earliest = min(earliest, timer->deadline);
+			continue;
+		}
+		twheel_unlink(timer);
+		twheel_expire(w, timer);
+		b->count--;
+	}
+	w->nr_pending -= count - b->count;
+	b->earliest = earliest;
+	if (b->count)
+		set_first(w, level, level->first);
+	else
+		twheel_bucket_emptied(w, level, level->first);
+	return count;
 }
 
 /*
@@ -870,10 +906,14 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 		steps = expire_buckets(w, level, now, budget);
 		if (steps)
 			return steps;
-		open_bucket(w, level);
 	}
 	if (key > w->now)
 		set_clock(w, key);
+	if (!is_open(w, level)) {
+		if (level->bucket[level->first].count <= TWHEEL_FEW)
+			return expire_due(w, level);
+		open_bucket(w, level);
+	}
 	return cascade(w, level, budget);
 }
 

@@ -124,12 +124,15 @@ static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
 	unsigned long flags;
+	u64 now;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
+	/* It is this time at least: that saves reading the clock. */
+	now = file->armed;
 	file->fires++;
 	file->armed = TWHEEL_NEVER;
 	if (waitqueue_active(&file->wait)) {
-		if (twheel_file_is_due(file))
+		if (file->due <= now)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		else if (file->due != TWHEEL_NEVER)
 			arm(file, file->due);

@@ -109,7 +109,10 @@ static inline int __must_check twheel_file_lock(struct twheel_file *file)
 /* There is something to read, or to do before somebody may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
-	return READ_ONCE(file->due) <= twheel_file_now(file);
+	u64 due = READ_ONCE(file->due);
+
+	/* Most often, reading the clock can be saved. */
+	return !due || (due != TWHEEL_NEVER && due <= twheel_file_now(file));
 }
 
 /* Something that was due by @now, a tick, has yet to expire. */

@@ -304,3 +304,4 @@ module_exit(twheel_module_exit);
 MODULE_AUTHOR("The twheel maintainers");
 MODULE_DESCRIPTION("Hierarchical timing wheels behind a file descriptor");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(TWHEEL_VERSION);

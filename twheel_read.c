@@ -126,15 +126,17 @@ static void take_events(struct twheel_file *file, struct twheel_timer *last, uns
 
 /*
  * Returns how many events were read, with one hold of the lock, or an errno. With @nowait
- * that lock is never waited for again: what takes longer is left to poll().
+ * that lock is not waited for: what takes longer is left to poll().
  */
-static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait)
+static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait, bool *left)
 {
 	unsigned int max = min_t(size_t, TWHEEL_CHUNK,
 				 iov_iter_count(to) / sizeof(struct twheel_event));
 	struct twheel_timer *last;
 	int n = 0;
 
+	if (nowait ? !mutex_trylock(&file->lock) : twheel_file_lock(file))
+		return nowait ? -EAGAIN : -EINTR;
 	if (twheel_file_advance(file, nowait ? 0 : max))
 		return -EINTR;
 	if (file->wheel.nr_expired) {
@@ -144,6 +146,7 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait
 		else
 			n = -EFAULT;
 	}
+	*left = file->wheel.nr_expired;
 	twheel_file_unlock(file);
 	return n;
 }
@@ -151,23 +154,22 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait
 /* Returns the size of what was read without waiting for more, or an errno. */
 static ssize_t read_due(struct twheel_file *file, struct iov_iter *to, bool nowait)
 {
+	bool left = true;
 	ssize_t done = 0;
-	int n = 0;
+	int n;
 
-	while (twheel_file_is_due(file)) {
-		if (!nowait)
-			n = twheel_file_lock(file);
-		else
-			n = mutex_trylock(&file->lock) ? 0 : -EAGAIN;
-		if (!n)
-			n = read_chunk(file, to, nowait);
-		if (n < 0 || (!n && nowait))
+	do {
+		n = read_chunk(file, to, nowait, &left);
+		if (n <= 0)
 			break;
 		done += n * sizeof(struct twheel_event);
-		if (iov_iter_count(to) < sizeof(struct twheel_event) || signal_pending(current))
-			break;
 		cond_resched();
-	}
+	} while (left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
+		 !signal_pending(current));
+
+	/* One reader is woken at a time: what this one leaves is for the next. */
+	if (left)
+		twheel_file_pass_on(file);
 	return done ?: n;
 }
 
@@ -182,23 +184,21 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct twheel_file *file = iocb->ki_filp->private_data;
 	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
+	bool nonblock = nowait || iocb->ki_filp->f_flags & O_NONBLOCK;
 	ssize_t done;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
-	for (;;) {
-		done = read_due(file, to, nowait);
-		if (done)
-			break;
-		if (nowait || iocb->ki_filp->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		done = twheel_file_wait(file);
+	do {
+		if (!nonblock)
+			done = twheel_file_wait(file);
+		else
+			done = twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (done)
 			return done;
-	}
-	/* One reader is woken at a time: what this one leaves is for the next. */
-	twheel_file_pass_on(file);
-	return done;
+		done = read_due(file, to, nowait);
+	} while (!done && !nowait);
+	return done ?: -EAGAIN;
 }
 
 /**

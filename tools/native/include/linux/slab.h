@@ -16,6 +16,12 @@ static inline void *kzalloc(size_t size, gfp_t gfp)
 	return kvzalloc(size, gfp);
 }
 
+static inline void *kmalloc(size_t size, gfp_t gfp)
+{
+	(void)gfp;
+	return malloc(size);
+}
+
 static inline void kvfree(const void *p)
 {
 	free((void *)p);
