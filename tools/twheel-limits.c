@@ -651,7 +651,7 @@ static void act_read(int fd)
 		bail_out("cannot read the events");
 }
 
-/* All of them expire, and nobody reads. */
+/* All of them expire, because somebody asks, and nobody reads. */
 static void act_expire(int fd)
 {
 	uint64_t end = now_ns() + 3 * MINUTE;
@@ -751,63 +751,6 @@ static void test_cpu(void)
 	measure("exit with ten thousand wheels", act_exit, -1);
 }
 
-/* ---- Neighbours ------------------------------------------------------------ */
-
-#define BUSY_WHEELS	200
-#define BUSY_TIMERS	20000
-#define FEW_TIMERS	200
-#define LATE_LIMIT	(20 * MSEC)
-
-static int open_fine_wheel(void)
-{
-	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 256,
-				      .clock_id = CLOCK_MONOTONIC };
-	int fd = open_wheel();
-
-	if (twheel_setup(fd, &setup))
-		bail_out("cannot set up a wheel");
-	return fd;
-}
-
-/* How late the last timer of a wheel is that is due after many busy ones. */
-static uint64_t wait_for_few(int fd, uint64_t last)
-{
-	sleep_until(last);
-	while (info_of(fd).expired < FEW_TIMERS)
-		sleep_for(100 * USEC);
-	return now_ns() - last;
-}
-
-/* What many wheels have to do at once is more than a bottom half may, and so is this one's. */
-static void test_neighbour(void)
-{
-	struct rlimit files = { FDS, FDS };
-	/* In the middle of a bucket of level 2, so that all of this one cascades at once. */
-	uint64_t bucket = 65536 * USEC, late;
-	uint64_t due = (now_ns() / bucket + 600) * bucket + bucket / 2;
-	int fd[BUSY_WHEELS + 1];
-	unsigned int i, k;
-
-	setrlimit(RLIMIT_NOFILE, &files);
-	for (i = 0; i < BUSY_WHEELS; i++) {
-		fd[i] = open_fine_wheel();
-		if (add_timers(fd[i], BUSY_TIMERS, due + 128 * USEC, TWHEEL_ABSTIME) !=
-		    BUSY_TIMERS)
-			bail_out("cannot add timers");
-	}
-	fd[i] = open_fine_wheel();
-	for (k = 0; k < FEW_TIMERS; k++)
-		add_timers(fd[i], 1, due + MSEC + k * 3 * USEC, TWHEEL_ABSTIME);
-	if (now_ns() > due - SEC)
-		bail_out("the machine is too slow");
-	late = wait_for_few(fd[i], due + MSEC + FEW_TIMERS * 3 * USEC);
-	tap_result(late < LATE_LIMIT,
-		   "a wheel is not late because of two hundred busy ones (%llu us)",
-		   (unsigned long long)late / 1000);
-	for (i = 0; i <= BUSY_WHEELS; i++)
-		close(fd[i]);
-}
-
 /* ---- main ----------------------------------------------------------------- */
 
 static const struct test {
@@ -820,8 +763,6 @@ static const struct test {
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },
 	{ "cpu", "how long others wait for the CPU; for the counting machine", test_cpu },
-	{ "neighbour", "a wheel beside many busy ones; for the counting machine",
-	  test_neighbour },
 };
 
 static void usage(FILE *out)
