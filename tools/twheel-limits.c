@@ -4,12 +4,14 @@
  *
  * Memory is charged to the control group of the process that opened a wheel, and
  * to the user; both have limits, and so has the number of timers. No call holds a
- * CPU for long, whatever the wheels hold. Prints TAP; needs root, as it makes
- * control groups, becomes other users and sets the module's parameters.
+ * CPU for long, whatever the wheels hold; and memory that never comes holds up those
+ * who share a wheel and nobody else. Prints TAP; needs root, as it makes control groups,
+ * becomes other users and sets the module's parameters.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,11 +19,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "libtwheel.h"
 #include "stress.h"
@@ -751,6 +757,150 @@ static void test_cpu(void)
 	measure("exit with ten thousand wheels", act_exit, -1);
 }
 
+/* ---- A fault that lasts ------------------------------------------------------ */
+
+#define ENDLESS		(5 * SEC)
+
+/* A page that is missing until somebody else makes it, which nobody does. */
+static void *missing_page(int *userfault)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	range.range.start = (uintptr_t)page;
+	range.range.len = size;
+	*userfault = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (page == MAP_FAILED || *userfault < 0 || ioctl(*userfault, UFFDIO_API, &api) ||
+	    ioctl(*userfault, UFFDIO_REGISTER, &range))
+		bail_out("cannot make a fault last");
+	return page;
+}
+
+struct missing {
+	int fd;
+	void *page;
+};
+
+static void *add_what_is_missing(void *arg)
+{
+	struct missing *missing = arg;
+
+	twheel_add(missing->fd, missing->page);
+	return NULL;
+}
+
+/* A process that holds the wheel's lock, and will not drop it by itself. */
+static pid_t hold_for_ever(int fd)
+{
+	struct missing missing = { .fd = fd };
+	struct pollfd fault = { .events = POLLIN };
+	pthread_t thread;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		bail_out("cannot make a pipe");
+	pid = start_child();
+	if (!pid) {
+		missing.page = missing_page(&fault.fd);
+		if (pthread_create(&thread, NULL, add_what_is_missing, &missing) ||
+		    poll(&fault, 1, -1) != 1 || write(ready[1], "", 1) != 1)
+			bail_out("cannot wait for the fault");
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		bail_out("no fault");
+	close(ready[0]);
+	return pid;
+}
+
+/* Whether a process ends by itself in time; then @status says how. */
+static bool ends(pid_t pid, uint64_t time, int *status)
+{
+	uint64_t end = now_ns() + time;
+
+	while (now_ns() < end) {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return true;
+		sleep_for(10 * MSEC);
+	}
+	return false;
+}
+
+/* The same, of a process that does @act; it is killed in any case. */
+static bool acts(int (*act)(int fd), int fd)
+{
+	pid_t pid = start_child();
+	int status;
+
+	if (!pid)
+		_exit(act(fd));
+	if (ends(pid, ENDLESS, &status))
+		return WIFEXITED(status) && !WEXITSTATUS(status);
+	kill(pid, SIGKILL);
+	return false;
+}
+
+static int look_at_fdinfo(int fd)
+{
+	char path[64], text[4096];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = read(fd, text, sizeof(text) - 1);
+	if (size < 0)
+		return 1;
+	text[size] = '\0';
+	return !strstr(text, "twheel-user-limit:");
+}
+
+static int use_another_wheel(int fd)
+{
+	struct twheel_add due = { };
+	struct twheel_event event;
+
+	fd = open_wheel();
+	return twheel_add(fd, &due) || twheel_read(fd, &event, 1) != 1;
+}
+
+/* Somebody who waits for the lock: he does wait, and can be killed at it. */
+static bool waits_killably(int fd)
+{
+	pid_t pid = start_child();
+	struct twheel_info info;
+	int status;
+
+	if (!pid)
+		_exit(twheel_info(fd, &info));
+	if (ends(pid, 200 * MSEC, &status))
+		return false;
+	kill(pid, SIGKILL);
+	return ends(pid, ENDLESS, &status);
+}
+
+/* Who makes a fault last delays those who share his wheel, and nobody else. */
+static void test_fault(void)
+{
+	int fd = open_wheel();
+	pid_t holder = hold_for_ever(fd);
+
+	tap_result(waits_killably(fd), "who waits for a wheel can be killed");
+	tap_result(acts(look_at_fdinfo, fd), "fdinfo does not wait for a wheel");
+	tap_result(acts(use_another_wheel, fd), "other wheels do not wait for a wheel");
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	tap_result(!info_of(fd).added && add_timers(fd, 1, 0, 0) == 1 &&
+		   info_of(fd).expired == 1, "a wheel goes on when a fault has ended");
+	close(fd);
+}
+
 /* ---- main ----------------------------------------------------------------- */
 
 static const struct test {
@@ -762,6 +912,7 @@ static const struct test {
 	{ "timers", "the module's limit of timers", test_timer_limit },
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },
+	{ "fault", "a page of memory that never comes", test_fault },
 	{ "cpu", "how long others wait for the CPU; for the counting machine", test_cpu },
 };
 
