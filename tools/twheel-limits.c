@@ -772,7 +772,7 @@ static void *missing_page(int *userfault)
 
 	range.range.start = (uintptr_t)page;
 	range.range.len = size;
-	*userfault = syscall(SYS_userfaultfd, O_CLOEXEC);
+	*userfault = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (page == MAP_FAILED || *userfault < 0 || ioctl(*userfault, UFFDIO_API, &api) ||
 	    ioctl(*userfault, UFFDIO_REGISTER, &range))
 		bail_out("cannot make a fault last");
@@ -808,7 +808,8 @@ static pid_t hold_for_ever(int fd)
 	if (!pid) {
 		missing.page = missing_page(&fault.fd);
 		if (pthread_create(&thread, NULL, add_what_is_missing, &missing) ||
-		    poll(&fault, 1, -1) != 1 || write(ready[1], "", 1) != 1)
+		    poll(&fault, 1, -1) != 1 || fault.revents != POLLIN ||
+		    write(ready[1], "", 1) != 1)
 			bail_out("cannot wait for the fault");
 		for (;;)
 			pause();
@@ -870,15 +871,51 @@ static int use_another_wheel(int fd)
 	return twheel_add(fd, &due) || twheel_read(fd, &event, 1) != 1;
 }
 
+static int call_setup(int fd)
+{
+	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 2,
+				      .clock_id = CLOCK_MONOTONIC };
+
+	return twheel_setup(fd, &setup);
+}
+
+static int call_add(int fd)
+{
+	return !add_timers(fd, 1, HOUR, 0);
+}
+
+static int call_cancel(int fd)
+{
+	return twheel_cancel(fd, 1);
+}
+
+static int call_modify(int fd)
+{
+	return twheel_modify(fd, 1, HOUR, 0);
+}
+
+static int call_query(int fd)
+{
+	struct twheel_query query;
+
+	return twheel_query(fd, 1, &query);
+}
+
+static int call_info(int fd)
+{
+	struct twheel_info info;
+
+	return twheel_info(fd, &info);
+}
+
 /* Somebody who waits for the lock: he does wait, and can be killed at it. */
-static bool waits_killably(int fd)
+static bool waits_killably(int (*call)(int fd), int fd)
 {
 	pid_t pid = start_child();
-	struct twheel_info info;
 	int status;
 
 	if (!pid)
-		_exit(twheel_info(fd, &info));
+		_exit(call(fd));
 	if (ends(pid, 200 * MSEC, &status))
 		return false;
 	kill(pid, SIGKILL);
@@ -888,10 +925,16 @@ static bool waits_killably(int fd)
 /* Who makes a fault last delays those who share his wheel, and nobody else. */
 static void test_fault(void)
 {
+	static int (*const calls[])(int fd) = {
+		call_setup, call_add, call_cancel, call_modify, call_query, call_info,
+	};
 	int fd = open_wheel();
 	pid_t holder = hold_for_ever(fd);
+	unsigned int i, good = 0;
 
-	tap_result(waits_killably(fd), "who waits for a wheel can be killed");
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		good += waits_killably(calls[i], fd);
+	tap_result(good == i, "who waits for a wheel can be killed (%u calls of %u)", good, i);
 	tap_result(acts(look_at_fdinfo, fd), "fdinfo does not wait for a wheel");
 	tap_result(acts(use_another_wheel, fd), "other wheels do not wait for a wheel");
 	kill(holder, SIGKILL);
