@@ -24,6 +24,9 @@
 /* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
 #define TWHEEL_MAGNITUDES	64
 
+/* The timers of an overdue bucket are sorted by way of so many heaps. */
+#define TWHEEL_HEAPS		32
+
 struct twheel_level;
 
 /**
@@ -60,6 +63,12 @@ struct twheel_timer {
  * @nr_expired: number of timers on @expired.
  * @cascaded: how often a timer moved to a lower level.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
+ * @sorting: the level whose open bucket is overdue, and being sorted; or NULL.
+ * @heap: the next one of @heaps to expire.
+ * @heap_bits: how much of the bucket's span is in each heap: 2 to the power of that.
+ * @heap_start: the first deadline of the bucket's span.
+ * @heap_size: for each heap, how many timers have been put there.
+ * @heaps: the timers that are being sorted, by their deadlines.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
  */
@@ -75,6 +84,12 @@ struct twheel {
 	u64 nr_expired;
 	u64 cascaded;
 	u8 lowest[TWHEEL_MAGNITUDES];
+	struct twheel_level *sorting;
+	u8 heap;
+	u8 heap_bits;
+	u64 heap_start;
+	u16 heap_size[TWHEEL_HEAPS];
+	struct list_head heaps[TWHEEL_HEAPS];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };

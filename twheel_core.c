@@ -85,12 +85,12 @@
 #define TWHEEL_LEAD_SHARE	16
 
 /*
- * An overdue bucket with no more timers than this is sorted, by way of heaps with no more
- * timers than a few. Of a few, those that are due expire without the others' cascading.
+ * Of a few timers in a bucket, those that are due expire without the others' cascading. Few
+ * enough of an overdue bucket are sorted in one go, and many in steps.
  */
-#define TWHEEL_SORTED		256
-#define TWHEEL_HEAPS		32
 #define TWHEEL_FEW		24
+#define TWHEEL_ENOUGH		256
+#define TWHEEL_MANY		(TWHEEL_HEAPS * TWHEEL_ENOUGH / 2)
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -235,6 +235,14 @@ static u64 level_opening(const struct twheel *w, const struct twheel_level *leve
 	return min(tick, second);
 }
 
+/* Those timers that are still in the heaps have to cascade. */
+static void stop_sorting(struct twheel *w)
+{
+	for (; w->heap < TWHEEL_HEAPS; w->heap++)
+		list_splice_tail_init(&w->heaps[w->heap], &w->sorting->todo);
+	w->sorting = NULL;
+}
+
 /*
  * Open the first bucket of a level: its timers are to be cascaded. Those that stay in it,
  * or come now, make for a new bound.
@@ -257,6 +265,8 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	if (!is_open(w, level))
 		return;
 	b->earliest = min(b->earliest, level->bound);
+	if (w->sorting == level)
+		stop_sorting(w);
 	list_splice_tail_init(&level->todo, &b->timers);
 	w->opened &= ~BIT_ULL(level->nr);
 }
@@ -649,15 +659,26 @@ EXPORT_SYMBOL_GPL(twheel_take);
  */
 
 /*
- * Bring timers roughly in order, by heaps of equal spans from @start on. Returns false if
- * that leaves so many in one heap that it would take long to sort them.
+ * Expiring overdue buckets in order, where level 0 does not do that.
  */
-static bool sort_roughly(const struct twheel_level *level, struct list_head *timers, u64 start)
+
+/* How many bits of the offset of a deadline, below @bits, are left within one of the heaps. */
+static unsigned int heap_shift(unsigned int bits)
 {
-	int shift = max(fls64(level->span.divisor - 1) - ilog2(TWHEEL_HEAPS), 0);
+	return bits - min_t(unsigned int, bits, ilog2(TWHEEL_HEAPS));
+}
+
+/*
+ * Bring @timers, whose deadlines are from @start on and differ in @bits bits, roughly in
+ * order, by heaps of equal spans. Returns false if that leaves so many in one of them that
+ * it would take long to sort those.
+ */
+static bool sort_roughly(struct list_head *timers, u64 start, unsigned int bits)
+{
 	struct list_head heap[TWHEEL_HEAPS];
-	u8 size[TWHEEL_HEAPS] = { };
+	unsigned int shift = heap_shift(bits);
 	struct twheel_timer *timer, *next;
+	u8 size[TWHEEL_HEAPS] = { };
 	unsigned int largest = 0;
 	unsigned int i;
 
@@ -674,12 +695,13 @@ static bool sort_roughly(const struct twheel_level *level, struct list_head *tim
 	return largest <= TWHEEL_FEW;
 }
 
-/* Append timers to those that have expired, each before those that are due after it. */
-static void insertion_sort(struct twheel *w, struct list_head *timers)
+/* Append timers to those that have expired, in order; returns how many. */
+static u32 insertion_sort(struct twheel *w, struct list_head *timers)
 {
 	/* Due before all others, so that no search goes past it. */
 	struct twheel_timer first = { .deadline = 0 };
 	struct twheel_timer *timer, *next, *place;
+	u32 n = 0;
 
 	twheel_link(&first, &w->expired);
 	list_for_each_entry_safe(timer, next, timers, node) {
@@ -690,9 +712,35 @@ static void insertion_sort(struct twheel *w, struct list_head *timers)
 		while (place->deadline > deadline)
 			place = list_prev_entry(place, node);
 		twheel_link(timer, place->node.next);
+		n++;
 	}
 	twheel_unlink(&first);
 	INIT_LIST_HEAD(timers);
+	return n;
+}
+
+/*
+ * Have timers of a bucket of a higher level expire in order, @count of them or less; returns
+ * how many, or 0 if they are too many.
+ */
+static u32 expire_sorted(struct twheel *w, struct list_head *timers, u32 count, u64 start,
+			 unsigned int bits)
+{
+	if (count == 1) {
+		list_first_entry(timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+		list_splice_tail_init(timers, &w->expired);
+		return 1;
+	}
+	if (count > TWHEEL_ENOUGH || (count > TWHEEL_FEW && !sort_roughly(timers, start, bits)))
+		return 0;
+	return insertion_sort(w, timers);
+}
+
+static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
+{
+	b->count -= n;
+	w->nr_pending -= n;
+	w->nr_expired += n;
 }
 
 /* The last tick of the first bucket of a level. */
@@ -703,61 +751,57 @@ static u64 last_tick(const struct twheel_level *level)
 	return (number + 1) * level->length.divisor - 1;
 }
 
-/* Have the timers of an overdue bucket expire in order; or false if it has to cascade. */
-static bool expire_sorted(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b,
-			  u64 last)
+/* The first deadline of a bucket of this level that ends with tick @last. */
+static u64 first_deadline(const struct twheel *w, const struct twheel_level *level, u64 last)
 {
-	u64 start = (last - level->length.divisor) * w->tick.divisor + 1;
-
-	if (b->count > TWHEEL_SORTED)
-		return false;
-	if (b->count > TWHEEL_FEW && !sort_roughly(level, &b->timers, start))
-		return false;
-	insertion_sort(w, &b->timers);
-	return true;
+	return (last - level->length.divisor) * w->tick.divisor + 1;
 }
 
-/* The first bucket of a level expires with all of its timers, unless they have to cascade. */
-static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-
-	if (level->nr && b->count == 1)
-		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-	else if (level->nr && !expire_sorted(w, level, b, last))
-		return false;
-	list_splice_tail_init(&b->timers, &w->expired);
-	w->nr_pending -= b->count;
-	w->nr_expired += b->count;
-	b->count = 0;
-	b->earliest = U64_MAX;
-	clear_busy(level, level->first);
-	return true;
-}
-
-/*
- * The first buckets of a level expire, as far as they need not cascade. They are those of
- * level 0; and of any other level those with few timers, all of them due by @now and
- * before it is the turn of another level. Returns how many steps it took, no more than
- * those of a bucket beyond @budget.
- */
-static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 now,
-				   unsigned int budget)
+/* The last tick, up to @now, before it is the turn of another level. */
+static u64 last_turn(const struct twheel *w, struct twheel_level *level, u64 now)
 {
 	struct timerqueue_node *other = twheel_queue_head(w);
-	unsigned int steps = 0;
-	u64 clock = w->now;
 
 	if (other == &level->node)
 		other = timerqueue_iterate_next(other);
 	/* In the same tick, it is the turn of level 0. */
 	if (other && (u64)other->expires <= now)
 		now = other->expires - !!level->nr;
+	return now;
+}
+
+/* The first bucket of a level expires with all of its timers, unless they are many. */
+static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (!level->nr)
+		list_splice_tail_init(&b->timers, &w->expired);
+	else if (!expire_sorted(w, &b->timers, b->count, first_deadline(w, level, last),
+				fls64(level->span.divisor - 1)))
+		return false;
+	count_expired(w, b, b->count);
+	b->earliest = U64_MAX;
+	clear_busy(level, level->first);
+	return true;
+}
+
+/*
+ * The first buckets of a level expire, as far as all of their timers are due by @until and
+ * they need not cascade. Returns how many steps it took, no more than those of a bucket
+ * beyond @budget.
+ */
+static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 until,
+				   unsigned int budget)
+{
+	unsigned int steps = 0;
+	u64 clock = w->now;
+
 	while (steps < budget) {
 		u32 count = level->bucket[level->first].count;
 		u64 last = last_tick(level);
 
-		if (last > now || !expire_bucket(w, level, last))
+		if (last > until || !expire_bucket(w, level, last))
 			break;
 		steps += level->nr ? count : 1;
 		clock = last;
@@ -773,6 +817,84 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 	else
 		next_first(w, level);
 	return steps;
+}
+
+/* The first bucket of a level is to be sorted in steps: get ready to spread it over heaps. */
+static void start_sorting(struct twheel *w, struct twheel_level *level)
+{
+	open_bucket(w, level);
+	w->sorting = level;
+	w->heap_start = first_deadline(w, level, last_tick(level));
+	w->heap_bits = heap_shift(fls64(level->span.divisor - 1));
+	memset(w->heap_size, 0, sizeof(w->heap_size));
+	for (w->heap = TWHEEL_HEAPS; w->heap; w->heap--)
+		INIT_LIST_HEAD(&w->heaps[w->heap - 1]);
+}
+
+/* Spread timers that are to be sorted over the heaps, up to @max; returns how many. */
+static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned int max)
+{
+	unsigned int n, i;
+
+	for (n = 0; n < max && !list_empty(todo); n++) {
+		struct twheel_timer *timer = list_first_entry(todo, struct twheel_timer, node);
+
+		i = (timer->deadline - w->heap_start) >> w->heap_bits;
+		twheel_unlink(timer);
+		twheel_link(timer, &w->heaps[i]);
+		w->heap_size[i]++;
+	}
+	return n;
+}
+
+/*
+ * The next heap expires; or false if it is too large, or something else is to have a turn:
+ * another level, or timers that have come to the bucket since.
+ */
+static bool expire_heap(struct twheel *w, struct twheel_level *level, u64 until)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+	u64 start = w->heap_start + ((u64)w->heap << w->heap_bits);
+	u64 last = min(tick_of(w, start + BIT_ULL(w->heap_bits) - 1), last_tick(level));
+	u32 n = 0;
+
+	if (last > until || !list_empty(&b->timers))
+		return false;
+	if (!list_empty(&w->heaps[w->heap])) {
+		n = expire_sorted(w, &w->heaps[w->heap], w->heap_size[w->heap], start,
+				  w->heap_bits);
+		if (!n)
+			return false;
+	}
+	count_expired(w, b, n);
+	if (last > w->now)
+		set_clock(w, last);
+	w->heap++;
+	return true;
+}
+
+/*
+ * Go on sorting an overdue bucket: spread its timers over the heaps, and then have one heap
+ * after the other expire. What cannot be sorted cascades. Returns how many steps it took.
+ */
+static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
+			      unsigned int budget)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+	u32 count = b->count;
+
+	if (!list_empty(&level->todo))
+		return spread(w, &level->todo, budget);
+	while (b->count == count) {
+		if (w->heap == TWHEEL_HEAPS || !expire_heap(w, level, until)) {
+			stop_sorting(w);
+			return 1;
+		}
+	}
+	count -= b->count;
+	if (!b->count)
+		twheel_bucket_emptied(w, level, level->first);
+	return count;
 }
 
 /*
@@ -837,11 +959,17 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	struct twheel_level *below = w->level[level->nr - 1];
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *todo = &level->todo;
-	struct list_head *left = todo->next, *right = todo->prev;
-	bool done = list_empty(todo);
+	struct list_head *left, *right;
 	u32 count = b->count;
 	unsigned int n;
+	bool done;
 
+	/* The clock does not go back, but may have been told a time before that of the sort. */
+	if (w->sorting == level)
+		stop_sorting(w);
+	left = todo->next;
+	right = todo->prev;
+	done = list_empty(todo);
 	for (n = 0; n < max && !done; n++) {
 		struct list_head *node = n & 1 ? right : left;
 
@@ -888,8 +1016,10 @@ static struct twheel_level *due_level(const struct twheel *w, u64 now)
 static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64 now,
 			       unsigned int budget)
 {
+	struct twheel_bucket *b = &level->bucket[level->first];
 	u64 key = level->node.expires;
 	u64 due = tick_of(w, level->bound);
+	u64 until = last_turn(w, level, now);
 	unsigned int steps;
 
 	if (due > key) {
@@ -902,15 +1032,21 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 			open_bucket(w, level);
 		return 1;
 	}
+	if (w->sorting == level)
+		return sort_some(w, level, until, budget);
 	if (!is_open(w, level)) {
-		steps = expire_buckets(w, level, now, budget);
+		steps = expire_buckets(w, level, until, budget);
 		if (steps)
 			return steps;
+		if (b->count <= TWHEEL_MANY && last_tick(level) <= until) {
+			start_sorting(w, level);
+			return 1;
+		}
 	}
 	if (key > w->now)
 		set_clock(w, key);
 	if (!is_open(w, level)) {
-		if (level->bucket[level->first].count <= TWHEEL_FEW)
+		if (b->count <= TWHEEL_FEW)
 			return expire_due(w, level);
 		open_bucket(w, level);
 	}
@@ -947,7 +1083,7 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *
  * Timers expire in the order of their ticks; those of one tick in any order.
  * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of at most TWHEEL_SORTED that expire together, sorted.
+ * lower level, or one of at most TWHEEL_ENOUGH that expire together, sorted.
  *
  * Return: true if there is more to do: call again. If twheel_next() says a tick that is
  * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.

@@ -402,6 +402,10 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b, const s
 	u64 number = s->tick / level->length.divisor;
 	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
 	u32 todo = opened ? length_of(&level->todo) : 0;
+	unsigned int i;
+
+	for (i = m->wheel.heap; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
+		todo += length_of(&m->wheel.heaps[i]);
 
 	CHECK(m, b->count == length_of(&b->timers) + todo);
 	CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));

@@ -4,7 +4,6 @@
 
 #include <linux/slab.h>
 
-#define __GFP_ZERO	0
 
 static inline void *__vmalloc(size_t size, gfp_t gfp)
 {
