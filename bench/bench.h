@@ -10,11 +10,14 @@
 /* run.c: facilities inside the kernel. */
 int bench_run(struct twheel_bench_run *run);
 
-/* watch.c: how long bottom halves are off. */
+/* watch.c: how long locks are held and interrupts are off. */
 int bench_watch(void);
 void bench_watched(struct twheel_bench_watch *watch);
 
 /* Move CLOCK_BOOTTIME forward. */
 void bench_jump(u64 ns);
+
+/* The address of a function of the kernel, or an error. */
+void *bench_symbol(const char *name);
 
 #endif /* _BENCH_H */

@@ -4,8 +4,8 @@
  *
  * /dev/twheel-bench lets the clock jump, so that half an hour of timers falls
  * due at once; measures the facilities that exist only inside the kernel; and
- * watches how long bottom halves are off. It is for the benchmark's virtual
- * machine and nothing else: it reaches for functions that are not exported.
+ * watches how long locks are held and interrupts are off. It is for the benchmark's
+ * virtual machine and nothing else: it reaches for functions that are not exported.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -127,8 +127,7 @@ static struct miscdevice bench_misc = {
 	.mode	= 0600,
 };
 
-/* The address of a function of the kernel. */
-static void *bench_symbol(const char *name)
+void *bench_symbol(const char *name)
 {
 	struct kprobe probe = { .symbol_name = name };
 	int err = register_kprobe(&probe);

@@ -47,19 +47,25 @@ struct twheel_bench_run {
 };
 
 /**
- * struct twheel_bench_watch - the longest times without bottom halves
- * @lock_ns: between a spin_lock_bh() of twheel and its end.
- * @lock_holds: how many there were.
- * @softirq_ns: in one run of the hrtimers' bottom half.
- * @softirqs: how many there were.
- * @probe_ns: what watching added to a lock hold; it is subtracted there.
+ * struct twheel_bench_span - something that was timed
+ * @longest_ns: the longest, less what watching added.
+ * @count: how many there were.
+ */
+struct twheel_bench_span {
+	__u64 longest_ns;
+	__u64 count;
+};
+
+/**
+ * struct twheel_bench_watch - for how long twheel kept others from going on
+ * @lock: between taking a mutex and dropping it.
+ * @wait: between taking a spin lock, with interrupts off, and dropping it.
+ * @fire: in what an hrtimer calls, with interrupts off.
  */
 struct twheel_bench_watch {
-	__u64 lock_ns;
-	__u64 lock_holds;
-	__u64 softirq_ns;
-	__u64 softirqs;
-	__u64 probe_ns;
+	struct twheel_bench_span lock;
+	struct twheel_bench_span wait;
+	struct twheel_bench_span fire;
 };
 
 #define TWHEEL_BENCH_MAGIC	0xD4

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long twheel keeps bottom halves off
+ * How long twheel holds a lock, and how long it keeps interrupts off
  *
- * Probes at spin_lock_bh() and spin_unlock_bh() time how long twheel holds a
- * lock, which is what keeps bottom halves off in a task; tracepoints time the
- * bottom half of the hrtimers. What the probes take themselves is measured
- * beforehand and subtracted, and so is any interrupt that comes in between: the
- * tick is not twheel's.
+ * Probes at the functions of mutexes and spin locks time how long twheel holds them;
+ * tracepoints time what it does when an hrtimer fires. What the probes take themselves is
+ * measured beforehand and subtracted, and so is the time in which the holder of a mutex
+ * does not run: other tasks and the tick are not twheel's. A reader that falls asleep is
+ * timed until then; after that it is the kernel that takes the spin lock for him.
  *
  * For the counting VM, whose time stamp counter counts instructions, and one CPU:
  * all of this is one set of variables, and a lock is never waited for.
  */
+#include <linux/err.h>
 #include <linux/hrtimer.h>
-#include <linux/interrupt.h>
 #include <linux/irqflags.h>
-#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
@@ -24,25 +27,34 @@
 
 #include "bench.h"
 
-/* Whose locks are watched: its name as the kernel's symbols have it. */
-#define WATCHED		"[twheel]"
-#define MAX_CALLERS	64
+#define WATCHED		"twheel"
 #define CALIBRATIONS	1000
 
-/* A place that takes a lock. */
-struct caller {
-	unsigned long addr;
-	bool watched;
+/**
+ * struct span - something that is timed
+ * @began: when it began, later by what does not count; 0 while nothing is timed.
+ * @shortest: the shortest that was seen.
+ * @longest: the longest.
+ * @count: how many there were.
+ */
+struct span {
+	u64 began;
+	u64 shortest;
+	u64 longest;
+	u64 count;
 };
 
-static struct caller callers[MAX_CALLERS];
-static unsigned int nr_callers;
+static struct span mutex_span, spin_span, fire_span;
 static bool watching, calibrating;
-/* When the lock was taken and the bottom half began, or 0; less interrupts. */
-static u64 locked_at, softirq_at, interrupt_at;
-/* What a pair of probes adds between them, and altogether. */
-static u64 probe_ns, pair_ns;
-static struct twheel_bench_watch watched;
+static struct module *watched;
+/* Who holds the mutex; since when, and how many times over, something else runs. */
+static struct task_struct *holder;
+static u64 away_since;
+static unsigned int away;
+/* What comes out for a mutex and for a spin lock that are held for nothing. */
+static u64 mutex_ns, spin_ns;
+/* What a probe takes of the time in which it is hit. */
+static u64 hit_ns;
 
 /* The kernel's clocks may jump when it adjusts them: see ktime_get_mono_fast_ns(). */
 static u64 watch_now(void)
@@ -51,124 +63,171 @@ static u64 watch_now(void)
 }
 
 /* An interrupt must not come between the time and what it is kept in. */
-static void start(u64 *at)
+static void begin(struct span *span)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	*at = watch_now();
+	span->began = watch_now();
 	local_irq_restore(flags);
 }
 
-/* Returns how long it has been, or 0 if it had not started. */
-static u64 stop(u64 *at)
+static void end(struct span *span)
 {
 	unsigned long flags;
-	u64 ns = 0;
+	u64 ns;
 
 	local_irq_save(flags);
-	if (*at)
-		ns = watch_now() - *at;
-	*at = 0;
+	if (span->began) {
+		ns = watch_now() - span->began;
+		span->began = 0;
+		span->shortest = min(span->shortest, ns);
+		span->longest = max(span->longest, ns);
+		span->count++;
+	}
 	local_irq_restore(flags);
-	return ns;
 }
 
-/*
- * Looking a name up takes long, so it is done once for each place, and what was
- * being timed then does not count.
- */
+static void reset(struct span *span)
+{
+	*span = (struct span){ .shortest = U64_MAX };
+}
+
+/* The mutex was held for that long, but it was not twheel that took the time. */
+static void skip(u64 ns)
+{
+	if (mutex_span.began)
+		mutex_span.began += ns;
+}
+
 static bool is_watched(unsigned long addr)
 {
-	char name[KSYM_SYMBOL_LEN];
-	struct caller *caller;
-	unsigned int i;
-
-	for (i = 0; i < nr_callers; i++)
-		if (callers[i].addr == addr)
-			return callers[i].watched;
-	if (nr_callers == MAX_CALLERS)
-		return false;
-	sprint_symbol(name, addr);
-	locked_at = 0;
-	softirq_at = 0;
-	caller = &callers[nr_callers++];
-	caller->addr = addr;
-	caller->watched = strstr(name, WATCHED);
-	return caller->watched;
+	return calibrating || (watching && within_module(addr, watched));
 }
 
 static bool is_caller_watched(struct pt_regs *regs)
 {
-	return calibrating || (watching && is_watched(regs_get_kernel_stack_nth(regs, 0)));
+	return is_watched(regs_get_kernel_stack_nth(regs, 0));
 }
 
-static int on_lock(struct kprobe *probe, struct pt_regs *regs)
+/* A probe was hit that does not time the mutex. While away, all of it is skipped. */
+static void hit(void)
 {
-	if (is_caller_watched(regs))
-		start(&locked_at);
-	return 0;
+	if (!away)
+		skip(hit_ns);
 }
 
-static int on_unlock(struct kprobe *probe, struct pt_regs *regs)
+static int on_mutex_lock(struct kprobe *probe, struct pt_regs *regs)
 {
-	u64 ns = stop(&locked_at);
-
-	if (!is_caller_watched(regs) || !ns)
-		return 0;
-	if (calibrating) {
-		probe_ns = min(probe_ns, ns);
-		return 0;
+	if (is_caller_watched(regs)) {
+		holder = current;
+		begin(&mutex_span);
+	} else {
+		hit();
 	}
-	watched.lock_ns = max(watched.lock_ns, ns);
-	watched.lock_holds++;
-	if (softirq_at)
-		softirq_at += pair_ns;
 	return 0;
 }
 
-static struct kprobe lock_probe, unlock_probe;
-
-static void on_softirq_entry(void *data, unsigned int nr)
+static int on_mutex_unlock(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (watching && nr == HRTIMER_SOFTIRQ)
-		start(&softirq_at);
+	if (is_caller_watched(regs)) {
+		end(&mutex_span);
+		holder = NULL;
+	} else {
+		hit();
+	}
+	return 0;
 }
 
-static void on_softirq_exit(void *data, unsigned int nr)
+static int on_spin_lock(struct kprobe *probe, struct pt_regs *regs)
 {
-	u64 ns = nr == HRTIMER_SOFTIRQ ? stop(&softirq_at) : 0;
+	hit();
+	if (is_caller_watched(regs))
+		begin(&spin_span);
+	return 0;
+}
 
-	if (!ns)
-		return;
-	watched.softirq_ns = max(watched.softirq_ns, ns);
-	watched.softirqs++;
+/* Whoever does it: interrupts are on again. */
+static int on_spin_unlock(struct kprobe *probe, struct pt_regs *regs)
+{
+	end(&spin_span);
+	hit();
+	return 0;
+}
+
+static struct kprobe probes[] = {
+	{ .symbol_name = "mutex_lock_killable", .pre_handler = on_mutex_lock },
+	{ .symbol_name = "mutex_trylock", .pre_handler = on_mutex_lock },
+	{ .symbol_name = "mutex_unlock", .pre_handler = on_mutex_unlock },
+	{ .symbol_name = "_raw_spin_lock_irq", .pre_handler = on_spin_lock },
+	{ .symbol_name = "_raw_spin_unlock_irq", .pre_handler = on_spin_unlock },
+};
+
+static void on_expire_entry(void *data, struct hrtimer *timer, ktime_t *now)
+{
+	if (is_watched((unsigned long)timer->function))
+		begin(&fire_span);
+}
+
+static void on_expire_exit(void *data, struct hrtimer *timer)
+{
+	end(&fire_span);
+}
+
+static void leave(void)
+{
+	if (!away++)
+		away_since = watch_now();
+}
+
+static void come_back(void)
+{
+	if (away && !--away)
+		skip(watch_now() - away_since);
 }
 
 static void on_interrupt_entry(void *data, int vector)
 {
-	interrupt_at = watch_now();
+	leave();
 }
 
 static void on_interrupt_exit(void *data, int vector)
 {
-	u64 ns = watch_now() - interrupt_at;
-
-	if (locked_at)
-		locked_at += ns;
-	if (softirq_at)
-		softirq_at += ns;
+	come_back();
 }
 
+static void on_softirq_entry(void *data, unsigned int nr)
+{
+	leave();
+}
+
+static void on_softirq_exit(void *data, unsigned int nr)
+{
+	come_back();
+}
+
+static void on_switch(void *data, bool preempt, struct task_struct *prev,
+		      struct task_struct *next, unsigned int prev_state)
+{
+	if (holder && prev == holder)
+		leave();
+	if (holder && next == holder)
+		come_back();
+}
+
+/* What ends something stands before what begins it: nothing begins that does not end. */
 static struct {
 	const char *name;
 	void *probe;
 	struct tracepoint *tp;
 } tracepoints[] = {
-	{ "softirq_entry", on_softirq_entry },
-	{ "softirq_exit", on_softirq_exit },
-	{ "local_timer_entry", on_interrupt_entry },
+	{ "hrtimer_expire_exit", on_expire_exit },
+	{ "hrtimer_expire_entry", on_expire_entry },
 	{ "local_timer_exit", on_interrupt_exit },
+	{ "local_timer_entry", on_interrupt_entry },
+	{ "softirq_exit", on_softirq_exit },
+	{ "softirq_entry", on_softirq_entry },
+	{ "sched_switch", on_switch },
 };
 
 static void find_tracepoint(struct tracepoint *tp, void *unused)
@@ -206,46 +265,57 @@ static int register_tracepoints(void)
 	return 0;
 }
 
-static int register_probes(void)
+static void unregister_probes(unsigned int n)
 {
-	int err;
-
-	lock_probe = (struct kprobe){
-		.symbol_name = "_raw_spin_lock_bh",
-		.pre_handler = on_lock,
-	};
-	unlock_probe = (struct kprobe){
-		.symbol_name = "_raw_spin_unlock_bh",
-		.pre_handler = on_unlock,
-	};
-	err = register_kprobe(&lock_probe);
-	if (err)
-		return err;
-	err = register_kprobe(&unlock_probe);
-	if (err)
-		unregister_kprobe(&lock_probe);
-	return err;
+	while (n--) {
+		unregister_kprobe(&probes[n]);
+		/* So that it can be registered again. */
+		probes[n].addr = NULL;
+		probes[n].flags = 0;
+	}
 }
 
-static void unregister_all(void)
+static int register_probes(void)
 {
-	unregister_kprobe(&unlock_probe);
-	unregister_kprobe(&lock_probe);
-	unregister_tracepoints(ARRAY_SIZE(tracepoints));
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		err = register_kprobe(&probes[i]);
+		if (err) {
+			unregister_probes(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void mutex_pair(void)
+{
+	static DEFINE_MUTEX(mutex);
+
+	if (!mutex_lock_killable(&mutex))
+		mutex_unlock(&mutex);
+}
+
+static void spin_pair(void)
+{
+	static DEFINE_SPINLOCK(lock);
+
+	spin_lock_irq(&lock);
+	spin_unlock_irq(&lock);
 }
 
 /* The least that a pair of calls takes: without an interrupt. */
-static u64 time_pair(void)
+static u64 time_pair(void (*pair)(void))
 {
-	static DEFINE_SPINLOCK(lock);
 	u64 least = U64_MAX;
 	unsigned int i;
 
 	for (i = 0; i < CALIBRATIONS; i++) {
 		u64 began = watch_now();
 
-		spin_lock_bh(&lock);
-		spin_unlock_bh(&lock);
+		pair();
 		least = min(least, watch_now() - began);
 	}
 	return least;
@@ -254,10 +324,27 @@ static u64 time_pair(void)
 /* What comes out for a lock that is held for nothing is the probes' own. */
 static void calibrate(u64 plain_ns)
 {
-	probe_ns = U64_MAX;
+	reset(&mutex_span);
+	reset(&spin_span);
 	calibrating = true;
-	pair_ns = time_pair() - plain_ns;
+	time_pair(mutex_pair);
+	mutex_ns = mutex_span.shortest;
+	hit_ns = (time_pair(spin_pair) - plain_ns) / 2;
+	spin_ns = spin_span.shortest;
 	calibrating = false;
+}
+
+/* The module whose functions are watched; it is in use for as long as it is watched. */
+static int find_watched(void)
+{
+	struct module *(*find)(const char *name) = bench_symbol("find_module");
+
+	if (IS_ERR(find))
+		return PTR_ERR(find);
+	preempt_disable();
+	watched = find(WATCHED);
+	preempt_enable();
+	return watched ? 0 : -ENOENT;
 }
 
 /**
@@ -267,11 +354,14 @@ static void calibrate(u64 plain_ns)
  */
 int bench_watch(void)
 {
-	u64 plain_ns = time_pair();
+	u64 plain_ns = time_pair(spin_pair);
 	int err;
 
 	if (watching)
 		return -EBUSY;
+	err = find_watched();
+	if (err)
+		return err;
 	err = register_tracepoints();
 	if (err)
 		return err;
@@ -281,9 +371,19 @@ int bench_watch(void)
 		return err;
 	}
 	calibrate(plain_ns);
-	memset(&watched, 0, sizeof(watched));
+	reset(&mutex_span);
+	reset(&spin_span);
+	reset(&fire_span);
 	watching = true;
 	return 0;
+}
+
+static struct twheel_bench_span told(const struct span *span, u64 probes_ns)
+{
+	return (struct twheel_bench_span){
+		.longest_ns = span->longest - min(probes_ns, span->longest),
+		.count = span->count,
+	};
 }
 
 /**
@@ -292,15 +392,15 @@ int bench_watch(void)
  */
 void bench_watched(struct twheel_bench_watch *watch)
 {
-	if (!watching) {
-		memset(watch, 0, sizeof(*watch));
+	memset(watch, 0, sizeof(*watch));
+	if (!watching)
 		return;
-	}
 	watching = false;
-	unregister_all();
-	locked_at = 0;
-	softirq_at = 0;
-	*watch = watched;
-	watch->probe_ns = probe_ns;
-	watch->lock_ns -= min(probe_ns, watch->lock_ns);
+	unregister_probes(ARRAY_SIZE(probes));
+	unregister_tracepoints(ARRAY_SIZE(tracepoints));
+	holder = NULL;
+	away = 0;
+	watch->lock = told(&mutex_span, mutex_ns);
+	watch->wait = told(&spin_span, spin_ns);
+	watch->fire = told(&fire_span, 0);
 }

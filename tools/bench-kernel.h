@@ -15,7 +15,7 @@ void kernel_jump(uint64_t ns);
 uint64_t kernel_idle(void);
 /* Run a facility that exists only inside the kernel. */
 void kernel_run(struct twheel_bench_run *run);
-/* Watch how long twheel keeps bottom halves off; and tell. */
+/* Watch how long twheel holds locks and keeps interrupts off; and tell. */
 void kernel_watch(void);
 void kernel_watched(struct twheel_bench_watch *watch);
 

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * What could keep bottom halves off for long, for twheel-bench: every operation
- * on a wheel that holds many timers, few buckets with many, and many with few; what
- * costs most to check; and many wheels at once
+ * What could hold a lock or keep interrupts off for long, for twheel-bench: every
+ * operation on a wheel that holds many timers, few buckets with many, and many with few;
+ * what costs most to check; new levels; and waking those who wait, in read() or in epoll
  */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "bench-kernel.h"
 #include "libtwheel.h"
 
-#define CHUNK		32
-#define WHEELS		1000
-#define WHEEL_TIMERS	70
+/* As many as twheel adds, or reads, with one hold of its lock. */
+#define CHUNK		96
+/* How many times somebody waits. */
+#define WAITS		100
 /* With a tick of a millisecond and 256 buckets, one bucket of level 2. */
 #define BUCKET_NS	(65536 * NS_PER_MSEC)
 
@@ -59,13 +60,6 @@ static void in_time(const struct run *run, struct work *work)
 {
 	fill_one_bucket(run, work);
 	deliver(run, work->pending);
-	run->facility->close();
-}
-
-/* All timers are dropped at once. */
-static void close_full(const struct run *run, struct work *work)
-{
-	bench_measure(run, work, BENCH_ADD, work->pending);
 	run->facility->close();
 }
 
@@ -140,6 +134,83 @@ static void long_periods(const struct run *run, struct work *work)
 	close(wheel);
 }
 
+/* The first timer needs all levels at once. */
+static void new_levels(uint32_t size)
+{
+	struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
+	int wheel = open_wheel(TWHEEL_TICK_MIN_NS, size);
+
+	add_all(wheel, &add, 1);
+	close(wheel);
+}
+
+static void usual_levels(const struct run *run, struct work *work)
+{
+	(void)work;
+	run->facility->close();
+	new_levels(256);
+}
+
+static void read_one(int wheel)
+{
+	struct twheel_event event;
+
+	if (twheel_read(wheel, &event, 1) != 1)
+		err(1, "read");
+}
+
+/* One sleeps in read() until the only timer is due, again and again. */
+static void wait_in_read(const struct run *run, struct work *work)
+{
+	int wheel = open_wheel(NS_PER_MSEC, 256);
+	unsigned int i;
+
+	(void)work;
+	run->facility->close();
+	if (fcntl(wheel, F_SETFL, 0))
+		err(1, "F_SETFL");
+	for (i = 0; i < WAITS; i++) {
+		struct twheel_add add = { .time_ns = 10 * NS_PER_MSEC };
+
+		add_all(wheel, &add, 1);
+		read_one(wheel);
+	}
+	close(wheel);
+}
+
+static int open_epoll(int watched)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event))
+		err(1, "epoll");
+	return epoll;
+}
+
+/* The same, with the wheel in an epoll, and that in another one. */
+static void wait_in_epoll(const struct run *run, struct work *work)
+{
+	int wheel = open_wheel(NS_PER_MSEC, 256);
+	int inner = open_epoll(wheel), outer = open_epoll(inner);
+	unsigned int i;
+
+	(void)work;
+	run->facility->close();
+	for (i = 0; i < WAITS; i++) {
+		struct twheel_add add = { .time_ns = 10 * NS_PER_MSEC };
+		struct epoll_event event;
+
+		add_all(wheel, &add, 1);
+		if (epoll_wait(outer, &event, 1, -1) != 1)
+			err(1, "epoll_wait");
+		read_one(wheel);
+	}
+	close(outer);
+	close(inner);
+	close(wheel);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const struct run *run, struct work *work);
@@ -147,58 +218,38 @@ static const struct {
 	{ "cancel", cancel_half },
 	{ "catch up", catch_up },
 	{ "cascade", in_time },
-	{ "close", close_full },
 	{ "due at once", due_at_once },
 	{ "long periods", long_periods },
+	{ "new levels", usual_levels },
+	{ "wait in read", wait_in_read },
+	{ "wait in epoll", wait_in_epoll },
 };
 
-static void allow_files(rlim_t n)
+static uint64_t longest(uint64_t a, struct twheel_bench_span b)
 {
-	struct rlimit limit = { .rlim_cur = n, .rlim_max = n };
-
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		err(1, "RLIMIT_NOFILE");
+	return a > b.longest_ns ? a : b.longest_ns;
 }
 
-/* Many wheels are due at the same time, one bottom half for all: the cost of each. */
-static uint64_t burst(void)
+/* The largest levels: two megabytes each. How long that takes is for the kernel to say. */
+static uint64_t largest_levels(void)
 {
-	uint64_t due = bench_now() + 60 * NS_PER_SEC;
 	struct twheel_bench_watch watch;
-	static int wheel[WHEELS];
-	unsigned int i, k;
 
-	allow_files(WHEELS + 100);
-	for (i = 0; i < WHEELS; i++) {
-		struct twheel_add adds[WHEEL_TIMERS] = { };
-
-		wheel[i] = open_wheel(TWHEEL_TICK_MIN_NS, 256);
-		for (k = 0; k < WHEEL_TIMERS; k++) {
-			adds[k].time_ns = due + k * 2 * TWHEEL_TICK_MIN_NS;
-			adds[k].flags = TWHEEL_ABSTIME;
-		}
-		add_all(wheel[i], adds, WHEEL_TIMERS);
-	}
-	if (bench_now() > due)
-		errx(1, "it took too long to fill %d wheels", WHEELS);
 	kernel_watch();
-	bench_sleep(due + NS_PER_SEC - bench_now());
+	new_levels(TWHEEL_SIZE_MAX);
 	kernel_watched(&watch);
-	if (!watch.softirqs)
-		errx(1, "the watch on bottom halves saw nothing");
-	for (i = 0; i < WHEELS; i++)
-		close(wheel[i]);
-	return watch.softirq_ns / WHEELS;
+	return watch.lock.longest_ns;
 }
 
 /**
- * bench_lock_hold() - the longest time with a lock held or bottom halves off
+ * bench_lock_hold() - the longest time with a lock held, and with interrupts off
  * @run: the run.
  * @work: its work.
  */
 void bench_lock_hold(const struct run *run, struct work *work)
 {
-	uint64_t lock = 0, softirq = 0;
+	uint64_t lock = 0, irqs_off = 0;
+	bool slept = false, fired = false;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
@@ -208,15 +259,20 @@ void bench_lock_hold(const struct run *run, struct work *work)
 		run->facility->open(work);
 		scenes[i].run(run, work);
 		kernel_watched(&watch);
-		if (!watch.lock_holds)
+		if (!watch.lock.count)
 			errx(1, "the watch on locks saw nothing");
-		printf("# %s: lock %llu of %llu, bottom half %llu of %llu\n",
-		       scenes[i].name, watch.lock_ns, watch.lock_holds,
-		       watch.softirq_ns, watch.softirqs);
-		lock = lock > watch.lock_ns ? lock : watch.lock_ns;
-		softirq = softirq > watch.softirq_ns ? softirq : watch.softirq_ns;
+		printf("# %s: lock %llu of %llu, waiters %llu of %llu, hrtimer %llu of %llu\n",
+		       scenes[i].name, watch.lock.longest_ns, watch.lock.count,
+		       watch.wait.longest_ns, watch.wait.count,
+		       watch.fire.longest_ns, watch.fire.count);
+		lock = longest(lock, watch.lock);
+		irqs_off = longest(longest(irqs_off, watch.wait), watch.fire);
+		slept |= watch.wait.count;
+		fired |= watch.fire.count;
 	}
+	if (!slept || !fired)
+		errx(1, "the watch on interrupts saw nothing");
 	bench_say(run, "lock_hold", lock, "insn", run->pending);
-	bench_say(run, "bottom_half", softirq, "insn", run->pending);
-	bench_say(run, "burst", burst(), "insn", run->pending);
+	bench_say(run, "irqs_off", irqs_off, "insn", run->pending);
+	bench_say(run, "lock_hold_65536", largest_levels(), "insn", run->pending);
 }

@@ -100,10 +100,10 @@ static int expect_add(const struct model *model, const struct spot *spot, unsign
 
 	if (spot->readable < begin + sizeof(*add))
 		return -EFAULT;
-	if (model->count + i >= model->max_timers)
-		return -ENOSPC;
 	if (!add_is_valid(model, add))
 		return -EINVAL;
+	if (model->count + i >= model->max_timers)
+		return -ENOSPC;
 	if (spot->writable < begin + sizeof(add->id))
 		return -EFAULT;
 	return 0;

@@ -465,3 +465,24 @@ TEST_F(sharing, fdinfo_shows_the_wheel)
 	EXPECT_EQ(info.levels, fdinfo_field(self->fd, "twheel-levels"));
 	EXPECT_EQ(info.memory, fdinfo_field(self->fd, "twheel-memory"));
 }
+
+/* What ENOSPC is to be understood with. */
+TEST_F(sharing, fdinfo_shows_the_account_of_the_user)
+{
+	unsigned long long was, other, limit;
+	int fd;
+
+	was = fdinfo_field(self->fd, "twheel-user-memory");
+	EXPECT_LE(tw_info(self->fd).memory, was);
+	fd = open_wheel(_metadata, O_NONBLOCK);
+	ASSERT_NE(0, add_after(fd, HOUR, 1));
+	other = tw_info(fd).memory;
+	EXPECT_EQ(was + other, fdinfo_field(self->fd, "twheel-user-memory"));
+	close(fd);
+	EXPECT_EQ(was, fdinfo_field(self->fd, "twheel-user-memory"));
+
+	limit = fdinfo_field(self->fd, "twheel-user-limit");
+	ASSERT_EQ(limit, set_user_limit(12345678));
+	EXPECT_EQ(12345678, fdinfo_field(self->fd, "twheel-user-limit"));
+	EXPECT_EQ(12345678, set_user_limit(limit));
+}

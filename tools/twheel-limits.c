@@ -4,12 +4,14 @@
  *
  * Memory is charged to the control group of the process that opened a wheel, and
  * to the user; both have limits, and so has the number of timers. No call holds a
- * CPU for long, whatever the wheels hold. Prints TAP; needs root, as it makes
- * control groups, becomes other users and sets the module's parameters.
+ * CPU for long, whatever the wheels hold; and memory that never comes holds up those
+ * who share a wheel and nobody else. Prints TAP; needs root, as it makes control groups,
+ * becomes other users and sets the module's parameters.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,11 +19,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "libtwheel.h"
 #include "stress.h"
@@ -651,7 +657,7 @@ static void act_read(int fd)
 		bail_out("cannot read the events");
 }
 
-/* All of them expire, and nobody reads. */
+/* All of them expire, because somebody asks, and nobody reads. */
 static void act_expire(int fd)
 {
 	uint64_t end = now_ns() + 3 * MINUTE;
@@ -751,61 +757,191 @@ static void test_cpu(void)
 	measure("exit with ten thousand wheels", act_exit, -1);
 }
 
-/* ---- Neighbours ------------------------------------------------------------ */
+/* ---- A fault that lasts ------------------------------------------------------ */
 
-#define BUSY_WHEELS	200
-#define BUSY_TIMERS	20000
-#define FEW_TIMERS	200
-#define LATE_LIMIT	(20 * MSEC)
+#define ENDLESS		(5 * SEC)
 
-static int open_fine_wheel(void)
+/* A page that is missing until somebody else makes it, which nobody does. */
+static void *missing_page(int *userfault)
 {
-	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 256,
-				      .clock_id = CLOCK_MONOTONIC };
-	int fd = open_wheel();
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 
-	if (twheel_setup(fd, &setup))
-		bail_out("cannot set up a wheel");
-	return fd;
+	range.range.start = (uintptr_t)page;
+	range.range.len = size;
+	*userfault = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (page == MAP_FAILED || *userfault < 0 || ioctl(*userfault, UFFDIO_API, &api) ||
+	    ioctl(*userfault, UFFDIO_REGISTER, &range))
+		bail_out("cannot make a fault last");
+	return page;
 }
 
-/* How late the last timer of a wheel is that is due after many busy ones. */
-static uint64_t wait_for_few(int fd, uint64_t last)
+struct missing {
+	int fd;
+	void *page;
+};
+
+static void *add_what_is_missing(void *arg)
 {
-	sleep_until(last);
-	while (info_of(fd).expired < FEW_TIMERS)
-		sleep_for(100 * USEC);
-	return now_ns() - last;
+	struct missing *missing = arg;
+
+	twheel_add(missing->fd, missing->page);
+	return NULL;
 }
 
-/* What many wheels have to do at once is more than a bottom half may, and so is this one's. */
-static void test_neighbour(void)
+/* A process that holds the wheel's lock, and will not drop it by itself. */
+static pid_t hold_for_ever(int fd)
 {
-	struct rlimit files = { FDS, FDS };
-	/* In the middle of a bucket of level 2, so that all of this one cascades at once. */
-	uint64_t bucket = 65536 * USEC, late;
-	uint64_t due = (now_ns() / bucket + 600) * bucket + bucket / 2;
-	int fd[BUSY_WHEELS + 1];
-	unsigned int i, k;
+	struct missing missing = { .fd = fd };
+	struct pollfd fault = { .events = POLLIN };
+	pthread_t thread;
+	int ready[2];
+	char byte;
+	pid_t pid;
 
-	setrlimit(RLIMIT_NOFILE, &files);
-	for (i = 0; i < BUSY_WHEELS; i++) {
-		fd[i] = open_fine_wheel();
-		if (add_timers(fd[i], BUSY_TIMERS, due + 128 * USEC, TWHEEL_ABSTIME) !=
-		    BUSY_TIMERS)
-			bail_out("cannot add timers");
+	if (pipe(ready))
+		bail_out("cannot make a pipe");
+	pid = start_child();
+	if (!pid) {
+		missing.page = missing_page(&fault.fd);
+		if (pthread_create(&thread, NULL, add_what_is_missing, &missing) ||
+		    poll(&fault, 1, -1) != 1 || fault.revents != POLLIN ||
+		    write(ready[1], "", 1) != 1)
+			bail_out("cannot wait for the fault");
+		for (;;)
+			pause();
 	}
-	fd[i] = open_fine_wheel();
-	for (k = 0; k < FEW_TIMERS; k++)
-		add_timers(fd[i], 1, due + MSEC + k * 3 * USEC, TWHEEL_ABSTIME);
-	if (now_ns() > due - SEC)
-		bail_out("the machine is too slow");
-	late = wait_for_few(fd[i], due + MSEC + FEW_TIMERS * 3 * USEC);
-	tap_result(late < LATE_LIMIT,
-		   "a wheel is not late because of two hundred busy ones (%llu us)",
-		   (unsigned long long)late / 1000);
-	for (i = 0; i <= BUSY_WHEELS; i++)
-		close(fd[i]);
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		bail_out("no fault");
+	close(ready[0]);
+	return pid;
+}
+
+/* Whether a process ends by itself in time; then @status says how. */
+static bool ends(pid_t pid, uint64_t time, int *status)
+{
+	uint64_t end = now_ns() + time;
+
+	while (now_ns() < end) {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return true;
+		sleep_for(10 * MSEC);
+	}
+	return false;
+}
+
+/* The same, of a process that does @act; it is killed in any case. */
+static bool acts(int (*act)(int fd), int fd)
+{
+	pid_t pid = start_child();
+	int status;
+
+	if (!pid)
+		_exit(act(fd));
+	if (ends(pid, ENDLESS, &status))
+		return WIFEXITED(status) && !WEXITSTATUS(status);
+	kill(pid, SIGKILL);
+	return false;
+}
+
+static int look_at_fdinfo(int fd)
+{
+	char path[64], text[4096];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = read(fd, text, sizeof(text) - 1);
+	if (size < 0)
+		return 1;
+	text[size] = '\0';
+	return !strstr(text, "twheel-user-limit:");
+}
+
+static int use_another_wheel(int fd)
+{
+	struct twheel_add due = { };
+	struct twheel_event event;
+
+	fd = open_wheel();
+	return twheel_add(fd, &due) || twheel_read(fd, &event, 1) != 1;
+}
+
+static int call_setup(int fd)
+{
+	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 2,
+				      .clock_id = CLOCK_MONOTONIC };
+
+	return twheel_setup(fd, &setup);
+}
+
+static int call_add(int fd)
+{
+	return !add_timers(fd, 1, HOUR, 0);
+}
+
+static int call_cancel(int fd)
+{
+	return twheel_cancel(fd, 1);
+}
+
+static int call_modify(int fd)
+{
+	return twheel_modify(fd, 1, HOUR, 0);
+}
+
+static int call_query(int fd)
+{
+	struct twheel_query query;
+
+	return twheel_query(fd, 1, &query);
+}
+
+static int call_info(int fd)
+{
+	struct twheel_info info;
+
+	return twheel_info(fd, &info);
+}
+
+/* Somebody who waits for the lock: he does wait, and can be killed at it. */
+static bool waits_killably(int (*call)(int fd), int fd)
+{
+	pid_t pid = start_child();
+	int status;
+
+	if (!pid)
+		_exit(call(fd));
+	if (ends(pid, 200 * MSEC, &status))
+		return false;
+	kill(pid, SIGKILL);
+	return ends(pid, ENDLESS, &status);
+}
+
+/* Who makes a fault last delays those who share his wheel, and nobody else. */
+static void test_fault(void)
+{
+	static int (*const calls[])(int fd) = {
+		call_setup, call_add, call_cancel, call_modify, call_query, call_info,
+	};
+	int fd = open_wheel();
+	pid_t holder = hold_for_ever(fd);
+	unsigned int i, good = 0;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		good += waits_killably(calls[i], fd);
+	tap_result(good == i, "who waits for a wheel can be killed (%u calls of %u)", good, i);
+	tap_result(acts(look_at_fdinfo, fd), "fdinfo does not wait for a wheel");
+	tap_result(acts(use_another_wheel, fd), "other wheels do not wait for a wheel");
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	tap_result(!info_of(fd).added && add_timers(fd, 1, 0, 0) == 1 &&
+		   info_of(fd).expired == 1, "a wheel goes on when a fault has ended");
+	close(fd);
 }
 
 /* ---- main ----------------------------------------------------------------- */
@@ -819,9 +955,8 @@ static const struct test {
 	{ "timers", "the module's limit of timers", test_timer_limit },
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },
+	{ "fault", "a page of memory that never comes", test_fault },
 	{ "cpu", "how long others wait for the CPU; for the counting machine", test_cpu },
-	{ "neighbour", "a wheel beside many busy ones; for the counting machine",
-	  test_neighbour },
 };
 
 static void usage(FILE *out)
