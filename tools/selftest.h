@@ -25,8 +25,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -239,6 +241,43 @@ static inline bool wait_expired(int fd, __u64 count)
 		sleep_for(MSEC);
 	}
 	return true;
+}
+
+/* An epoll instance that watches @fd. */
+static inline int watch(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -1 : epoll;
+}
+
+static inline int epoll_for(int epoll, int timeout_ms)
+{
+	struct epoll_event event;
+	int ret = epoll_wait(epoll, &event, 1, timeout_ms);
+
+	return ret == 1 ? (int)event.events : ret;
+}
+
+/* The value of @field in the fdinfo of @fd, or ~0. */
+static inline unsigned long long fdinfo_field(int fd, const char *field)
+{
+	unsigned long long value = ~0ULL;
+	char path[64], name[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		return value;
+	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
+		if (!strcmp(name, field))
+			break;
+		value = ~0ULL;
+	}
+	fclose(file);
+	return value;
 }
 
 /*
