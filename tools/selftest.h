@@ -58,6 +58,9 @@
  */
 #define LATE_MAX	(500 * MSEC)
 
+/* What has not happened by then never will. */
+#define AT_LAST		(10 * SEC)
+
 /* An id that a call was not to touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
@@ -278,6 +281,41 @@ static inline unsigned long long fdinfo_field(int fd, const char *field)
 	}
 	fclose(file);
 	return value;
+}
+
+/* How often a task has gone to sleep, if it is asleep; or -1. */
+static inline long sleeps_of(pid_t tid)
+{
+	char path[32], line[128], state = 0;
+	long sleeps = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+	}
+	fclose(file);
+	return state == 'S' || state == 'D' ? sleeps : -1;
+}
+
+/* The same once it has been asleep for a while; or -1 if it does not go to sleep. */
+static inline long wait_asleep(pid_t tid)
+{
+	__u64 until = now() + AT_LAST;
+	long sleeps = -1, before;
+
+	do {
+		before = sleeps;
+		sleeps = sleeps_of(tid);
+		if (sleeps >= 0 && sleeps == before)
+			return sleeps;
+		sleep_for(2 * MSEC);
+	} while (now() < until);
+	return -1;
 }
 
 /*
