@@ -14,6 +14,7 @@
 #include "selftest-wait.c"
 #include "selftest-lock.c"
 #include "selftest-share.c"
+#include "selftest-account.c"
 #include "selftest-batch.c"
 #include "selftest-threads.c"
 
