@@ -317,23 +317,6 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
  * Growing: levels and pages of timers. The lock is held.
  */
 
-static int grow_level(struct twheel_file *file)
-{
-	struct twheel_level *level;
-	int err;
-
-	err = charge(file, twheel_level_bytes(&file->wheel));
-	if (err)
-		return err;
-	level = twheel_level_alloc(&file->wheel, file->wheel.nr_levels, TWHEEL_GFP);
-	if (level)
-		twheel_level_install(&file->wheel, level);
-	else
-		err = -ENOMEM;
-	credit(file);
-	return err;
-}
-
 /* The longest interval for which the wheel serves starting anew at any time. */
 static u64 longest_interval(const struct twheel_file *file)
 {
@@ -345,25 +328,57 @@ static u64 longest_interval(const struct twheel_file *file)
 	return ticks > KTIME_MAX / file->tick_ns ? KTIME_MAX : (ticks - 1) * file->tick_ns;
 }
 
+/*
+ * Put a level on top of the wheel. It can be large, so it is made without the lock; @growing
+ * has TWHEEL_SETUP wait for another day, and another thread may have been faster.
+ */
+static int grow_level(struct twheel_file *file)
+{
+	size_t bytes = twheel_level_bytes(&file->wheel);
+	u8 nr = file->wheel.nr_levels;
+	struct twheel_level *level;
+	struct mem_cgroup *old;
+	int err;
+
+	if (!twheel_user_charge(file->user, bytes))
+		return -ENOSPC;
+	atomic_inc(&file->growing);
+	twheel_file_unlock(file);
+	old = set_active_memcg(file->memcg);
+	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
+	set_active_memcg(old);
+	err = twheel_file_lock(file);
+	atomic_dec(&file->growing);
+	if (!err && level && file->wheel.nr_levels == nr) {
+		twheel_level_install(&file->wheel, level);
+		file->longest = longest_interval(file);
+		file->charged += bytes;
+		return 0;
+	}
+	twheel_user_uncharge(file->user, bytes);
+	if (!err && !level)
+		err = -ENOMEM;
+	twheel_level_free(level);
+	return err;
+}
+
 /**
  * twheel_file_grow_levels() - have the levels that a timer needs
  * @file: the file, locked
  * @deadline: the timer's
  * @interval: its period, for whenever that makes it start anew, or 0
  *
- * Return: 0, -ENOSPC or -ENOMEM.
+ * The lock is given up for every level.
+ *
+ * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
 int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	int err = 0;
 
 	lockdep_assert_held(&file->lock);
-	while (!err && (interval > file->longest || !twheel_covers(&file->wheel, deadline))) {
+	while (!err && (interval > file->longest || !twheel_covers(&file->wheel, deadline)))
 		err = grow_level(file);
-		file->longest = longest_interval(file);
-	}
-	set_active_memcg(old);
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -43,6 +44,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @clock_id: the clock.
  * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
+ * @growing: levels that are being made without the lock.
  * @longest: the longest interval for which there are levels enough.
  * @added: see struct twheel_info; so with the next four.
  * @modified: see struct twheel_info.
@@ -68,6 +70,7 @@ struct twheel_file {
 	clockid_t clock_id;
 	u64 tick_ns;
 	u64 max_timers;
+	atomic_t growing;
 	u64 longest;
 	u64 added;
 	u64 modified;

@@ -15,7 +15,7 @@
 #define TWHEEL_LEVEL_DUE	0xff
 
 /* A bucket with this many timers is opened ahead of its time. */
-#define TWHEEL_CROWD		128
+#define TWHEEL_CROWD		256
 
 /**
  * struct twheel_bucket - the timers of one span of ticks

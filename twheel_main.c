@@ -91,7 +91,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	err = twheel_file_lock(file);
 	if (err)
 		return err;
-	if (file->is_set_up || file->added) {
+	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
 		err = -EBUSY;
 	} else {
 		/* An add that failed half-way can have left levels behind. */

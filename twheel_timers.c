@@ -138,17 +138,19 @@ end:
 	return u - uadd;
 }
 
-/* Have what it takes to add a timer. */
+/* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
-	int err;
+	int err = 0;
 
+	if (twheel_file_timers(file) < file->max_timers)
+		err = twheel_file_grow_levels(file, deadline, interval);
+	if (err)
+		return err;
+	/* Others may have added some meanwhile. */
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
-	err = twheel_file_grow_levels(file, deadline, interval);
-	if (!err && list_empty(&file->store.partial))
-		err = twheel_file_grow_store(file);
-	return err;
+	return list_empty(&file->store.partial) ? twheel_file_grow_store(file) : 0;
 }
 
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
@@ -296,17 +298,18 @@ static __always_inline int modify_one(struct twheel_file *file, const struct twh
 		return -EINVAL;
 	deadline = deadline_of(mod->time_ns, mod->flags, now);
 	level = twheel_level_for(w, deadline);
+	if (unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
+		return -ENOENT;
 	if (unlikely(!level)) {
 		/* First catch up, for what is due already goes before it. */
 		if (deadline <= now && twheel_file_catch_up(file, now))
 			return -EINTR;
-	}
-	if (unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
-		return -ENOENT;
-	if (unlikely(!level)) {
 		err = twheel_file_grow_levels(file, deadline, 0);
 		if (err)
 			return err;
+		/* The lock has been dropped meanwhile. */
+		if (!twheel_store_has(&file->store, mod->id, &entry))
+			return -ENOENT;
 	}
 
 	twheel_cancel(w, &entry->timer);
