@@ -4,7 +4,6 @@
 
 #include <linux/slab.h>
 
-
 static inline void *__vmalloc(size_t size, gfp_t gfp)
 {
 	return kvzalloc(size, gfp);
