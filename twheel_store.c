@@ -23,6 +23,7 @@
  *
  * The caller serialises all calls on one store.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>

@@ -3,7 +3,6 @@
  * read() and what it waits for: sizes and pointers of buffers, blocking reads,
  * signals, several readers, poll, select and epoll.
  */
-#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -632,23 +631,6 @@ TEST_F(reading, select_sleeps_until_the_deadline)
 	EXPECT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &timeout));
 	EXPECT_TRUE(FD_ISSET(self->fd, &set));
 	EXPECT_LE(deadline, now());
-}
-
-/* An epoll instance that watches @fd. */
-static int watch(int fd, __u32 events)
-{
-	struct epoll_event event = { .events = events, .data.fd = fd };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -1 : epoll;
-}
-
-static int epoll_for(int epoll, int timeout_ms)
-{
-	struct epoll_event event;
-	int ret = epoll_wait(epoll, &event, 1, timeout_ms);
-
-	return ret == 1 ? (int)event.events : ret;
 }
 
 TEST_F(reading, epoll_level_triggered_reports_until_all_is_read)

@@ -274,26 +274,6 @@ TEST_F(sharing, an_unprivileged_user_can_open_a_wheel)
 	EXPECT_EQ(0, wait_for(pid));
 }
 
-/* The value of @field in the fdinfo of @fd, or ~0. */
-static unsigned long long fdinfo_field(int fd, const char *field)
-{
-	unsigned long long value = ~0ULL;
-	char path[64], name[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
-	if (!file)
-		return value;
-	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
-		if (!strcmp(name, field))
-			break;
-		value = ~0ULL;
-	}
-	fclose(file);
-	return value;
-}
-
 /* To have opened the device is what counts, not what for. */
 TEST_F(sharing, only_read_depends_on_what_the_device_was_opened_for)
 {

@@ -25,8 +25,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -55,6 +57,9 @@
  * it tells "at the boundary" from "at the next one" or "never".
  */
 #define LATE_MAX	(500 * MSEC)
+
+/* What has not happened by then never will. */
+#define AT_LAST		(10 * SEC)
 
 /* An id that a call was not to touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
@@ -239,6 +244,78 @@ static inline bool wait_expired(int fd, __u64 count)
 		sleep_for(MSEC);
 	}
 	return true;
+}
+
+/* An epoll instance that watches @fd. */
+static inline int watch(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -1 : epoll;
+}
+
+static inline int epoll_for(int epoll, int timeout_ms)
+{
+	struct epoll_event event;
+	int ret = epoll_wait(epoll, &event, 1, timeout_ms);
+
+	return ret == 1 ? (int)event.events : ret;
+}
+
+/* The value of @field in the fdinfo of @fd, or ~0. */
+static inline unsigned long long fdinfo_field(int fd, const char *field)
+{
+	unsigned long long value = ~0ULL;
+	char path[64], name[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		return value;
+	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
+		if (!strcmp(name, field))
+			break;
+		value = ~0ULL;
+	}
+	fclose(file);
+	return value;
+}
+
+/* How often a task has gone to sleep, if it is asleep; or -1. */
+static inline long sleeps_of(pid_t tid)
+{
+	char path[32], line[128], state = 0;
+	long sleeps = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+	}
+	fclose(file);
+	return state == 'S' || state == 'D' ? sleeps : -1;
+}
+
+/* The same once it has been asleep for a while; or -1 if it does not go to sleep. */
+static inline long wait_asleep(pid_t tid)
+{
+	__u64 until = now() + AT_LAST;
+	long sleeps = -1, before;
+
+	do {
+		before = sleeps;
+		sleeps = sleeps_of(tid);
+		if (sleeps >= 0 && sleeps == before)
+			return sleeps;
+		sleep_for(2 * MSEC);
+	} while (now() < until);
+	return -1;
 }
 
 /*

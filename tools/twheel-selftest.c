@@ -11,7 +11,10 @@
 #include "selftest-time.c"
 #include "selftest-periodic.c"
 #include "selftest-read.c"
+#include "selftest-wait.c"
+#include "selftest-lock.c"
 #include "selftest-share.c"
+#include "selftest-account.c"
 #include "selftest-batch.c"
 #include "selftest-threads.c"
 

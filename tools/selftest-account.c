@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a user's wheels are charged: as much as they take, and nothing when they are gone.
+ */
+#include <sys/resource.h>
+
+#include "selftest.h"
+
+#define NR_WHEELS	1000
+
+/* More than the first directory of a wheel has room for. */
+#define NR_MANY		400000
+#define PER_CALL	1000
+
+/* @fd stays as it is, and shows the account of the user. */
+FIXTURE(accounts)
+{
+	int fd;
+	__u64 before;
+};
+
+static __u64 charged(int fd)
+{
+	return fdinfo_field(fd, "twheel-user-memory");
+}
+
+FIXTURE_SETUP(accounts)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	self->before = charged(self->fd);
+}
+
+FIXTURE_TEARDOWN(accounts)
+{
+	close(self->fd);
+}
+
+static __u64 read_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	unsigned long long number = 0;
+
+	if (!file || fscanf(file, "%llu", &number) != 1)
+		abort();
+	fclose(file);
+	return number;
+}
+
+TEST_F(accounts, are_in_fdinfo_with_their_limit)
+{
+	struct twheel_info info;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	info = tw_info(self->fd);
+	EXPECT_LT(self->before, charged(self->fd));
+	EXPECT_LE(info.memory, charged(self->fd));
+	EXPECT_EQ(read_number("/sys/module/twheel/parameters/max_user_bytes"),
+		  fdinfo_field(self->fd, "twheel-user-limit"));
+}
+
+/* The memory of all objects that the kernel has allocated by size. */
+static __u64 kmalloc_bytes(void)
+{
+	FILE *file = fopen("/proc/slabinfo", "r");
+	unsigned long long objects, size;
+	char line[512], name[64];
+	__u64 bytes = 0;
+
+	if (!file)
+		abort();
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%63s %llu %*u %llu", name, &objects, &size) == 3 &&
+		    !strncmp(name, "kmalloc-", strlen("kmalloc-")))
+			bytes += objects * size;
+	}
+	fclose(file);
+	return bytes;
+}
+
+static bool open_wheels(int *fd)
+{
+	int i;
+
+	for (i = 0; i < NR_WHEELS; i++) {
+		fd[i] = tw_open(O_NONBLOCK);
+		if (fd[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static void close_wheels(const int *fd)
+{
+	int i;
+
+	for (i = 0; i < NR_WHEELS; i++)
+		close(fd[i]);
+}
+
+TEST_F(accounts, are_charged_what_empty_wheels_take)
+{
+	struct rlimit many = { 2 * NR_WHEELS, 2 * NR_WHEELS };
+	__u64 bytes, before;
+	int fd[NR_WHEELS];
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &many));
+	/* Once in vain: the table of descriptors keeps its size. */
+	ASSERT_TRUE(open_wheels(fd));
+	close_wheels(fd);
+	EXPECT_EQ(self->before, charged(self->fd));
+
+	before = kmalloc_bytes();
+	ASSERT_TRUE(open_wheels(fd));
+	bytes = kmalloc_bytes() - before;
+	EXPECT_LE(bytes * 3 / 4, charged(self->fd) - self->before);
+	EXPECT_GE(bytes * 5 / 4, charged(self->fd) - self->before);
+	close_wheels(fd);
+	EXPECT_EQ(self->before, charged(self->fd));
+}
+
+static bool add_many(int fd, __u64 *id)
+{
+	static struct twheel_add add[PER_CALL];
+	unsigned int i, done;
+
+	for (done = 0; done < NR_MANY; done += PER_CALL) {
+		for (i = 0; i < PER_CALL; i++)
+			add[i] = (struct twheel_add) { .time_ns = HOUR };
+		if (tw_batch(fd, TWHEEL_ADD_BATCH, add, PER_CALL) != PER_CALL)
+			return false;
+		for (i = 0; i < PER_CALL; i++)
+			id[done + i] = add[i].id;
+	}
+	return true;
+}
+
+TEST_F_TIMEOUT(accounts, are_credited_with_a_directory_that_is_replaced, 120)
+{
+	static __u64 id[NR_MANY];
+	__u64 bytes;
+	int fd = open_wheel(_metadata, O_NONBLOCK);
+
+	ASSERT_TRUE(add_many(fd, id));
+	bytes = tw_info(fd).memory;
+	EXPECT_EQ(bytes, fdinfo_field(fd, "twheel-memory"));
+	EXPECT_EQ(bytes, charged(fd) - self->before);
+	EXPECT_LE(NR_MANY * 48ULL, bytes);
+	EXPECT_GE(NR_MANY * 50ULL, bytes);
+	ASSERT_EQ(NR_MANY, tw_batch(fd, TWHEEL_CANCEL_BATCH, id, NR_MANY));
+	bytes = tw_info(fd).memory;
+	EXPECT_EQ(bytes, charged(fd) - self->before);
+	EXPECT_GE(NR_MANY, bytes);
+	close(fd);
+	EXPECT_EQ(self->before, charged(self->fd));
+}

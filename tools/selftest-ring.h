@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selftest-ring.h - io_uring without a library, for the self-tests
+ *
+ * One thread, one request at a time: what a test needs to poll and to read. The
+ * tests are built for several machines, of which not all have liburing.
+ */
+#ifndef _TWHEEL_SELFTEST_RING_H
+#define _TWHEEL_SELFTEST_RING_H
+
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+
+#include "selftest.h"
+
+struct ring {
+	int fd;
+	struct io_uring_params params;
+	char *queues;
+	struct io_uring_sqe *sqes;
+};
+
+static inline unsigned int *ring_word(struct ring *ring, __u32 offset)
+{
+	return (unsigned int *)(ring->queues + offset);
+}
+
+static inline void *ring_map(struct ring *ring, size_t size, off_t offset)
+{
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static inline bool ring_open(struct ring *ring)
+{
+	struct io_uring_params *p = &ring->params;
+	size_t submit, complete;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->fd = syscall(SYS_io_uring_setup, 8, p);
+	if (ring->fd < 0)
+		return false;
+	submit = p->sq_off.array + p->sq_entries * sizeof(__u32);
+	complete = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+	ring->queues = ring_map(ring, submit > complete ? submit : complete, IORING_OFF_SQ_RING);
+	ring->sqes = ring_map(ring, p->sq_entries * sizeof(*ring->sqes), IORING_OFF_SQES);
+	return ring->queues && ring->sqes;
+}
+
+static inline bool ring_submit(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	unsigned int *tail = ring_word(ring, ring->params.sq_off.tail);
+	unsigned int slot = *tail & (ring->params.sq_entries - 1);
+
+	ring->sqes[slot] = *sqe;
+	ring_word(ring, ring->params.sq_off.array)[slot] = slot;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
+}
+
+/* @flags is 0 or IORING_POLL_ADD_MULTI, for a poll that goes on after it has reported. */
+static inline bool ring_poll(struct ring *ring, int fd, __u32 flags)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_POLL_ADD,
+		.fd = fd,
+		.poll_events = POLLIN,
+		.len = flags,
+	};
+
+	return ring_submit(ring, &sqe);
+}
+
+static inline bool ring_read(struct ring *ring, int fd, void *buffer, __u32 size)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_READ,
+		.fd = fd,
+		.addr = (uintptr_t)buffer,
+		.len = size,
+		.off = -1,
+	};
+
+	return ring_submit(ring, &sqe);
+}
+
+/* Takes a completion, if there is one or @wait says to wait for it. */
+static inline bool ring_next(struct ring *ring, struct io_uring_cqe *cqe, bool wait)
+{
+	unsigned int *head = ring_word(ring, ring->params.cq_off.head);
+	unsigned int *tail = ring_word(ring, ring->params.cq_off.tail);
+	struct io_uring_cqe *cqes = (void *)(ring->queues + ring->params.cq_off.cqes);
+
+	do {
+		syscall(SYS_io_uring_enter, ring->fd, 0, wait, IORING_ENTER_GETEVENTS, NULL, 0);
+		if (*head != __atomic_load_n(tail, __ATOMIC_ACQUIRE)) {
+			*cqe = cqes[*head & (ring->params.cq_entries - 1)];
+			__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+			return true;
+		}
+	} while (wait);
+	return false;
+}
+
+#endif /* _TWHEEL_SELFTEST_RING_H */

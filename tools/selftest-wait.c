@@ -1,0 +1,766 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Waiting: no wake-up is lost, none returns to user space in vain, and the hrtimer
+ * fires for somebody who waits.
+ *
+ * A thread waits in one of all the ways there are, and the test changes the wheel
+ * while it sleeps. How often a thread has gone to sleep tells whether it was woken.
+ */
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+
+#include "selftest.h"
+#include "selftest-ring.h"
+
+/* On a busy host a thread may need this long to begin to wait. */
+#define SOON		(300 * MSEC)
+/* Time for what is not to happen. */
+#define A_WHILE		(50 * MSEC)
+/* The length of a bucket of the second level. */
+#define BUCKET		(TWHEEL_SIZE_DEFAULT * TWHEEL_TICK_DEFAULT_NS)
+
+/*
+ * A thread that waits once until there is something to read.
+ */
+struct waiter {
+	int fd;
+	int (*wait)(struct waiter *waiter);
+	atomic_int tid;		/* 0 until it is about to sleep */
+	atomic_int result;	/* 0 until it has waited; 1 when there was something to read */
+	long sleeps;		/* as of when it slept */
+	long slept;		/* in the end */
+	__u64 when;
+	struct twheel_event event;	/* if it reads */
+};
+
+static void begin_to_wait(struct waiter *waiter)
+{
+	waiter->tid = gettid();
+}
+
+static int in_read(struct waiter *waiter)
+{
+	begin_to_wait(waiter);
+	return tw_read(waiter->fd, &waiter->event, 1);
+}
+
+static int in_bad_read(struct waiter *waiter)
+{
+	void *buffer = read_only_copy(&waiter->event, sizeof(waiter->event));
+
+	begin_to_wait(waiter);
+	return tw_read(waiter->fd, buffer, 1);
+}
+
+static int in_poll(struct waiter *waiter)
+{
+	begin_to_wait(waiter);
+	return poll_for(waiter->fd, POLLIN, -1);
+}
+
+static int in_select(struct waiter *waiter)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(waiter->fd, &set);
+	begin_to_wait(waiter);
+	return select(waiter->fd + 1, &set, NULL, NULL, NULL);
+}
+
+static int wait_in_epoll(struct waiter *waiter, int epoll)
+{
+	begin_to_wait(waiter);
+	return epoll_for(epoll, -1);
+}
+
+static int in_epoll(struct waiter *waiter)
+{
+	return wait_in_epoll(waiter, watch(waiter->fd, EPOLLIN));
+}
+
+static int in_edge(struct waiter *waiter)
+{
+	return wait_in_epoll(waiter, watch(waiter->fd, EPOLLIN | EPOLLET));
+}
+
+static int in_exclusive(struct waiter *waiter)
+{
+	return wait_in_epoll(waiter, watch(waiter->fd, EPOLLIN | EPOLLEXCLUSIVE));
+}
+
+static int in_nested(struct waiter *waiter)
+{
+	return wait_in_epoll(waiter, watch(watch(waiter->fd, EPOLLIN), EPOLLIN));
+}
+
+static int in_nested_edge(struct waiter *waiter)
+{
+	const __u32 edge = EPOLLIN | EPOLLET;
+
+	return wait_in_epoll(waiter, watch(watch(waiter->fd, edge), edge));
+}
+
+static int in_ring_poll(struct waiter *waiter)
+{
+	struct io_uring_cqe cqe;
+	struct ring ring;
+
+	if (!ring_open(&ring) || !ring_poll(&ring, waiter->fd, 0))
+		return -errno;
+	begin_to_wait(waiter);
+	ring_next(&ring, &cqe, true);
+	return cqe.res;
+}
+
+static int in_ring_read(struct waiter *waiter)
+{
+	struct io_uring_cqe cqe;
+	struct ring ring;
+
+	if (!ring_open(&ring) ||
+	    !ring_read(&ring, waiter->fd, &waiter->event, sizeof(waiter->event)))
+		return -errno;
+	begin_to_wait(waiter);
+	ring_next(&ring, &cqe, true);
+	return cqe.res == sizeof(waiter->event) ? 1 : cqe.res;
+}
+
+static void *wait_once(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct rusage usage;
+	int result = waiter->wait(waiter);
+
+	waiter->when = now();
+	getrusage(RUSAGE_THREAD, &usage);
+	waiter->slept = usage.ru_nvcsw;
+	waiter->result = result ?: -ENODATA;
+	return NULL;
+}
+
+/* Returns true when it sleeps. */
+static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waiter *waiter))
+{
+	__u64 until = now() + AT_LAST;
+	pthread_t thread;
+
+	memset(waiter, 0, sizeof(*waiter));
+	waiter->fd = fd;
+	waiter->wait = wait;
+	if (pthread_create(&thread, NULL, wait_once, waiter))
+		return false;
+	while (!waiter->tid && !waiter->result && now() < until)
+		sleep_for(MSEC);
+	waiter->sleeps = wait_asleep(waiter->tid);
+	return waiter->sleeps >= 0;
+}
+
+/* What it returned, or 0 if it never did. */
+static int result_of(struct waiter *waiter)
+{
+	__u64 until = now() + AT_LAST;
+
+	while (!waiter->result && now() < until)
+		sleep_for(MSEC);
+	return waiter->result;
+}
+
+/* It sleeps, and was not woken meanwhile. */
+static bool is_undisturbed(struct waiter *waiter)
+{
+	return !waiter->result && sleeps_of(waiter->tid) == waiter->sleeps;
+}
+
+/*
+ * Each of these in each of the ways to wait.
+ */
+FIXTURE(waiting)
+{
+	int fd;
+	struct waiter waiter;
+};
+
+/* With @believes, what the wake-up said counts, though it is no longer true. */
+FIXTURE_VARIANT(waiting)
+{
+	int (*wait)(struct waiter *waiter);
+	bool believes;
+};
+
+FIXTURE_VARIANT_ADD(waiting, read) { .wait = in_read };
+FIXTURE_VARIANT_ADD(waiting, poll) { .wait = in_poll };
+FIXTURE_VARIANT_ADD(waiting, select) { .wait = in_select };
+FIXTURE_VARIANT_ADD(waiting, epoll) { .wait = in_epoll };
+FIXTURE_VARIANT_ADD(waiting, edge) { .wait = in_edge };
+FIXTURE_VARIANT_ADD(waiting, exclusive) { .wait = in_exclusive };
+FIXTURE_VARIANT_ADD(waiting, nested) { .wait = in_nested };
+FIXTURE_VARIANT_ADD(waiting, nested_edge) { .wait = in_nested_edge };
+FIXTURE_VARIANT_ADD(waiting, ring_poll) { .wait = in_ring_poll, .believes = true };
+FIXTURE_VARIANT_ADD(waiting, ring_read) { .wait = in_ring_read };
+
+FIXTURE_SETUP(waiting)
+{
+	self->fd = open_wheel(_metadata, 0);
+}
+
+FIXTURE_TEARDOWN(waiting)
+{
+	close(self->fd);
+}
+
+TEST_F(waiting, ends_at_the_deadline)
+{
+	__u64 deadline = now() + SOON;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+	EXPECT_GE(deadline + LATE_MAX, self->waiter.when);
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+}
+
+TEST_F(waiting, ends_when_a_timer_is_added_that_is_due)
+{
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_NE(0, add_at(self->fd, 0, 2));
+	EXPECT_EQ(1, result_of(&self->waiter));
+}
+
+TEST_F(waiting, ends_when_a_timer_is_modified_that_is_due_then)
+{
+	__u64 id = add_after(self->fd, HOUR, 1);
+
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, tw_modify(self->fd, id, 0, 0));
+	EXPECT_EQ(1, result_of(&self->waiter));
+}
+
+TEST_F(waiting, ends_for_a_timer_that_is_added_as_the_earliest)
+{
+	__u64 deadline;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	deadline = now() + A_WHILE;
+	ASSERT_NE(0, add_at(self->fd, deadline, 2));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+}
+
+TEST_F(waiting, ends_for_a_timer_that_is_modified_to_be_the_earliest)
+{
+	__u64 id, deadline;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	ASSERT_NE(0, id = add_after(self->fd, 2 * HOUR, 2));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	deadline = now() + A_WHILE;
+	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+}
+
+TEST_F(waiting, goes_on_when_the_only_timer_is_cancelled)
+{
+	__u64 deadline = now() + SOON;
+	__u64 id = add_at(self->fd, deadline, 1);
+
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	sleep_until(deadline + A_WHILE);
+	EXPECT_TRUE(is_undisturbed(&self->waiter));
+	EXPECT_GE(1, tw_info(self->fd).fires);
+	deadline = now() + A_WHILE;
+	ASSERT_NE(0, add_at(self->fd, deadline, 2));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+}
+
+/* The hrtimer fires in vain, and nobody notices. */
+TEST_F(waiting, goes_on_for_the_next_timer_when_the_first_is_cancelled)
+{
+	__u64 deadline = now() + SOON + BUCKET;
+	__u64 id = add_after(self->fd, SOON, 1);
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 2));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+	EXPECT_GE(deadline + LATE_MAX, self->waiter.when);
+	EXPECT_EQ(self->waiter.sleeps, self->waiter.slept);
+	EXPECT_GE(2, tw_info(self->fd).fires);
+}
+
+/*
+ * A bucket does not know its earliest timer when that has been cancelled. It may be
+ * looked at in vain, but nobody is told that there is something to read.
+ */
+TEST_F(waiting, goes_on_for_the_next_timer_of_the_bucket_when_the_first_is_cancelled)
+{
+	__u64 first = (now() / BUCKET + 3) * BUCKET + 100 * MSEC;
+	__u64 id = add_at(self->fd, first, 1);
+
+	ASSERT_NE(0, add_at(self->fd, first + A_WHILE, 2));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(first + A_WHILE, self->waiter.when);
+	EXPECT_GE(self->waiter.sleeps + 1, self->waiter.slept);
+	EXPECT_GE(2, tw_info(self->fd).fires);
+}
+
+TEST_F(waiting, goes_on_until_the_later_deadline_of_a_modified_timer)
+{
+	__u64 deadline = now() + SOON + A_WHILE;
+	__u64 id = add_after(self->fd, SOON, 1);
+
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(deadline, self->waiter.when);
+	EXPECT_EQ(self->waiter.sleeps, self->waiter.slept);
+	EXPECT_GE(2, tw_info(self->fd).fires);
+}
+
+TEST_F(waiting, on_an_empty_wheel_lets_no_hrtimer_fire)
+{
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	sleep_for(A_WHILE);
+	EXPECT_TRUE(is_undisturbed(&self->waiter));
+	EXPECT_EQ(0, tw_info(self->fd).fires);
+	ASSERT_NE(0, add_at(self->fd, 0, 1));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_EQ(0, tw_info(self->fd).fires);
+}
+
+TEST_F(waiting, goes_on_when_other_descriptors_are_closed)
+{
+	int same = dup(self->fd), other = open_wheel(_metadata, 0);
+
+	ASSERT_LE(0, same);
+	ASSERT_NE(0, add_after(other, A_WHILE / 2, 1));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_EQ(0, close(same));
+	ASSERT_EQ(0, close(other));
+	sleep_for(A_WHILE);
+	EXPECT_TRUE(is_undisturbed(&self->waiter));
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 2));
+	EXPECT_EQ(1, result_of(&self->waiter));
+}
+
+/* Keeps all else of this process from running until the test sleeps. */
+static bool run_alone(pid_t tid)
+{
+	struct sched_param param = { .sched_priority = 50 };
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	return !sched_setaffinity(0, sizeof(first), &first) &&
+	       !sched_setaffinity(tid, sizeof(first), &first) &&
+	       !sched_setscheduler(0, SCHED_FIFO, &param);
+}
+
+/* It is woken, but by the time it runs, the timer is gone. */
+TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
+{
+	__u64 deadline = now() + SOON;
+	__u64 id = add_at(self->fd, deadline, 1);
+
+	/* With io_uring it ends, as it does with timerfds. */
+	if (variant->believes)
+		return;
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	ASSERT_TRUE(run_alone(self->waiter.tid));
+	sleep_until(deadline - MSEC);
+	while (now() < deadline + 2 * MSEC)
+		;
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	sleep_for(A_WHILE);
+	EXPECT_EQ(0, self->waiter.result);
+	EXPECT_LE(0, sleeps_of(self->waiter.tid));
+	EXPECT_GE(self->waiter.sleeps + 1, sleeps_of(self->waiter.tid));
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 2));
+	EXPECT_EQ(1, result_of(&self->waiter));
+}
+
+/*
+ * A bucket of the second level with many timers is opened ahead of its time, to be
+ * cascaded by whoever waits.
+ */
+#define NR_CROWD	300
+
+/* Timers from @first on, so many to a tick that they take half a bucket. */
+static bool add_crowd(int fd, __u64 first)
+{
+	struct twheel_add add[NR_CROWD];
+	unsigned int i;
+
+	for (i = 0; i < NR_CROWD; i++) {
+		add[i] = (struct twheel_add) {
+			.time_ns = first + i % 128 * MSEC,
+			.flags = TWHEEL_ABSTIME,
+		};
+	}
+	return tw_batch(fd, TWHEEL_ADD_BATCH, add, NR_CROWD) == NR_CROWD;
+}
+
+TEST_F(waiting, does_not_end_early_for_a_crowded_bucket)
+{
+	__u64 first = (now() / BUCKET + 3) * BUCKET + 100 * MSEC;
+
+	ASSERT_TRUE(add_crowd(self->fd, first));
+	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	EXPECT_EQ(1, result_of(&self->waiter));
+	EXPECT_LE(first, self->waiter.when);
+	EXPECT_GE(self->waiter.sleeps + 1, self->waiter.slept);
+	/* Once ahead, and perhaps again while that goes on, for whoever else waits. */
+	EXPECT_LE(2, tw_info(self->fd).fires);
+	EXPECT_GE(3, tw_info(self->fd).fires);
+}
+
+/*
+ * Several that wait for one wheel, and what the hrtimer does for them.
+ */
+#define NR_WAITERS	8
+
+FIXTURE(waiters)
+{
+	int fd;
+	struct waiter waiter[NR_WAITERS];
+};
+
+FIXTURE_SETUP(waiters)
+{
+	self->fd = open_wheel(_metadata, 0);
+}
+
+FIXTURE_TEARDOWN(waiters)
+{
+	close(self->fd);
+}
+
+static unsigned int count_ended(struct waiter *waiter)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		n += waiter[i].result == 1;
+	return n;
+}
+
+static unsigned int count_undisturbed(struct waiter *waiter)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		n += is_undisturbed(&waiter[i]);
+	return n;
+}
+
+/* One more has ended, or all time has passed; then it is quiet. */
+static void wait_ended(struct waiter *waiter, unsigned int count)
+{
+	__u64 until = now() + AT_LAST;
+
+	while (count_ended(waiter) < count && now() < until)
+		sleep_for(MSEC);
+	sleep_for(A_WHILE);
+}
+
+TEST_F(waiters, that_read_are_woken_one_for_each_timer)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_read));
+	for (i = 1; i <= NR_WAITERS; i++) {
+		ASSERT_NE(0, add_after(self->fd, i % 2 ? 20 * MSEC : 0, i));
+		wait_ended(self->waiter, i);
+		ASSERT_EQ(i, count_ended(self->waiter));
+		ASSERT_EQ(NR_WAITERS - i, count_undisturbed(self->waiter));
+	}
+}
+
+TEST_F(waiters, that_read_pass_on_what_they_leave)
+{
+	__u64 deadline = now() + SOON;
+	unsigned int i;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_read));
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_NE(0, add_at(self->fd, deadline, i));
+	wait_ended(self->waiter, NR_WAITERS);
+	EXPECT_EQ(NR_WAITERS, count_ended(self->waiter));
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+}
+
+TEST_F(waiters, that_cannot_be_told_pass_on)
+{
+	struct waiter *good = &self->waiter[NR_WAITERS - 1];
+	unsigned int i;
+
+	for (i = 0; i < NR_WAITERS - 1; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_bad_read));
+	ASSERT_TRUE(start_waiter(good, self->fd, in_read));
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	EXPECT_EQ(1, result_of(good));
+	for (i = 0; i < NR_WAITERS - 1; i++)
+		EXPECT_EQ(-EFAULT, result_of(&self->waiter[i]));
+}
+
+TEST_F(waiters, of_all_kinds_are_all_told)
+{
+	int (*kind[])(struct waiter *waiter) = {
+		in_poll, in_select, in_epoll, in_edge, in_exclusive, in_nested, in_nested_edge,
+		in_ring_poll,
+	};
+	unsigned int i;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, kind[i]));
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	wait_ended(self->waiter, NR_WAITERS);
+	for (i = 0; i < NR_WAITERS; i++)
+		EXPECT_EQ(1, self->waiter[i].result);
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+}
+
+TEST_F(waiters, of_exclusive_epolls_are_woken_one_for_each_timer)
+{
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_exclusive));
+	for (i = 1; i <= NR_WAITERS; i++) {
+		ASSERT_NE(0, add_after(self->fd, 20 * MSEC, i));
+		wait_ended(self->waiter, i);
+		ASSERT_EQ(i, count_ended(self->waiter));
+		ASSERT_EQ(NR_WAITERS - i, count_undisturbed(self->waiter));
+		ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	}
+}
+
+TEST_F(waiters, of_a_oneshot_epoll_are_told_once_each_time_it_is_armed)
+{
+	struct epoll_event again = { .events = EPOLLIN | EPOLLONESHOT };
+	int epoll = watch(self->fd, again.events);
+	struct twheel_event event;
+
+	ASSERT_LE(0, epoll);
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 2));
+	EXPECT_EQ(0, epoll_for(epoll, 100));
+	/* Armed again, it tells of what is unread. */
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_MOD, self->fd, &again));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_MOD, self->fd, &again));
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 3));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+}
+
+/* A completion within a time in which there has to be one. */
+static bool completes(struct ring *ring, struct io_uring_cqe *cqe)
+{
+	__u64 until = now() + AT_LAST;
+
+	while (!ring_next(ring, cqe, false)) {
+		if (now() > until)
+			return false;
+		sleep_for(MSEC);
+	}
+	return true;
+}
+
+TEST_F(waiters, of_a_multishot_poll_are_told_of_each_timer)
+{
+	struct twheel_event event;
+	struct io_uring_cqe cqe;
+	struct ring ring;
+	int i;
+
+	ASSERT_TRUE(ring_open(&ring));
+	ASSERT_TRUE(ring_poll(&ring, self->fd, IORING_POLL_ADD_MULTI));
+	for (i = 0; i < 10; i++) {
+		EXPECT_FALSE(ring_next(&ring, &cqe, false));
+		ASSERT_NE(0, add_after(self->fd, i % 2 ? 20 * MSEC : 0, i));
+		ASSERT_TRUE(completes(&ring, &cqe));
+		EXPECT_EQ(POLLIN, cqe.res);
+		EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags);
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(i, event.data);
+	}
+	EXPECT_EQ(5, tw_info(self->fd).fires);
+}
+
+/*
+ * One that is woken and gets a signal, or is killed, before it has read.
+ */
+#define NR_ROUNDS	200
+
+static void take_signal(int signal)
+{
+	(void)signal;
+}
+
+/* A process that reads one event, and says so in @has_read. */
+static pid_t start_reader_process(int fd, atomic_bool *has_read)
+{
+	struct sigaction action = { .sa_handler = take_signal };
+	struct twheel_event event;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	sigaction(SIGUSR1, &action, NULL);
+	*has_read = tw_read(fd, &event, 1) == 1;
+	_exit(0);
+}
+
+/* Whether all has been read; without a call that would bring the wheel up to date. */
+static bool is_drained(int fd)
+{
+	return !fdinfo_field(fd, "twheel-pending") && !fdinfo_field(fd, "twheel-expired");
+}
+
+/* Of two readers the one woken first gets a signal when a timer expires, roughly. */
+static bool one_reader_is_left(int fd, int signal, __u64 jitter)
+{
+	atomic_bool *has_read = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t first = start_reader_process(fd, &has_read[0]), second;
+	__u64 deadline, until;
+	bool left;
+
+	wait_asleep(first);
+	second = start_reader_process(fd, &has_read[1]);
+	wait_asleep(second);
+	deadline = boundary_of(now() + 2 * MSEC, MSEC);
+	add_at(fd, deadline, 1);
+	sleep_until(deadline - 50 * USEC + jitter);
+	kill(first, signal);
+	waitpid(first, NULL, 0);
+
+	/* The one or the other gets it. If it was the one, there is a second timer. */
+	until = now() + AT_LAST;
+	while (!has_read[1] && !is_drained(fd) && now() < until)
+		sleep_for(100 * USEC);
+	sleep_for(MSEC);
+	if (!has_read[1] && is_drained(fd))
+		add_at(fd, 0, 2);
+	while (!has_read[1] && now() < until)
+		sleep_for(100 * USEC);
+	left = has_read[1];
+	kill(second, SIGKILL);
+	waitpid(second, NULL, 0);
+	munmap(has_read, 4096);
+	return left;
+}
+
+TEST_F_TIMEOUT(waiters, that_read_pass_on_what_they_do_not_live_to_read, 120)
+{
+	__u64 seed = 1;
+	int i;
+
+	for (i = 0; i < NR_ROUNDS; i++) {
+		ASSERT_TRUE(one_reader_is_left(self->fd, i % 2 ? SIGKILL : SIGUSR1,
+					       next_random(&seed) % (200 * USEC)))
+			TH_LOG("round %d", i);
+	}
+}
+
+/*
+ * How often the hrtimer fires.
+ */
+static bool add_each_ms(int fd, unsigned int count)
+{
+	__u64 first = now() + A_WHILE;
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (!add_at(fd, first + i * MSEC, i))
+			return false;
+	}
+	return true;
+}
+
+/* How often an epoll reports within a second and a half. */
+static unsigned int count_reports(int epoll)
+{
+	__u64 until = now() + 1500 * MSEC;
+	unsigned int reports = 0;
+
+	while (now() < until) {
+		reports += epoll_for(epoll, 100) == EPOLLIN;
+		sleep_for(10 * MSEC);
+	}
+	return reports;
+}
+
+TEST_F(waiters, that_never_read_let_the_hrtimer_fire_once)
+{
+	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_TRUE(add_each_ms(self->fd, 1000));
+	EXPECT_EQ(1, count_reports(epoll));
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+	/* Nothing else is pending by now, so this one is the earliest: that is news. */
+	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(2, tw_info(self->fd).fires);
+}
+
+TEST_F(waiters, that_poll_and_never_read_let_the_hrtimer_fire_once)
+{
+	int epoll = watch(self->fd, EPOLLIN);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_TRUE(add_each_ms(self->fd, 1000));
+	EXPECT_LT(10, count_reports(epoll));
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+}
+
+TEST_F(waiters, that_there_are_none_of_let_no_hrtimer_fire)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(add_each_ms(self->fd, 10));
+	sleep_for(3 * A_WHILE);
+	EXPECT_EQ(10, tw_info(self->fd).expired);
+	EXPECT_TRUE(readable(self->fd));
+	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(0, tw_info(self->fd).fires);
+}
+
+/* Once for each tick with timers, and for each bucket as said above. */
+TEST_F(waiters, for_crowded_buckets_are_woken_once_ahead_of_each)
+{
+	struct twheel_event event[NR_CROWD];
+	__u64 first = (now() / BUCKET + 3) * BUCKET + 100 * MSEC;
+	int epoll = watch(self->fd, EPOLLIN);
+	int i, n, got = 0;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(add_crowd(self->fd, first + i * BUCKET));
+	while (got < 3 * NR_CROWD) {
+		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+		n = tw_read(self->fd, event, NR_CROWD);
+		ASSERT_LT(0, n);
+		for (i = 0; i < n; i++)
+			ASSERT_LE(event[i].deadline_ns, now());
+		got += n;
+	}
+	EXPECT_GE(3 * (128 + 2), tw_info(self->fd).fires);
+}
