@@ -132,8 +132,9 @@ static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 	file->fires++;
 	file->armed = TWHEEL_NEVER;
 	if (waitqueue_active(&file->wait)) {
+		/* With no events: io_uring takes those for the answer, and does not ask again. */
 		if (file->due <= now)
-			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+			wake_up_locked_poll(&file->wait, 0);
 		else if (file->due != TWHEEL_NEVER)
 			arm(file, file->due);
 	}
@@ -252,7 +253,7 @@ bool twheel_file_watch(struct twheel_file *file)
 void twheel_file_pass_on(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_interruptible_poll(&file->wait, 0);
 }
 
 /*

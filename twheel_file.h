@@ -149,6 +149,7 @@ int twheel_file_grow_store(struct twheel_file *file);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
 /* twheel_timers.c */
+long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd);
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count);
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod);
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid);

@@ -30,7 +30,8 @@ static ulong max_timers = 1UL << 24;
 module_param(max_timers, ulong, 0644);
 MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
-static long twheel_batch(struct twheel_file *file, unsigned int cmd,
+/* What is not inline here is so for twheel_ioctl() to need no stack for single calls. */
+static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
 			 struct twheel_batch __user *arg)
 {
 	struct twheel_batch batch;
@@ -75,7 +76,7 @@ static int setup_check(const struct twheel_setup *setup)
 	return 0;
 }
 
-static long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
+static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
 {
 	struct twheel_setup setup;
 	int err;
@@ -102,7 +103,7 @@ static long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *
 	return err;
 }
 
-static long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
+static noinline long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
 {
 	struct twheel_query query;
 	struct twheel_entry *entry;
@@ -163,7 +164,7 @@ static void fill_info(struct twheel_file *file, struct twheel_info *info)
 	};
 }
 
-static long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
+static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 {
 	struct twheel_info info;
 	int err;
@@ -203,7 +204,7 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	switch (cmd) {
 	case TWHEEL_ADD:
-		return min(twheel_add_timers(file, argp, 1), 0L);
+		return twheel_add_timer(file, argp);
 	case TWHEEL_CANCEL:
 		return twheel_cancel_timer(file, argp);
 	case TWHEEL_MODIFY:

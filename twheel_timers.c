@@ -72,8 +72,9 @@ static u64 flags_word(u32 flags)
  * caught up; returns how many that were. An id is told before its timer is placed, which
  * then cannot fail. Nothing here is called while user memory is open: all is inline.
  */
-static unsigned int add_quickly(struct twheel_file *file, struct twheel_add __user *uadd,
-				unsigned int n, u64 now)
+static __always_inline unsigned int add_quickly(struct twheel_file *file,
+						struct twheel_add __user *uadd,
+						unsigned int n, u64 now)
 {
 	struct twheel_add __user *u = uadd, *end;
 	u64 absolute = flags_word(TWHEEL_ABSTIME);
@@ -93,15 +94,16 @@ static unsigned int add_quickly(struct twheel_file *file, struct twheel_add __us
 		unsafe_get_u64(interval, &u->interval_ns, out);
 		unsafe_get_u64(time, &u->time_ns, out);
 		unsafe_get_u64(data, &u->data, out);
-		if ((flags && flags != absolute) || (s64)time < 0)
+		if (likely(!flags))
+			time += now;
+		else if (flags != absolute)
 			break;
 		if (interval && (interval < file->tick_ns || interval > file->longest))
 			break;
-		if (!flags)
-			time += now;
-		/* It has passed; or the sum is beyond the range. */
+		/* It has passed; or it is not valid, or the sum is beyond the range. */
 		if (unlikely((s64)time <= (s64)now)) {
-			if ((s64)time < 0 || twheel_file_is_behind(file, twheel_floor(w, now)))
+			if ((s64)time < 0 || (!flags && time != now) ||
+			    twheel_file_is_behind(file, twheel_floor(w, now)))
 				break;
 		} else {
 			level = twheel_level_for(w, time);
@@ -212,6 +214,32 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 	}
 	twheel_file_unlock(file);
 	return done;
+}
+
+/**
+ * twheel_add_timer() - add a timer
+ * @file: the file
+ * @uadd: the timer
+ *
+ * Return: 0 or an errno.
+ */
+long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
+{
+	unsigned int done = 0;
+	long err;
+	u64 now;
+
+	err = begin(file, &now);
+	if (err)
+		return err;
+	if (likely(twheel_file_timers(file) < file->max_timers))
+		done = add_quickly(file, uadd, 1, now);
+	file->added += done;
+	twheel_file_unlock(file);
+	if (likely(done))
+		return 0;
+	err = twheel_add_timers(file, uadd, 1);
+	return min(err, 0L);
 }
 
 /**
@@ -384,7 +412,7 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
 			  u32 count)
 {
-	struct twheel_modify chunk[TWHEEL_CHUNK / 3];
+	struct twheel_modify chunk[TWHEEL_CHUNK / 2];
 	long done = 0;
 	int err;
 
