@@ -295,8 +295,10 @@ static inline long sleeps_of(pid_t tid)
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
-		sscanf(line, "State: %c", &state);
-		sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+		/* A line is one of them, or none. */
+		if (sscanf(line, "State: %c", &state) != 1 &&
+		    sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps) == 1)
+			break;
 	}
 	fclose(file);
 	return state == 'S' || state == 'D' ? sleeps : -1;
