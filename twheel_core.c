@@ -586,11 +586,11 @@ EXPORT_SYMBOL_GPL(twheel_covers);
 /* Put a timer whose deadline is at the end of time, beyond the end of any level. */
 static bool put_at_end(struct twheel *w, struct twheel_timer *timer)
 {
+	unsigned int nr = w->lowest[twheel_magnitude(timer->deadline - 1 - w->time)];
 	u64 tick = tick_of(w, timer->deadline);
-	unsigned int nr;
 	u64 number;
 
-	for (nr = 0; nr < w->nr_levels; nr++) {
+	for (; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 
 		if (level_covers(level, tick, &number)) {

@@ -25,7 +25,7 @@
 #include "twheel_user.h"
 
 /* Timers that are added, modified, cancelled or read before the lock is given up. */
-#define TWHEEL_CHUNK		96
+#define TWHEEL_CHUNK		84
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 
