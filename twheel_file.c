@@ -109,7 +109,7 @@ static void credit(struct twheel_file *file)
 static void arm(struct twheel_file *file, u64 time)
 {
 	lockdep_assert_held(&file->wait.lock);
-	file->armed = time;
+	WRITE_ONCE(file->armed, time);
 	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
 }
 
@@ -130,7 +130,7 @@ static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 	/* It is this time at least: that saves reading the clock. */
 	now = file->armed;
 	file->fires++;
-	file->armed = TWHEEL_NEVER;
+	WRITE_ONCE(file->armed, TWHEEL_NEVER);
 	if (waitqueue_active(&file->wait)) {
 		/* With no events: io_uring takes those for the answer, and does not ask again. */
 		if (file->due <= now)
@@ -420,7 +420,7 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	struct twheel *w = &file->wheel;
 
 	file->tick_ns = setup->tick_ns;
-	file->clock_id = setup->clock_id;
+	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
 	file->longest = 0;
 	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS);

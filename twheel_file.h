@@ -93,7 +93,8 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
-	if (file->clock_id == CLOCK_BOOTTIME)
+	/* Without the lock, before TWHEEL_SETUP is done, there is nothing to be due. */
+	if (READ_ONCE(file->clock_id) == CLOCK_BOOTTIME)
 		return ktime_get_boottime_ns();
 	return ktime_get_ns();
 }

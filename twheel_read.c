@@ -215,10 +215,9 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 
 	poll_wait(filp, &file->wait, wait);
 	while (twheel_file_watch(file)) {
-		if (twheel_file_lock(file))
-			return 0;
-		if (twheel_file_advance(file, 1))
-			return 0;
+		/* Killed: an epoll that others share must not take it for read. */
+		if (twheel_file_lock(file) || twheel_file_advance(file, 1))
+			return EPOLLIN | EPOLLRDNORM;
 		unread = file->wheel.nr_expired;
 		twheel_file_unlock(file);
 		if (unread)

@@ -58,20 +58,31 @@ TEST_F(accounts, are_in_fdinfo_with_their_limit)
 		  fdinfo_field(self->fd, "twheel-user-limit"));
 }
 
+/* What objects of a cache have room for: kmalloc-512, kmalloc-cg-2k; 0 for others. */
+static __u64 kmalloc_size(const char *cache)
+{
+	unsigned long long size;
+	char unit = 0;
+
+	if (strncmp(cache, "kmalloc-", strlen("kmalloc-")) ||
+	    sscanf(strrchr(cache, '-'), "-%llu%c", &size, &unit) < 1)
+		return 0;
+	return unit == 'k' ? size << 10 : unit == 'M' ? size << 20 : size;
+}
+
 /* The memory of all objects that the kernel has allocated by size. */
 static __u64 kmalloc_bytes(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "r");
-	unsigned long long objects, size;
+	unsigned long long objects;
 	char line[512], name[64];
 	__u64 bytes = 0;
 
 	if (!file)
 		abort();
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%63s %llu %*u %llu", name, &objects, &size) == 3 &&
-		    !strncmp(name, "kmalloc-", strlen("kmalloc-")))
-			bytes += objects * size;
+		if (sscanf(line, "%63s %llu", name, &objects) == 2)
+			bytes += objects * kmalloc_size(name);
 	}
 	fclose(file);
 	return bytes;

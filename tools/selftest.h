@@ -286,6 +286,7 @@ static inline unsigned long long fdinfo_field(int fd, const char *field)
 /* How often a task has gone to sleep, if it is asleep; or -1. */
 static inline long sleeps_of(pid_t tid)
 {
+	const char *switches = "voluntary_ctxt_switches:";
 	char path[32], line[128], state = 0;
 	long sleeps = -1;
 	FILE *file;
@@ -295,10 +296,10 @@ static inline long sleeps_of(pid_t tid)
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
-		/* A line is one of them, or none. */
-		if (sscanf(line, "State: %c", &state) != 1 &&
-		    sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps) == 1)
-			break;
+		if (!strncmp(line, "State:", strlen("State:")))
+			state = line[strlen("State:\t")];
+		if (!strncmp(line, switches, strlen(switches)))
+			sleeps = strtol(line + strlen(switches), NULL, 10);
 	}
 	fclose(file);
 	return state == 'S' || state == 'D' ? sleeps : -1;
