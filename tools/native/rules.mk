@@ -56,6 +56,28 @@ $(NATIVE)/fuzz-seeded: tools/native/fuzz-seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/so
 # Without clang there is the one that needs no more than the C compiler.
 FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
 
+# ---- The driver on threads ----
+
+# The stand-ins of the driver come first: the core is to see the same kernel.
+DRIVER_SOURCES := $(wildcard twheel_*.c tools/native/driver/*.c) tools/native/timerqueue.c
+DRIVER_DEPENDS := $(DRIVER_SOURCES) $(wildcard twheel*.h include/uapi/linux/*.h \
+	tools/native/driver/*.h tools/native/driver/include/linux/*.h \
+	tools/native/driver/include/linux/sched/*.h tools/native/include/linux/*.h) \
+	tools/native/rules.mk
+DRIVER_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-Itools/native/driver/include -Iinclude $(NATIVE_FLAGS) -Wno-maybe-uninitialized \
+	-o $@ $(DRIVER_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c -pthread
+
+$(NATIVE)/driver-tsan: $(DRIVER_DEPENDS) | $(NATIVE)/source
+	$(CC) -fsanitize=thread $(DRIVER_BUILD)
+
+$(NATIVE)/driver-asan: $(DRIVER_DEPENDS) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined $(DRIVER_BUILD)
+
+.PHONY: drivers
+drivers: deps
+	@$(MAKE) -s $(NATIVE)/driver-tsan $(NATIVE)/driver-asan
+
 # ---- Running it ----
 
 .PHONY: native bench-native fuzzers fuzz-core

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The accountant; see books.h
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "books.h"
+#include "kernel.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+/* How many of the things that went wrong are told. */
+#define MAX_TOLD	8
+
+struct wheel wheels[NR_WHEELS];
+struct record records[MAX_RECORDS];
+u32 round_nr;
+u64 happened[NR_EVENTS];
+
+const char *const event_name[NR_EVENTS] = {
+	[ADDED] = "timers added",
+	[MODIFIED] = "timers modified",
+	[CANCELLED] = "timers cancelled",
+	[READ] = "events read",
+	[PERIODIC] = "events of periodic timers read",
+	[SET_UP] = "wheels set up",
+	[QUERIED] = "timers queried",
+	[NO_MEMORY] = "calls without memory",
+	[NO_SPACE] = "calls beyond a limit",
+	[NOT_THERE] = "calls with missing user memory",
+	[INTERRUPTED] = "calls interrupted by a signal",
+	[KILLED] = "callers killed while they waited for the lock",
+	[WOKEN_BY_POLL] = "polls that waited",
+	[WOKEN_BY_EPOLL] = "epolls that waited",
+	[BLOCKED_READ] = "reads that waited",
+	[LOCK_BUSY] = "reads that were not to wait, and would have had to",
+	[CLOSED_ARMED] = "files closed while they were armed",
+};
+
+static struct {
+	pthread_mutex_t lock;
+	u32 number[NR_FAULTS];
+	char told[NR_FAULTS][MAX_TOLD][200];
+} faults = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void wrong(enum fault fault, const char *format, ...)
+{
+	va_list args;
+	u32 nr;
+
+	pthread_mutex_lock(&faults.lock);
+	nr = faults.number[fault]++;
+	if (nr < MAX_TOLD) {
+		va_start(args, format);
+		vsnprintf(faults.told[fault][nr], sizeof(faults.told[0][0]), format, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&faults.lock);
+}
+
+u32 faults_tell(enum fault fault)
+{
+	u32 i, number;
+
+	pthread_mutex_lock(&faults.lock);
+	number = faults.number[fault];
+	for (i = 0; i < number && i < MAX_TOLD; i++)
+		printf("# %s\n", faults.told[fault][i]);
+	if (i < number)
+		printf("# ... and %u more\n", number - i);
+	pthread_mutex_unlock(&faults.lock);
+	return number;
+}
+
+u64 record_data(u32 nr)
+{
+	return (u64)READ_ONCE(round_nr) << 32 | nr;
+}
+
+static void check_event(u32 wheel, const struct twheel_event *event)
+{
+	u32 nr = event->data, past = event->data >> 32;
+	struct record *record;
+	u64 deadline;
+
+	if (past != READ_ONCE(round_nr) || nr >= MAX_RECORDS) {
+		wrong(BOOKS, "an event of timer %u of round %u in round %u", nr, past, round_nr);
+		return;
+	}
+	record = &records[nr];
+	if (READ_ONCE(record->wheel) != wheel)
+		wrong(BOOKS, "timer %u is of another wheel", nr);
+	deadline = READ_ONCE(record->deadline);
+	if (deadline && deadline != event->deadline_ns && !READ_ONCE(record->periodic))
+		wrong(ANSWERS, "timer %u: deadline %llu instead of %llu", nr,
+		      event->deadline_ns, deadline);
+	if (event->deadline_ns > clock_now(wheels[wheel].fast_clock))
+		wrong(ANSWERS, "timer %u was read before its deadline", nr);
+	if (READ_ONCE(record->periodic))
+		happens(PERIODIC);
+	if (READ_ONCE(record->periodic) ? !event->count : event->count != 1)
+		wrong(ANSWERS, "timer %u: count %llu", nr, event->count);
+	WRITE_ONCE(record->read_id, event->id);
+	__atomic_fetch_add(&record->delivered, 1, __ATOMIC_RELAXED);
+}
+
+void book_event(u32 wheel, const struct twheel_event *event)
+{
+	happens(READ);
+	check_event(wheel, event);
+	/* Who sees this sees what came before, and nobody else does. */
+	__atomic_fetch_add(&wheels[wheel].delivered, 1, __ATOMIC_RELEASE);
+}
+
+void book_error(long err)
+{
+	if (err == -ENOMEM)
+		happens(NO_MEMORY);
+	else if (err == -ENOSPC)
+		happens(NO_SPACE);
+	else if (err == -EFAULT)
+		happens(NOT_THERE);
+	else if (err == -ERESTARTSYS)
+		happens(INTERRUPTED);
+	else if (err == -EINTR)
+		happens(KILLED);
+}
+
+void books_begin_round(void)
+{
+	memset(records, 0, sizeof(records));
+	WRITE_ONCE(round_nr, round_nr + 1);
+}
+
+/* The number of a timer that has not come to its end. */
+static u32 first_left(u32 from)
+{
+	while (from < MAX_RECORDS && has_ended(&records[from]))
+		from++;
+	return from;
+}
+
+static void tell_left(void)
+{
+	u32 left[NR_WHEELS] = {}, nr;
+
+	for (nr = first_left(0); nr < MAX_RECORDS; nr = first_left(nr + 1))
+		left[READ_ONCE(records[nr].wheel)]++;
+	for (nr = 0; nr < NR_WHEELS; nr++) {
+		if (left[nr])
+			wrong(WAKING, "wheel %u: %u timers are due, and who waits sleeps",
+			      nr, left[nr]);
+	}
+}
+
+static void check_record(u32 nr)
+{
+	const struct record *record = &records[nr];
+	u32 ends = record->cancelled + (record->periodic ? 0 : record->delivered);
+
+	if (record->id ? ends != 1 : ends || record->delivered)
+		wrong(BOOKS, "timer %u, id %#llx, was read %u times and cancelled %u times",
+		      nr, record->id, record->delivered, record->cancelled);
+	if (record->delivered && record->read_id != record->id)
+		wrong(BOOKS, "timer %u has id %#llx, but was read with %#llx", nr,
+		      record->id, record->read_id);
+}
+
+/* The wheel's own counters say the same as the books. Returns whether all is booked. */
+static bool check_wheel(u32 nr, bool last_try)
+{
+	struct wheel *wheel = &wheels[nr];
+	u64 delivered = __atomic_load_n(&wheel->delivered, __ATOMIC_ACQUIRE);
+	struct twheel_info info;
+
+	if (sys_ioctl(wheel->filp, TWHEEL_INFO, &info))
+		wrong(ANSWERS, "TWHEEL_INFO fails");
+	/* A reader may not have booked what he has. */
+	if (info.delivered != delivered && !last_try)
+		return false;
+	/* With its first timer, a wheel is what it is for good. */
+	if (wheel->added) {
+		wheel->slow_clock = info.clock_id;
+		wheel->fast_clock = info.clock_id;
+	}
+	if (info.pending || info.expired || info.delivered != delivered ||
+	    info.added != wheel->added || info.cancelled != wheel->cancelled)
+		wrong(BOOKS, "wheel %u: %llu + %llu left; off by %+lld, %+lld, %+lld", nr,
+		      info.pending, info.expired, info.added - wheel->added,
+		      info.delivered - delivered, info.cancelled - wheel->cancelled);
+	return true;
+}
+
+bool books_end_round(unsigned int patience)
+{
+	u64 end = clock_now(CLOCK_MONOTONIC) + patience * NSEC_PER_SEC;
+	u32 nr = 0;
+
+	while ((nr = first_left(nr)) < MAX_RECORDS) {
+		if (clock_now(CLOCK_MONOTONIC) > end) {
+			tell_left();
+			return false;
+		}
+		usleep(100);
+	}
+	for (nr = 0; nr < NR_WHEELS; nr++) {
+		while (!check_wheel(nr, clock_now(CLOCK_MONOTONIC) > end))
+			usleep(100);
+	}
+	for (nr = 0; nr < MAX_RECORDS; nr++)
+		check_record(nr);
+	return true;
+}

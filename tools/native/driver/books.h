@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The accountant: proves of each timer that it was read once or cancelled once
+ *
+ * Time goes in rounds. A round ends when all of its timers have come to their end and
+ * nothing is left in the wheels; those who wait read the last of them, and nobody else.
+ * So a wake-up that gets lost is a round that does not end.
+ *
+ * The books must not order what the driver has to order: they are read and written with
+ * relaxed atomic operations, and without locks, but for the end of a round.
+ */
+#ifndef _DRIVER_BOOKS_H
+#define _DRIVER_BOOKS_H
+
+#include <uapi/linux/twheel.h>
+
+#include "calls.h"
+
+#define NR_WHEELS	5
+#define MAX_ADDERS	16
+/* Timers that one adder adds in a round, and in one batch. */
+#define MAX_ADDS	400
+#define MAX_BATCH	200
+#define MAX_RECORDS	(MAX_ADDERS * MAX_ADDS)
+
+/**
+ * struct record - what is known of one timer of this round
+ * @id: as the add returned it; 0 means that there is no such timer.
+ * @read_id: as an event had it.
+ * @deadline: as it was added; 0 if it was relative, or modified since.
+ * @delivered: how often it was read.
+ * @cancelled: how often it was cancelled.
+ * @wheel: the number of its wheel.
+ * @periodic: it has an interval.
+ * @long_lived: whoever added it cancels it before the round ends.
+ */
+struct record {
+	u64 id;
+	u64 read_id;
+	u64 deadline;
+	u32 delivered;
+	u32 cancelled;
+	u32 wheel;
+	bool periodic;
+	bool long_lived;
+};
+
+/**
+ * struct wheel - an open file, and what happened to it
+ * @filp: the file.
+ * @setup: what it is set up with, unless a timer comes first.
+ * @slow_clock: its clock, or as long as that is not known, one that is never ahead.
+ * @fast_clock: its clock, or one that is never behind.
+ * @limited: it can be that a timer does not fit.
+ * @set_up: how often it was set up.
+ * @awake: how many of those who wait for it come back at once.
+ * @added: how many timers were.
+ * @delivered: how many events were read.
+ * @cancelled: how many timers were.
+ */
+struct wheel {
+	struct file *filp;
+	struct twheel_setup setup;
+	clockid_t slow_clock;
+	clockid_t fast_clock;
+	bool limited;
+	u32 set_up;
+	int awake;
+	u64 added;
+	u64 delivered;
+	u64 cancelled;
+};
+
+/* What can go wrong, each a test. */
+enum fault { BOOKS, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
+
+/* What has to have happened for a run to be worth something. */
+enum event {
+	ADDED, MODIFIED, CANCELLED, READ, PERIODIC, SET_UP, QUERIED,
+	NO_MEMORY, NO_SPACE, NOT_THERE, INTERRUPTED, KILLED,
+	WOKEN_BY_POLL, WOKEN_BY_EPOLL, BLOCKED_READ, LOCK_BUSY, CLOSED_ARMED, NR_EVENTS
+};
+
+extern struct wheel wheels[NR_WHEELS];
+extern struct record records[MAX_RECORDS];
+extern u32 round_nr;
+extern u64 happened[NR_EVENTS];
+extern const char *const event_name[NR_EVENTS];
+
+static inline void count(u64 *what, u64 n)
+{
+	__atomic_fetch_add(what, n, __ATOMIC_RELAXED);
+}
+
+static inline void happens(enum event event)
+{
+	count(&happened[event], 1);
+}
+
+__attribute__((format(printf, 2, 3)))
+void wrong(enum fault fault, const char *format, ...);
+/* How often something went wrong; and say what. */
+u32 faults_tell(enum fault fault);
+
+static inline bool has_ended(const struct record *record)
+{
+	if (!READ_ONCE(record->id) || READ_ONCE(record->cancelled))
+		return true;
+	return READ_ONCE(record->delivered) && !READ_ONCE(record->periodic);
+}
+
+u64 record_data(u32 nr);
+void book_event(u32 wheel, const struct twheel_event *event);
+/* Count an errno as what has happened. */
+void book_error(long err);
+
+void books_begin_round(void);
+/* Returns false if the round does not end within so many seconds. */
+bool books_end_round(unsigned int patience);
+
+#endif /* _DRIVER_BOOKS_H */

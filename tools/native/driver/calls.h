@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls, and the waiting that poll(2) and epoll do around the driver's poll
+ *
+ * All return what the kernel's return: a negative errno for an error.
+ */
+#ifndef _DRIVER_CALLS_H
+#define _DRIVER_CALLS_H
+
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+/**
+ * struct watch - one who waits for a file, as poll(2) and epoll do
+ * @table: what the driver's poll is called with the first time.
+ * @entry: in the file's wait queue.
+ * @queue: that queue.
+ * @filp: the file.
+ * @task: who sleeps.
+ * @triggered: he has been woken, and has to poll again.
+ * @edge: epoll's EPOLLET: only a wake-up makes him poll again.
+ */
+struct watch {
+	poll_table table;
+	wait_queue_entry_t entry;
+	wait_queue_head_t *queue;
+	struct file *filp;
+	struct task_struct *task;
+	bool triggered;
+	bool edge;
+};
+
+int sys_open(u32 uid, struct file **filp);
+void sys_close(struct file *filp);
+long sys_ioctl(struct file *filp, unsigned int cmd, void *arg);
+/* With IOCB_NOWAIT as io_uring and RWF_NOWAIT have it, or without; @plain is a ubuf. */
+ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain);
+void sys_fdinfo(struct file *filp);
+
+/* epoll: add a file, wait for it, and remove it. */
+/* Returns whether there is something to read. */
+bool watch_add(struct watch *watch, struct file *filp, bool edge);
+int watch_wait(struct watch *watch);
+void watch_remove(struct watch *watch);
+
+/* poll(2); without @wait, its timeout is 0. */
+int sys_poll(struct file *filp, bool wait);
+
+#endif /* _DRIVER_CALLS_H */

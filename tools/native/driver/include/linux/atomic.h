@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _DRIVER_LINUX_ATOMIC_H
+#define _DRIVER_LINUX_ATOMIC_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+static inline long atomic_long_read(const atomic_long_t *v)
+{
+	return READ_ONCE(v->counter);
+}
+
+static inline bool atomic_long_try_cmpxchg(atomic_long_t *v, long *old, long new)
+{
+	return __atomic_compare_exchange_n(&v->counter, old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void atomic_long_sub(long n, atomic_long_t *v)
+{
+	__atomic_fetch_sub(&v->counter, n, __ATOMIC_RELAXED);
+}
+
+#endif /* _DRIVER_LINUX_ATOMIC_H */

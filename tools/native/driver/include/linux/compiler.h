@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accesses that are marked are atomic, and so ThreadSanitizer sees them
+ */
+#ifndef _DRIVER_LINUX_COMPILER_H
+#define _DRIVER_LINUX_COMPILER_H
+
+#include_next <linux/compiler.h>
+
+#undef READ_ONCE
+#undef WRITE_ONCE
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, val)	__atomic_store_n(&(x), (val), __ATOMIC_RELAXED)
+#define smp_mb()		__sync_synchronize()
+
+/* A read that may race with anything: ThreadSanitizer does not see it. */
+#define data_race(x)							\
+({									\
+	typeof(x) __copy;						\
+									\
+	copy_unseen((void *)&__copy, &(x), sizeof(__copy));		\
+	__copy;								\
+})
+
+static noinline __attribute__((unused, no_sanitize("thread")))
+void copy_unseen(void *to, const void *from, unsigned long size)
+{
+	const char *f = from;
+	char *t = to;
+
+	while (size--)
+		*t++ = *f++;
+}
+
+#endif /* _DRIVER_LINUX_COMPILER_H */

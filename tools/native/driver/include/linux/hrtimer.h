@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hrtimers: one thread is their interrupt, see kernel.c
+ */
+#ifndef _DRIVER_LINUX_HRTIMER_H
+#define _DRIVER_LINUX_HRTIMER_H
+
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/timerqueue.h>
+
+#include "../../kernel.h"
+
+#define KTIME_MAX	((s64)(U64_MAX >> 1))
+
+enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
+enum hrtimer_mode { HRTIMER_MODE_ABS };
+
+struct hrtimer {
+	struct list_head node;
+	bool queued;
+	u64 expires;
+	clockid_t clock;
+	enum hrtimer_restart (*function)(struct hrtimer *timer);
+};
+
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	(void)mode;
+	*timer = (struct hrtimer) { .function = function, .clock = clock };
+}
+
+void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode);
+void hrtimer_cancel(struct hrtimer *timer);
+
+#endif /* _DRIVER_LINUX_HRTIMER_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _DRIVER_LINUX_SCHED_H
+#define _DRIVER_LINUX_SCHED_H
+
+#include <linux/bug.h>
+
+#include "../../kernel.h"
+
+static inline bool signal_pending(struct task_struct *task)
+{
+	return READ_ONCE(task->signalled);
+}
+
+static inline void cond_resched(void)
+{
+	may_sleep();
+	breathing_space();
+}
+
+#endif /* _DRIVER_LINUX_SCHED_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory, which there is not always
+ */
+#ifndef _DRIVER_LINUX_SLAB_H
+#define _DRIVER_LINUX_SLAB_H
+
+#include <errno.h>
+
+#include_next <linux/slab.h>
+
+#include "../../kernel.h"
+
+#define GFP_KERNEL_ACCOUNT	GFP_KERNEL
+#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NOWARN		0
+
+#define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))
+#define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
+#define kvfree(p)		({ may_sleep(); kvfree(p); })
+
+static inline void kfree(const void *p)
+{
+	may_call();
+	free((void *)p);
+}
+
+#endif /* _DRIVER_LINUX_SLAB_H */

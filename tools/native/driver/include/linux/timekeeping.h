@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _DRIVER_LINUX_TIMEKEEPING_H
+#define _DRIVER_LINUX_TIMEKEEPING_H
+
+#include "../../kernel.h"
+
+static inline u64 ktime_get_ns(void)
+{
+	return clock_now(CLOCK_MONOTONIC);
+}
+
+static inline u64 ktime_get_boottime_ns(void)
+{
+	return clock_now(CLOCK_BOOTTIME);
+}
+
+#endif /* _DRIVER_LINUX_TIMEKEEPING_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * User memory, parts of which may be missing: see struct task_struct
+ */
+#ifndef _DRIVER_LINUX_UACCESS_H
+#define _DRIVER_LINUX_UACCESS_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "../../kernel.h"
+
+#define u64_to_user_ptr(x)	((void __user *)(unsigned long)(x))
+
+/* How many of @n bytes there are before those that are missing. */
+static inline unsigned long user_bytes(const void __user *p, unsigned long n,
+				       unsigned long missing)
+{
+	unsigned long address = (unsigned long)p;
+
+	if (address >= missing)
+		return 0;
+	return n < missing - address ? n : missing - address;
+}
+
+/* The same, of which some processors copy a few less. */
+static inline unsigned long user_copied(const void __user *p, unsigned long n,
+					unsigned long missing)
+{
+	unsigned long bytes = user_bytes(p, n, missing);
+	unsigned long less = chance_below(64);
+
+	may_sleep();
+	breathing_space();
+	if (bytes == n)
+		return n;
+	return bytes > less ? bytes - less : 0;
+}
+
+static inline bool user_range(const void __user *p, unsigned long n)
+{
+	return user_bytes(p, n, current->user_end) == n;
+}
+
+static inline unsigned long __must_check copy_from_user(void *to, const void __user *from,
+							unsigned long n)
+{
+	unsigned long bytes = 0;
+
+	if (user_range(from, n))
+		bytes = user_copied(from, n, current->unreadable);
+	memcpy(to, from, bytes);
+	memset(to + bytes, 0, n - bytes);
+	return n - bytes;
+}
+
+static inline unsigned long __must_check copy_to_user(void __user *to, const void *from,
+						      unsigned long n)
+{
+	unsigned long bytes = 0;
+
+	if (user_range(to, n))
+		bytes = user_copied(to, n, current->unwritable);
+	memcpy(to, from, bytes);
+	return n - bytes;
+}
+
+#define get_user(x, p)		(copy_from_user(&(x), p, sizeof(*(p))) ? -EFAULT : 0)
+
+#define put_user(x, p)							\
+({									\
+	typeof(*(p)) __value = (x);					\
+									\
+	copy_to_user(p, &__value, sizeof(__value)) ? -EFAULT : 0;	\
+})
+
+static inline bool user_access_begin(const void __user *p, unsigned long n)
+{
+	may_sleep();
+	if (!user_range(p, n))
+		return false;
+	current->in_user_access = true;
+	return true;
+}
+
+static inline void user_access_end(void)
+{
+	if (!current->in_user_access)
+		broken("user memory is not open");
+	current->in_user_access = false;
+}
+
+#define user_write_access_begin(p, n)	user_access_begin(p, n)
+#define user_write_access_end()		user_access_end()
+
+static inline bool user_access_works(const void __user *p, unsigned long n,
+				     unsigned long missing)
+{
+	if (!current->in_user_access)
+		broken("user memory is not open");
+	breathing_space();
+	return user_bytes(p, n, missing) == n;
+}
+
+#define unsafe_get_user(x, p, label)					\
+do {									\
+	if (!user_access_works(p, sizeof(*(p)), current->unreadable))	\
+		goto label;						\
+	(x) = *(p);							\
+} while (0)
+
+#define unsafe_put_user(x, p, label)					\
+do {									\
+	if (!user_access_works(p, sizeof(*(p)), current->unwritable))	\
+		goto label;						\
+	*(p) = (x);							\
+} while (0)
+
+#endif /* _DRIVER_LINUX_UACCESS_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is read into: one buffer, plain or as an array of one
+ */
+#ifndef _DRIVER_LINUX_UIO_H
+#define _DRIVER_LINUX_UIO_H
+
+#include <linux/uaccess.h>
+
+struct iov_iter {
+	bool is_ubuf;
+	size_t iov_offset;
+	size_t count;
+	void __user *ubuf;
+};
+
+static inline bool iter_is_ubuf(const struct iov_iter *i)
+{
+	return i->is_ubuf;
+}
+
+static inline size_t iov_iter_count(const struct iov_iter *i)
+{
+	return i->count;
+}
+
+static inline void iov_iter_advance(struct iov_iter *i, size_t bytes)
+{
+	if (bytes > i->count)
+		broken("an iterator is advanced beyond its end");
+	i->iov_offset += bytes;
+	i->count -= bytes;
+}
+
+static inline void iov_iter_revert(struct iov_iter *i, size_t bytes)
+{
+	if (bytes > i->iov_offset)
+		broken("an iterator is reverted to before its beginning");
+	i->iov_offset -= bytes;
+	i->count += bytes;
+}
+
+static inline size_t copy_to_iter(const void *from, size_t bytes, struct iov_iter *i)
+{
+	size_t n = bytes < i->count ? bytes : i->count;
+
+	n -= copy_to_user(i->ubuf + i->iov_offset, from, n);
+	iov_iter_advance(i, n);
+	return n;
+}
+
+#endif /* _DRIVER_LINUX_UIO_H */

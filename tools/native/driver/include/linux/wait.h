@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wait queues, step by step as the kernel has them
+ */
+#ifndef _DRIVER_LINUX_WAIT_H
+#define _DRIVER_LINUX_WAIT_H
+
+#include <linux/list.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+
+#define ERESTARTSYS		512
+#define WQ_FLAG_EXCLUSIVE	1
+
+typedef struct wait_queue_entry wait_queue_entry_t;
+typedef int (*wait_queue_func_t)(wait_queue_entry_t *entry, __poll_t key);
+
+struct wait_queue_entry {
+	unsigned int flags;
+	void *private;
+	wait_queue_func_t func;
+	struct list_head entry;
+};
+
+typedef struct {
+	/* Protects the list. */
+	spinlock_t lock;
+	struct list_head head;
+} wait_queue_head_t;
+
+static inline void init_waitqueue_head(wait_queue_head_t *wq)
+{
+	spin_lock_init(&wq->lock);
+	INIT_LIST_HEAD(&wq->head);
+}
+
+/* Whether there is somebody is asked without the lock, too. */
+static inline bool waitqueue_active(wait_queue_head_t *wq)
+{
+	return READ_ONCE(wq->head.next) != &wq->head;
+}
+
+static inline bool wq_has_sleeper(wait_queue_head_t *wq)
+{
+	/* As in the kernel: what was written before is seen by whoever queues. */
+	smp_mb();
+	return waitqueue_active(wq);
+}
+
+static inline void wait_queue_insert(struct list_head *new, struct list_head *prev)
+{
+	struct list_head *next = prev->next;
+
+	new->next = next;
+	new->prev = prev;
+	next->prev = new;
+	WRITE_ONCE(prev->next, new);
+}
+
+static inline void wait_queue_remove(wait_queue_entry_t *entry)
+{
+	if (list_empty(&entry->entry))
+		return;
+	__list_del_entry(&entry->entry);
+	INIT_LIST_HEAD(&entry->entry);
+}
+
+static inline void add_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *entry)
+{
+	spin_lock_irq(&wq->lock);
+	wait_queue_insert(&entry->entry, &wq->head);
+	spin_unlock_irq(&wq->lock);
+}
+
+static inline void remove_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *entry)
+{
+	spin_lock_irq(&wq->lock);
+	wait_queue_remove(entry);
+	spin_unlock_irq(&wq->lock);
+}
+
+/* All who do not wait exclusively, and of those who do one, who was asleep. */
+static inline void wake_up_locked_poll(wait_queue_head_t *wq, __poll_t key)
+{
+	wait_queue_entry_t *entry, *next;
+
+	lockdep_assert_held(&wq->lock);
+	list_for_each_entry_safe(entry, next, &wq->head, entry) {
+		bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
+
+		if (entry->func(entry, key) && exclusive)
+			break;
+	}
+}
+
+static inline void wake_up_interruptible_poll(wait_queue_head_t *wq, __poll_t key)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	wake_up_locked_poll(wq, key);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+/* A sleeper leaves the queue when he is woken. */
+static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t key)
+{
+	(void)key;
+	if (!task_wake(entry->private))
+		return 0;
+	wait_queue_remove(entry);
+	return 1;
+}
+
+static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *entry)
+{
+	if (list_empty(&entry->entry))
+		wait_queue_insert(&entry->entry, wq->head.prev);
+	task_about_to_sleep();
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	spin_unlock_irq(&wq->lock);
+	task_sleep();
+	spin_lock_irq(&wq->lock);
+	return 0;
+}
+
+#define wait_event_interruptible_exclusive_locked_irq(wq, condition)	\
+({									\
+	wait_queue_entry_t __entry = {					\
+		.flags = WQ_FLAG_EXCLUSIVE,				\
+		.private = current,					\
+		.func = autoremove_wake_function,			\
+		.entry = LIST_HEAD_INIT(__entry.entry),			\
+	};								\
+	int __err = 0;							\
+									\
+	while (!__err && !(condition))					\
+		__err = do_wait_intr_irq(&(wq), &__entry);		\
+	wait_queue_remove(&__entry);					\
+	task_wake(current);						\
+	__err;								\
+})
+
+#endif /* _DRIVER_LINUX_WAIT_H */

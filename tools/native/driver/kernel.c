@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tasks that sleep and are woken, and the clock with its hrtimers; see kernel.h
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+
+#include "kernel.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+
+__thread struct task_struct *current;
+
+void broken(const char *rule)
+{
+	printf("Bail out! %s\n", rule);
+	fflush(stdout);
+	/* The sanitizer says where. */
+	abort();
+}
+
+/* By G. Steele's splitmix64. */
+u64 chance(void)
+{
+	u64 z = current->chance += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+u64 chance_below(u64 n)
+{
+	return chance() % n;
+}
+
+void breathing_space(void)
+{
+	u64 n = chance_below(1024);
+
+	if (n < 32)
+		sched_yield();
+	else if (n == 32)
+		usleep(chance_below(200));
+}
+
+bool out_of_memory(void)
+{
+	may_sleep();
+	breathing_space();
+	return current->lean && !chance_below(current->lean);
+}
+
+/*
+ * Tasks.
+ */
+
+void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed)
+{
+	*task = (struct task_struct) { .awake = true, .chance = seed, .mm = mm };
+	pthread_mutex_init(&task->lock, NULL);
+	pthread_cond_init(&task->woken, NULL);
+	task_mend(task);
+}
+
+void task_mend(struct task_struct *task)
+{
+	task->unreadable = -1UL;
+	task->unwritable = -1UL;
+	task->user_end = -1UL;
+	task->lean = 0;
+}
+
+/* Returns whether it was asleep, or about to be. */
+bool task_wake(struct task_struct *task)
+{
+	bool slept;
+
+	pthread_mutex_lock(&task->lock);
+	slept = !task->awake;
+	task->awake = true;
+	pthread_cond_signal(&task->woken);
+	pthread_mutex_unlock(&task->lock);
+	return slept;
+}
+
+void task_signal(struct task_struct *task, bool kill)
+{
+	if (kill)
+		WRITE_ONCE(task->killed, true);
+	WRITE_ONCE(task->signalled, true);
+	task_wake(task);
+}
+
+void task_forget_signals(struct task_struct *task)
+{
+	WRITE_ONCE(task->signalled, false);
+	WRITE_ONCE(task->killed, false);
+}
+
+/* Who wakes the task from here on does not come too early. */
+void task_about_to_sleep(void)
+{
+	pthread_mutex_lock(&current->lock);
+	current->awake = false;
+	pthread_mutex_unlock(&current->lock);
+}
+
+void task_sleep(void)
+{
+	may_sleep();
+	pthread_mutex_lock(&current->lock);
+	while (!current->awake && !READ_ONCE(current->signalled))
+		pthread_cond_wait(&current->woken, &current->lock);
+	current->awake = true;
+	pthread_mutex_unlock(&current->lock);
+}
+
+/*
+ * The clock. One thread is the interrupt of all hrtimers.
+ */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_cond_t done;
+	struct list_head timers;
+	struct hrtimer *running;
+	u64 suspended;
+	struct task_struct task;
+} base = { .lock = PTHREAD_MUTEX_INITIALIZER, .timers = LIST_HEAD_INIT(base.timers) };
+
+u64 clock_now(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec +
+	       (clock == CLOCK_BOOTTIME ? READ_ONCE(base.suspended) : 0);
+}
+
+/* How long it takes until a timer is due. */
+static u64 remaining(const struct hrtimer *timer)
+{
+	u64 now = clock_now(timer->clock);
+
+	return timer->expires > now ? timer->expires - now : 0;
+}
+
+static struct hrtimer *earliest(void)
+{
+	struct hrtimer *timer, *first = NULL;
+
+	list_for_each_entry(timer, &base.timers, node) {
+		if (!first || remaining(timer) < remaining(first))
+			first = timer;
+	}
+	return first;
+}
+
+static void dequeue(struct hrtimer *timer)
+{
+	if (timer->queued)
+		list_del(&timer->node);
+	timer->queued = false;
+}
+
+static void enqueue(struct hrtimer *timer)
+{
+	timer->queued = true;
+	list_add(&timer->node, &base.timers);
+}
+
+/* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
+static void fire(struct hrtimer *timer)
+{
+	enum hrtimer_restart restart;
+
+	dequeue(timer);
+	base.running = timer;
+	pthread_mutex_unlock(&base.lock);
+	breathing_space();
+	restart = timer->function(timer);
+	pthread_mutex_lock(&base.lock);
+	if (restart == HRTIMER_RESTART && !timer->queued)
+		enqueue(timer);
+	base.running = NULL;
+	pthread_cond_broadcast(&base.done);
+}
+
+static void wait_at_most(u64 ns)
+{
+	u64 until = clock_now(CLOCK_MONOTONIC) + (ns < NSEC_PER_SEC ? ns : NSEC_PER_SEC);
+	struct timespec time = { until / NSEC_PER_SEC, until % NSEC_PER_SEC };
+
+	pthread_cond_timedwait(&base.changed, &base.lock, &time);
+}
+
+static void *run_clock(void *unused)
+{
+	current = &base.task;
+	pthread_mutex_lock(&base.lock);
+	for (;;) {
+		struct hrtimer *timer = earliest();
+
+		if (timer && !remaining(timer))
+			fire(timer);
+		else
+			wait_at_most(timer ? remaining(timer) : -1);
+	}
+	return unused;
+}
+
+void clock_start(struct mm_struct *mm)
+{
+	pthread_condattr_t monotonic;
+	pthread_t thread;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&base.changed, &monotonic);
+	pthread_cond_init(&base.done, NULL);
+	task_init(&base.task, mm, 0);
+	base.task.in_irq = true;
+	if (pthread_create(&thread, NULL, run_clock, NULL))
+		broken("no thread for the clock");
+	pthread_detach(thread);
+}
+
+void clock_suspend(u64 ns)
+{
+	pthread_mutex_lock(&base.lock);
+	WRITE_ONCE(base.suspended, base.suspended + ns);
+	pthread_cond_signal(&base.changed);
+	pthread_mutex_unlock(&base.lock);
+}
+
+unsigned int clock_timers(void)
+{
+	struct hrtimer *timer;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&base.lock);
+	list_for_each_entry(timer, &base.timers, node)
+		n++;
+	pthread_mutex_unlock(&base.lock);
+	return n;
+}
+
+void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
+{
+	may_call();
+	if (time < 0 || mode != HRTIMER_MODE_ABS)
+		broken("an hrtimer is started for what is no time");
+	pthread_mutex_lock(&base.lock);
+	dequeue(timer);
+	timer->expires = time;
+	enqueue(timer);
+	pthread_cond_signal(&base.changed);
+	pthread_mutex_unlock(&base.lock);
+}
+
+/* Returns when it neither is queued nor runs. */
+void hrtimer_cancel(struct hrtimer *timer)
+{
+	may_call();
+	pthread_mutex_lock(&base.lock);
+	while (base.running == timer)
+		pthread_cond_wait(&base.done, &base.lock);
+	dequeue(timer);
+	pthread_mutex_unlock(&base.lock);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel that the driver runs on in user space, as its stand-ins and the tests see it
+ *
+ * A task is a thread. Locks are pthread's, so that ThreadSanitizer knows them. What the
+ * kernel would report, broken() reports: sleeping with a spin lock held, a call while user
+ * memory is open, a lock that is not held, or still held when a call returns.
+ */
+#ifndef _DRIVER_KERNEL_H
+#define _DRIVER_KERNEL_H
+
+#include <pthread.h>
+
+#include <linux/compiler.h>
+#include <linux/fs.h>
+#include <linux/types.h>
+
+struct mem_cgroup;
+
+/**
+ * struct task_struct - a thread that calls the kernel
+ * @lock: protects @awake.
+ * @woken: @awake has been set, or a signal sent.
+ * @awake: it does not sleep, nor is it about to.
+ * @signalled: a signal is pending.
+ * @killed: and that is a fatal one.
+ * @chance: the state of its random numbers.
+ * @mm: whose control group pays when it opens a file.
+ * @active_memcg: which one pays for what it allocates.
+ * @mutexes: how many it holds.
+ * @spins: how many spin locks it holds.
+ * @in_irq: it is an interrupt.
+ * @in_user_access: user memory is open.
+ * @unreadable: user memory from here on cannot be read.
+ * @unwritable: user memory from here on cannot be written.
+ * @user_end: user memory ends here.
+ * @lean: one in so many allocations fails; 0 stands for none.
+ */
+struct task_struct {
+	pthread_mutex_t lock;
+	pthread_cond_t woken;
+	bool awake;
+	bool signalled;
+	bool killed;
+	u64 chance;
+	struct mm_struct *mm;
+	struct mem_cgroup *active_memcg;
+	unsigned int mutexes;
+	unsigned int spins;
+	bool in_irq;
+	bool in_user_access;
+	unsigned long unreadable;
+	unsigned long unwritable;
+	unsigned long user_end;
+	unsigned int lean;
+};
+
+struct mm_struct {
+	struct mem_cgroup *memcg;
+};
+
+struct mem_cgroup {
+	long references;
+};
+
+extern __thread struct task_struct *current;
+
+/* A rule of the kernel has been broken: say so, and abort. */
+void broken(const char *rule) __attribute__((noreturn, cold));
+
+/* Random numbers of the task's own. */
+u64 chance(void);
+u64 chance_below(u64 n);
+
+/* Give others a chance to come in between. */
+void breathing_space(void);
+
+/* Whether this allocation has to fail. */
+bool out_of_memory(void);
+
+void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed);
+/* All user memory is there. */
+void task_mend(struct task_struct *task);
+void task_signal(struct task_struct *task, bool kill);
+void task_forget_signals(struct task_struct *task);
+bool task_wake(struct task_struct *task);
+void task_about_to_sleep(void);
+void task_sleep(void);
+
+/* Start the clock; nothing stops it. */
+void clock_start(struct mm_struct *mm);
+u64 clock_now(clockid_t clock);
+/* The machine is suspended: CLOCK_BOOTTIME jumps. */
+void clock_suspend(u64 ns);
+/* How many hrtimers are queued. */
+unsigned int clock_timers(void);
+
+/* What the module registered. */
+extern const struct file_operations *device;
+int module_load(void);
+void module_unload(void);
+extern unsigned long *const parameter_max_user_bytes;
+
+/* A call that is not inline, and may be made anywhere but with user memory open. */
+static inline void may_call(void)
+{
+	if (current->in_user_access)
+		broken("a call while user memory is open");
+}
+
+static inline void may_sleep(void)
+{
+	may_call();
+	if (current->spins || current->in_irq)
+		broken("sleeping in an atomic section");
+}
+
+/* Every call returns so. */
+static inline void may_return(void)
+{
+	may_call();
+	if (current->mutexes || current->spins)
+		broken("a lock is held when a call returns");
+	if (current->active_memcg)
+		broken("a control group is active when a call returns");
+}
+
+#endif /* _DRIVER_KERNEL_H */

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The driver in user space: its own source, on threads, under the eyes of sanitizers
+ *
+ * An act has wheels of its own, those who wait for them, and rounds in which others add,
+ * modify and cancel; see books.h. Meanwhile somebody sends signals, and somebody else
+ * opens and closes files.
+ */
+#include <err.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../../twheel_user.h"
+#include "kernel.h"
+#include "workers.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+#define ROUNDS		25
+/* Enough that a bucket for each of 65,536 ticks fits in three times. */
+#define USER_BYTES	(8UL << 20)
+/* One for each wheel, and one who opens and closes. */
+#define NR_USERS	(NR_WHEELS + 1)
+
+static unsigned int seconds = 10;
+static u64 seed = 1;
+static unsigned int patience = 10;
+
+static struct mem_cgroup memcg;
+static struct mm_struct mm = { .memcg = &memcg };
+static u64 rounds;
+/* Their accounts, which stay when all wheels have been closed. */
+static struct twheel_user *users[NR_USERS];
+
+/* Who waits, who adds, and the two others. */
+static struct thread {
+	pthread_t thread;
+	struct task_struct task;
+	unsigned int nr;
+	bool done;
+} waiters[NR_ROLES], adders[MAX_ADDERS], pest, churn;
+
+static pthread_barrier_t round_begins, round_ends;
+static bool act_ends;
+/* Only what is due wakes those who wait. */
+static bool calm;
+
+/* Sanitizers stop at what they find first. */
+const char *__tsan_default_options(void);
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
+
+const char *__tsan_default_options(void)
+{
+	return "halt_on_error=1:handle_abort=1:second_deadlock_stack=1";
+}
+
+const char *__asan_default_options(void)
+{
+	return "handle_abort=1";
+}
+
+const char *__ubsan_default_options(void)
+{
+	return "print_stacktrace=1";
+}
+
+/*
+ * Threads.
+ */
+
+static void *run_waiter(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	roles[self->nr].wait(roles[self->nr].wheel);
+	WRITE_ONCE(self->done, true);
+	return NULL;
+}
+
+static void *run_adder(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	for (;;) {
+		pthread_barrier_wait(&round_begins);
+		if (READ_ONCE(act_ends))
+			return NULL;
+		add_for_a_round(self->nr);
+		pthread_barrier_wait(&round_ends);
+	}
+}
+
+/* Sends signals, half of them fatal; but none that would do for a wake-up that is lost. */
+static void *run_pest(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	while (!READ_ONCE(leaving)) {
+		u32 n = chance_below(NR_ROLES + nr_adders);
+
+		if (!READ_ONCE(calm))
+			task_signal(n < NR_ROLES ? &waiters[n].task :
+				    &adders[n - NR_ROLES].task, chance_below(2));
+		usleep(chance_below(2000));
+	}
+	return NULL;
+}
+
+static void *run_churn(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	while (!READ_ONCE(leaving))
+		open_and_close(NR_WHEELS);
+	return NULL;
+}
+
+static void launch(struct thread *thread, unsigned int nr, void *(*run)(void *))
+{
+	task_init(&thread->task, &mm, chance());
+	thread->nr = nr;
+	thread->done = false;
+	if (pthread_create(&thread->thread, NULL, run, thread))
+		err(1, "cannot start a thread");
+}
+
+/*
+ * An act.
+ */
+
+static void open_wheel(u32 nr)
+{
+	static const u64 ticks[] = { 1000, 7001, 50000, 333000, 1000000, 2000000 };
+	static const u32 sizes[] = { 2, 3, 10, 64, 256, 1000, 65536 };
+	struct wheel *wheel = &wheels[nr];
+
+	*wheel = (struct wheel) {
+		.setup = {
+			.tick_ns = ticks[chance_below(ARRAY_SIZE(ticks))],
+			.wheel_size = sizes[chance_below(ARRAY_SIZE(sizes))],
+			.max_timers = chance_below(4) ? 0 : 1 + chance_below(300),
+			.clock_id = chance_below(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
+		},
+		.slow_clock = CLOCK_MONOTONIC,
+		.fast_clock = CLOCK_BOOTTIME,
+	};
+	wheel->limited = wheel->setup.max_timers || wheel->setup.wheel_size > 1000;
+	if (sys_open(nr, &wheel->filp))
+		broken("a wheel cannot be opened");
+}
+
+static void start_all(void)
+{
+	unsigned int i;
+
+	WRITE_ONCE(leaving, false);
+	WRITE_ONCE(act_ends, false);
+	for (i = 0; i < NR_WHEELS; i++)
+		open_wheel(i);
+	for (i = 0; i < NR_ROLES; i++)
+		wheels[roles[i].wheel].awake++;
+	for (i = 0; i < NR_ROLES; i++)
+		launch(&waiters[i], i, run_waiter);
+	for (i = 0; i < nr_adders; i++)
+		launch(&adders[i], i, run_adder);
+	launch(&pest, 0, run_pest);
+	launch(&churn, 0, run_churn);
+}
+
+static bool play_round(void)
+{
+	bool ended;
+
+	/* Somebody who hangs in a call is not heard of any more. */
+	alarm(patience + 60);
+	books_begin_round();
+	WRITE_ONCE(calm, false);
+	pthread_barrier_wait(&round_begins);
+	if (!chance_below(4))
+		clock_suspend(chance_below(NSEC_PER_SEC / 500));
+	pthread_barrier_wait(&round_ends);
+	WRITE_ONCE(calm, true);
+	ended = books_end_round(patience);
+	rounds++;
+	return ended;
+}
+
+static void join(struct thread *thread)
+{
+	pthread_join(thread->thread, NULL);
+}
+
+static void stop_all(void)
+{
+	unsigned int i;
+
+	WRITE_ONCE(leaving, true);
+	WRITE_ONCE(act_ends, true);
+	pthread_barrier_wait(&round_begins);
+	for (i = 0; i < NR_ROLES; i++) {
+		while (!READ_ONCE(waiters[i].done)) {
+			task_signal(&waiters[i].task, false);
+			usleep(100);
+		}
+		join(&waiters[i]);
+	}
+	for (i = 0; i < nr_adders; i++)
+		join(&adders[i]);
+	join(&pest);
+	join(&churn);
+	for (i = 0; i < NR_WHEELS; i++)
+		sys_close(wheels[i].filp);
+}
+
+static void check_leftovers(void)
+{
+	u32 uid;
+
+	for (uid = 0; uid < NR_USERS; uid++) {
+		if (twheel_user_bytes(users[uid]))
+			wrong(LEFTOVERS, "user %u is charged for %lu bytes", uid,
+			      twheel_user_bytes(users[uid]));
+	}
+	if (memcg.references)
+		wrong(LEFTOVERS, "%ld references to the control group", memcg.references);
+	if (clock_timers())
+		wrong(LEFTOVERS, "%u hrtimers are queued", clock_timers());
+}
+
+/* Returns false if those who wait cannot be waited for. */
+static bool play_act(u64 end)
+{
+	unsigned int i;
+
+	start_all();
+	for (i = 0; i < ROUNDS && clock_now(CLOCK_MONOTONIC) < end; i++) {
+		if (!play_round())
+			return false;
+	}
+	stop_all();
+	check_leftovers();
+	return true;
+}
+
+/*
+ * The verdict.
+ */
+
+static bool verdict(unsigned int nr, const char *name, unsigned int failures)
+{
+	printf("%sok %u - %s\n", failures ? "not " : "", nr, name);
+	return !failures;
+}
+
+static unsigned int never_happened(void)
+{
+	unsigned int i, missing = 0;
+
+	for (i = 0; i < NR_EVENTS; i++) {
+		printf("# %s: %llu\n", event_name[i], READ_ONCE(happened[i]));
+		missing += !READ_ONCE(happened[i]);
+	}
+	return missing;
+}
+
+static bool verdicts(void)
+{
+	bool ok = true;
+
+	printf("# %llu rounds, seed %llu\n", rounds, seed);
+	ok &= verdict(1, "every timer is read once or cancelled once", faults_tell(BOOKS));
+	ok &= verdict(2, "nobody sleeps while something is due", faults_tell(WAKING));
+	ok &= verdict(3, "calls say what they did, and events are never early",
+		      faults_tell(ANSWERS));
+	ok &= verdict(4, "what is closed leaves nothing behind", faults_tell(LEFTOVERS));
+	ok &= verdict(5, "all that may happen happened", never_happened());
+	fflush(stdout);
+	return ok;
+}
+
+static void usage(FILE *stream)
+{
+	fprintf(stream,
+		"Usage: driver-SANITIZER [--seconds N] [--seed N] [--threads N] [--patience N]\n"
+		"\n"
+		"Runs the driver in user space, on threads; prints TAP.\n"
+		"\n"
+		"  --seconds N   how long; %u by default\n"
+		"  --seed N      of what is called; which thread comes first depends on more\n"
+		"  --threads N   how many add, modify and cancel, up to %u; 3 by default\n"
+		"  --patience N  seconds that something may stay due while others sleep; %u\n",
+		seconds, MAX_ADDERS, patience);
+}
+
+static u64 parse_number(const char *text, u64 max)
+{
+	char *end;
+	u64 n = strtoull(text, &end, 0);
+
+	if (end == text || *end || n > max)
+		errx(2, "%s: not a number, or too high", text);
+	return n;
+}
+
+static void parse_arguments(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "seconds", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "threads", required_argument, NULL, 'n' },
+		{ "patience", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	int c;
+
+	nr_adders = 3;
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		switch (c) {
+		case 't':
+			seconds = parse_number(optarg, 1000000);
+			break;
+		case 's':
+			seed = parse_number(optarg, U64_MAX);
+			break;
+		case 'n':
+			nr_adders = parse_number(optarg, MAX_ADDERS) ?: 1;
+			break;
+		case 'p':
+			patience = parse_number(optarg, 1000);
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(2);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct task_struct task;
+	bool ended = true;
+	u32 uid;
+	u64 end;
+
+	parse_arguments(argc, argv);
+	printf("TAP version 13\n1..5\n");
+	task_init(&task, &mm, seed);
+	current = &task;
+	pthread_barrier_init(&round_begins, NULL, nr_adders + 1);
+	pthread_barrier_init(&round_ends, NULL, nr_adders + 1);
+	*parameter_max_user_bytes = USER_BYTES;
+	if (module_load())
+		broken("the module cannot be loaded");
+	for (uid = 0; uid < NR_USERS; uid++)
+		users[uid] = twheel_user_get((kuid_t) { uid });
+	clock_start(&mm);
+
+	end = clock_now(CLOCK_MONOTONIC) + seconds * NSEC_PER_SEC;
+	while (ended && clock_now(CLOCK_MONOTONIC) < end)
+		ended = play_act(end);
+	/* They sleep, and nobody can wake them. */
+	if (!ended)
+		_exit(!verdicts());
+	for (uid = 0; uid < NR_USERS; uid++)
+		twheel_user_put(users[uid]);
+	module_unload();
+	return !verdicts();
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Those who wait for wheels, each in his own way
+ *
+ * Who has read may stay away until the next round, unless he is the last one: what he
+ * left unread is for those who are still asleep.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kernel.h"
+#include "workers.h"
+
+/* Long enough that it was not the lock that was waited for. */
+#define ASLEEP_NS	20000
+
+bool leaving;
+
+static bool in(u64 n)
+{
+	return !chance_below(n);
+}
+
+int read_some(u32 nr, unsigned int max, int flags)
+{
+	struct twheel_event *event = calloc(max, sizeof(*event));
+	bool fault = in(8), plain = !in(4), signalled;
+	ssize_t size;
+	int i, n;
+
+	if (!event)
+		broken("no memory for events");
+	if (fault)
+		current->unwritable = (unsigned long)event + chance_below(max * sizeof(*event));
+	size = sys_read(wheels[nr].filp, event, max * sizeof(*event), flags, plain);
+	task_mend(current);
+	/* Looked at afterwards: one that comes now is not waited for. */
+	signalled = signal_pending(current);
+	task_forget_signals(current);
+	n = size < 0 ? size : size / (ssize_t)sizeof(*event);
+	for (i = 0; i < n; i++)
+		book_event(nr, &event[i]);
+	free(event);
+
+	book_error(n);
+	if (n == -EAGAIN && flags & IOCB_NOWAIT)
+		happens(LOCK_BUSY);
+	if (!n || (size > 0 && size % sizeof(*event)))
+		wrong(ANSWERS, "read: %zd bytes", size);
+	if (n < 0 && !(n == -EFAULT && fault) && !(n == -EAGAIN && flags) &&
+	    !((n == -EINTR || n == -ERESTARTSYS) && signalled))
+		wrong(ANSWERS, "read: error %d", -n);
+	return n;
+}
+
+static void stay_away(u32 nr)
+{
+	u32 round = READ_ONCE(round_nr);
+
+	if (__atomic_sub_fetch(&wheels[nr].awake, 1, __ATOMIC_RELAXED)) {
+		while (READ_ONCE(round_nr) == round && !READ_ONCE(leaving))
+			usleep(200);
+	}
+	__atomic_add_fetch(&wheels[nr].awake, 1, __ATOMIC_RELAXED);
+}
+
+static unsigned int few(void)
+{
+	return in(8) ? 120 : 1 + chance_below(3);
+}
+
+static void in_read(u32 nr)
+{
+	while (!READ_ONCE(leaving)) {
+		u64 began = clock_now(CLOCK_MONOTONIC);
+
+		if (read_some(nr, few(), 0) <= 0)
+			continue;
+		if (clock_now(CLOCK_MONOTONIC) - began > ASLEEP_NS)
+			happens(BLOCKED_READ);
+		if (in(3))
+			stay_away(nr);
+	}
+}
+
+static void in_poll(u32 nr)
+{
+	while (!READ_ONCE(leaving)) {
+		if (sys_poll(wheels[nr].filp, true) < 0) {
+			task_forget_signals(current);
+			continue;
+		}
+		happens(WOKEN_BY_POLL);
+		if (read_some(nr, few(), in(2) ? O_NONBLOCK : IOCB_NOWAIT) > 0 && in(3))
+			stay_away(nr);
+	}
+}
+
+/*
+ * Level-triggered: epoll tells it again. It is one that several processes share: when one
+ * is killed in the middle of it, the next one goes on.
+ */
+static void in_epoll(u32 nr)
+{
+	struct watch watch;
+
+	watch_add(&watch, wheels[nr].filp, false);
+	while (!READ_ONCE(leaving)) {
+		if (watch_wait(&watch) < 0) {
+			task_forget_signals(current);
+			continue;
+		}
+		happens(WOKEN_BY_EPOLL);
+		read_some(nr, few(), in(2) ? O_NONBLOCK : IOCB_NOWAIT);
+		if (in(32)) {
+			watch_remove(&watch);
+			watch_add(&watch, wheels[nr].filp, false);
+		}
+	}
+	watch_remove(&watch);
+}
+
+/* An edge goes with the one who is killed; another one comes in his place. */
+static void come_again(struct watch *watch)
+{
+	bool killed = READ_ONCE(current->killed);
+
+	task_forget_signals(current);
+	if (!killed)
+		return;
+	watch_remove(watch);
+	watch_add(watch, watch->filp, true);
+}
+
+/* Edge-triggered: it has to read until there is no more. */
+static void in_edge(u32 nr)
+{
+	struct watch watch;
+
+	watch_add(&watch, wheels[nr].filp, true);
+	while (!READ_ONCE(leaving)) {
+		if (watch_wait(&watch) < 0) {
+			come_again(&watch);
+			continue;
+		}
+		happens(WOKEN_BY_EPOLL);
+		while (read_some(nr, few(), O_NONBLOCK) != -EAGAIN)
+			;
+	}
+	watch_remove(&watch);
+}
+
+/* The first wheels have waiters of one sort each: none can do what another one missed. */
+const struct role roles[NR_ROLES] = {
+	{ 0, in_read }, { 0, in_read }, { 0, in_read },
+	{ 1, in_epoll },
+	{ 2, in_edge },
+	{ 3, in_poll }, { 3, in_poll },
+	{ 4, in_read }, { 4, in_epoll }, { 4, in_edge },
+};
