@@ -5,6 +5,21 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
+static inline int atomic_read(const atomic_t *v)
+{
+	return __atomic_load_n(&v->counter, __ATOMIC_SEQ_CST);
+}
+
+static inline void atomic_inc(atomic_t *v)
+{
+	__atomic_fetch_add(&v->counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline void atomic_dec(atomic_t *v)
+{
+	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_SEQ_CST);
+}
+
 static inline long atomic_long_read(const atomic_long_t *v)
 {
 	return READ_ONCE(v->counter);
