@@ -34,6 +34,8 @@ struct twheel_modify;
  * @step: how much later each timer is due than the one before.
  * @interval: the period of the timers, or 0.
  * @window: how long the others are watched.
+ * @kernel: for how long the kernel cannot be preempted while it does what he asks for,
+ *	whoever asks.
  * @act: what he does meanwhile; NULL when he sleeps.
  */
 struct attack {
@@ -47,6 +49,7 @@ struct attack {
 	uint64_t step;
 	uint64_t interval;
 	uint64_t window;
+	uint64_t kernel;
 	void (*act)(struct attacker *a);
 };
 
