@@ -185,7 +185,8 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
 	entry->timer.deadline = deadline;
-	if (deadline <= now)
+	/* Without the lock, others may have brought the clock past it. */
+	if (deadline <= max(now, file->wheel.time))
 		twheel_file_expire(file, &entry->timer);
 	else
 		twheel_add(&file->wheel, &entry->timer);
@@ -318,7 +319,7 @@ static __always_inline int modify_one(struct twheel_file *file, const struct twh
 
 	twheel_cancel(w, &entry->timer);
 	entry->timer.deadline = deadline;
-	if (unlikely(deadline <= now)) {
+	if (unlikely(deadline <= max(now, w->time))) {
 		twheel_file_expire(file, &entry->timer);
 	} else if (unlikely(!level)) {
 		twheel_add(w, &entry->timer);
