@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# A kernel of tools/kernel, or "running": the one this machine runs.
+# A kernel of tools/vm/kernel, or "running": the one this machine runs.
 KERNEL ?= running
 SUITE ?=
 ROW ?=
@@ -26,49 +26,68 @@ all: $(BUILD)/bin/twheel module
 
 # ---- User programs ---------------------------------------------------------
 #
-# Every program is linked against libtwheel.a and against an archive of what the
-# programs share, of which the linker takes what it needs.
+# A program is made of the folders named for it, of tools/common if that is one of
+# them, and of libtwheel.a. tools/FOLDER/x.c becomes build/obj/FOLDER/x.o.
 
-TOOLS := $(basename $(notdir $(wildcard tools/*.c)))
-UNIT_TESTS := $(filter %-test,$(TOOLS))
-PROGS := $(filter twheel twheel-%,$(TOOLS)) $(UNIT_TESTS)
-SHARED := $(filter-out $(PROGS) libtwheel selftest-%,$(TOOLS))
-LIBS := $(BUILD)/obj/shared.a $(BUILD)/lib/libtwheel.a
+PROGRAMS := twheel twheel-demo twheel-bench twheel-selftest twheel-race twheel-fuzz \
+	twheel-fault twheel-limits twheel-time twheel-neighbours
+UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
+PROGS := $(PROGRAMS) $(UNIT_TESTS)
+
+twheel.rooms := command
+twheel-demo.rooms := demo
+twheel-bench.rooms := bench bench/facility bench/scene
+twheel-race.rooms := tests/race common
+twheel-fuzz.rooms := tests/fuzz common
+twheel-fault.rooms := tests/stress/fault common
+twheel-limits.rooms := tests/stress/limits common
+twheel-time.rooms := tests/stress/time common
+twheel-neighbours.rooms := tests/neighbours common
+
+# objects ROOM...: what the C files in these folders are compiled to.
+objects = $(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c)))
 
 CFLAGS ?= -O2 -g
-TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools \
-	-DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
+TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib \
+	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
+LIB := $(BUILD)/lib/libtwheel.a
 
 .PHONY: tools
-tools: $(PROGS:%=$(BUILD)/bin/%) $(LIBS)
+tools: $(PROGS:%=$(BUILD)/bin/%)
 
 $(BUILD)/obj/%.o: tools/%.c dkms.conf Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(TOOL_CFLAGS) -c -o $@ $<
 
-# The self-tests use the harness of the kernel's own.
-$(BUILD)/obj/twheel-selftest.o: TOOL_CFLAGS += -I$(BUILD)/kselftest
-$(BUILD)/obj/twheel-selftest.o: | $(BUILD)/kselftest
+# The linker warns of what libevent does about host names, and this program not.
+$(BUILD)/obj/bench/%.o: TOOL_CFLAGS += -Itools/bench
+$(BUILD)/bin/twheel-bench: LDLIBS = -luring -levent_core -lev -Wl,--no-warnings
+
+# The self-tests use the harness of the kernel's own, which wants them in one file.
+$(BUILD)/obj/tests/selftest/main.o: TOOL_CFLAGS += -I$(BUILD)/kselftest
+$(BUILD)/obj/tests/selftest/main.o: | $(BUILD)/kselftest
+$(BUILD)/bin/twheel-selftest: $(BUILD)/obj/tests/selftest/main.o
 $(BUILD)/kselftest: | deps
 	@mkdir -p $(@D)
-	@source=$$(tools/kernel --source) && \
+	@source=$$(tools/vm/kernel --source) && \
 	 ln -sfn $$source/tools/testing/selftests $@
 
-$(BUILD)/obj/shared.a: $(SHARED:%=$(BUILD)/obj/%.o)
-$(BUILD)/lib/libtwheel.a: $(BUILD)/obj/libtwheel.o
-%.a:
+# Unit tests are of the command's parts.
+$(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
+$(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
+	$(filter-out %/main.o,$(call objects,command))
+
+$(LIB): $(call objects,lib)
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/bin/%: $(BUILD)/obj/%.o $(LIBS)
+$(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
+$(PROGS:%=$(BUILD)/bin/%): $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -static -pthread -o $@ $^ $(LDLIBS) -lm
+	$(CC) $(CFLAGS) -static -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
 
-# The linker warns of what libevent does about host names, and this program not.
-$(BUILD)/bin/twheel-bench: LDLIBS = -luring -levent_core -lev -Wl,--no-warnings
-
--include $(wildcard $(BUILD)/obj/*.d)
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 # ---- Modules ---------------------------------------------------------------
 #
@@ -81,18 +100,19 @@ KERNEL_DIR = $(shell cat $(MODULE_DIR)/kernel)
 KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 	CONFIG_DEBUG_INFO_BTF_MODULES= $(KBUILD_ARGS)
 
-# The KUnit suites are for the kernels of tools/kernel; so is strictness.
+# The KUnit suites are for the kernels of tools/vm/kernel; so is strictness.
 ifeq ($(KERNEL),running)
 KBUILD_ARGS ?= CONFIG_KUNIT=
 else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c kunit/*.h bench/*.c bench/*.h)
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
+	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build
 module: $(if $(filter running,$(KERNEL)),,deps)
-	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/bench
+	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/tools/bench/module
 	+@flock $(MODULE_DIR)/lock $(MAKE) module-tree module-build
 
 module-build: module-tree
@@ -107,7 +127,7 @@ ifeq ($(KERNEL),running)
 	 exit 1; }
 	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
 else
-	@tools/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
+	@tools/vm/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
 endif
 	@cmp -s $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel || \
 	 find $(MODULE_DIR) ! -type d ! -name lock ! -name kernel.new -delete
@@ -122,25 +142,25 @@ include tools/native/rules.mk
 
 .PHONY: deps demo test test-matrix check bench
 deps:
-	@tools/deps
+	@tools/vm/deps
 
 demo: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-demo
 	@$(MAKE) -s module KERNEL=stock
-	@tools/demo
+	@tools/demo/run
 
 test: deps
-	@tools/test $(SUITE)
+	@tools/tests/run $(SUITE)
 
 test-matrix: deps
-	@tools/matrix $(ROW)
+	@tools/tests/matrix $(ROW)
 
 check: deps
-	@tools/check
+	@tools/tests/check
 
 .PHONY: coverage
 coverage: deps
-	@tools/coverage $(RUN)
+	@tools/tests/coverage/run $(RUN)
 
 # What to measure: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 FACILITY ?=
@@ -151,12 +171,12 @@ BATCH ?=
 bench: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-bench
 	@$(MAKE) -s module KERNEL=stock
-	@tools/bench --facility "$(FACILITY)" --op "$(OP)" \
+	@tools/bench/run --facility "$(FACILITY)" --op "$(OP)" \
 		--pending "$(PENDING)" --batch "$(BATCH)"
 
 # ---- Installing it ---------------------------------------------------------
 
-MANUALS := $(wildcard tools/*.[1-8])
+MANUALS := $(wildcard tools/man/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
@@ -169,7 +189,7 @@ install: all
 		$(includedir)/linux $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
 	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
-	install -m 644 tools/libtwheel.h $(DESTDIR)$(includedir)
+	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
@@ -191,14 +211,14 @@ clean:
 define HELP
 make                  the module for the running kernel, and the command
 make tools            all programs, also the tests', in build/bin
-make module KERNEL=K  the module for a kernel of tools/kernel --list
+make module KERNEL=K  the module for a kernel of tools/vm/kernel --list
 make demo             half an hour of an order system, in a virtual machine
-make test             all tests; one suite: SUITE=... of tools/test --list
+make test             all tests; one suite: SUITE=... of tools/tests/run --list
 make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
-                      32-bit programs, on arm64; some: ROW=... of tools/matrix --list
+                      32-bit programs, on arm64; some: ROW=... of tools/tests/matrix --list
 make check            the checks of the source
 make coverage         which lines of the module the tests reach, and which not
-                      and why; only some tests: RUN=... of tools/coverage --list
+                      and why; only some tests: RUN=... of tools/tests/coverage/run --list
 make bench            twheel next to all else that has timers, in numbers;
                       choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 make bench-native     the core in user space next to a heap and std::multimap;

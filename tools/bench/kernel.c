@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
-#include "bench-kernel.h"
+#include "kernel.h"
 
 static int device(void)
 {

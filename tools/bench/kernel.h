@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "../bench/twheel_bench.h"
+#include "module/twheel_bench.h"
 
 /* Move CLOCK_BOOTTIME forward by @ns, as a suspend that long does. */
 void kernel_jump(uint64_t ns);

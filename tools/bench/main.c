@@ -3,7 +3,7 @@
  * twheel-bench - the same work for every facility that has timers
  *
  * Runs in the counting VM, where a nanosecond is an instruction, with the bench
- * module loaded; tools/bench starts it there. Prints a line for each result:
+ * module loaded; tools/bench/run starts it there. Prints a line for each result:
  *
  *	FACILITY OP PENDING BATCH VALUE UNIT [STOPPED]
  *
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench-kernel.h"
+#include "kernel.h"
 #include "libtwheel.h"
 
 /* What a run leaves the kernel to do in the background is done by then. */
@@ -467,7 +467,7 @@ static void usage(void)
 
 	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
 	       "Measures OPERATION with PENDING timers, BATCH at a call, and stops it\n"
-	       "after LIMIT nanoseconds. For the counting VM: see tools/bench.\n\n"
+	       "after LIMIT nanoseconds. For the counting VM: see tools/bench/run.\n\n"
 	       "Facilities:");
 	for (i = 0; i < ARRAY_SIZE(facilities); i++)
 		printf(" %s", facilities[i]->name);

@@ -13,7 +13,7 @@ NATIVE_TOOL_FLAGS = -Wextra -Wno-sign-compare
 # The kernel's source has the headers, and the red-black tree.
 $(NATIVE)/source: | deps
 	@mkdir -p $(@D)
-	@source=$$(tools/kernel --source) && ln -sfn $$source $@
+	@source=$$(tools/vm/kernel --source) && ln -sfn $$source $@
 
 $(NATIVE)/%.o: %.c tools/native/rules.mk | $(NATIVE)/source
 	$(CC) $(CFLAGS) $(NATIVE_FLAGS) -MMD -MP -c -o $@ $<
@@ -21,36 +21,43 @@ $(NATIVE)/%.o: %.c tools/native/rules.mk | $(NATIVE)/source
 $(NATIVE)/%.o: tools/native/%.c tools/native/rules.mk | $(NATIVE)/source
 	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
 
-$(NATIVE)/%.o: tools/native/%.cc tools/native/rules.mk | $(NATIVE)/source
-	$(CXX) $(CFLAGS) -Wall -Wextra -MMD -MP -c -o $@ $<
-
 $(NATIVE)/rbtree.o: tools/native/rules.mk | $(NATIVE)/source
 	$(CC) $(CFLAGS) $(NATIVE_FLAGS) -c -o $@ $(NATIVE)/source/tools/lib/rbtree.c
 
-# The C library's own header, not the stand-in's kernel.
-$(NATIVE)/bench.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall
+# ---- The benchmark ----
 
-BENCH_NATIVE := bench bench-core bench-heap bench-multimap twheel_core \
+$(NATIVE)/bench/%.o: tools/bench/native/%.c tools/native/rules.mk | $(NATIVE)/source
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
+
+$(NATIVE)/bench/%.o: tools/bench/native/%.cc tools/native/rules.mk
+	@mkdir -p $(@D)
+	$(CXX) $(CFLAGS) -Wall -Wextra -MMD -MP -c -o $@ $<
+
+# The C library's own headers, not the stand-ins' kernel.
+$(NATIVE)/bench/main.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
+
+BENCH_NATIVE := bench/main bench/core bench/heap bench/multimap twheel_core \
 	twheel_store timerqueue rbtree
 
 $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o)
 	$(CXX) $(CFLAGS) -o $@ $^
 
--include $(wildcard $(NATIVE)/*.d)
+-include $(wildcard $(NATIVE)/*.d $(NATIVE)/bench/*.d)
 
 # ---- Fuzzing ----
 
 # Everything in one go: all of it has to be instrumented.
-FUZZ_SOURCES := twheel_core.c tools/native/timerqueue.c tools/native/fuzz-core.c
-FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h tools/native/*.h \
+FUZZ_SOURCES := twheel_core.c tools/native/timerqueue.c tools/tests/fuzz-core/fuzz-core.c
+FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	$(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c
 
-$(NATIVE)/fuzz-core: tools/native/fuzz-libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
+$(NATIVE)/fuzz-core: tools/tests/fuzz-core/libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
 	clang -fsanitize=fuzzer,address,undefined $(FUZZ_BUILD) $<
 
-$(NATIVE)/fuzz-seeded: tools/native/fuzz-seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/source
+$(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/source
 	$(CC) -fsanitize=address,undefined $(FUZZ_BUILD) $<
 
 # Without clang there is the one that needs no more than the C compiler.
@@ -59,13 +66,13 @@ FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-co
 # ---- The driver on threads ----
 
 # The stand-ins of the driver come first: the core is to see the same kernel.
-DRIVER_SOURCES := $(wildcard twheel_*.c tools/native/driver/*.c) tools/native/timerqueue.c
+DRIVER_SOURCES := $(wildcard twheel_*.c tools/tests/threads/*.c) tools/native/timerqueue.c
 DRIVER_DEPENDS := $(DRIVER_SOURCES) $(wildcard twheel*.h include/uapi/linux/*.h \
-	tools/native/driver/*.h tools/native/driver/include/linux/*.h \
-	tools/native/driver/include/linux/sched/*.h tools/native/include/linux/*.h) \
+	tools/tests/threads/*.h tools/tests/threads/include/linux/*.h \
+	tools/tests/threads/include/linux/sched/*.h tools/native/include/linux/*.h) \
 	tools/native/rules.mk
 DRIVER_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
-	-Itools/native/driver/include -Iinclude $(NATIVE_FLAGS) -Wno-maybe-uninitialized \
+	-Itools/tests/threads/include -Iinclude $(NATIVE_FLAGS) -Wno-maybe-uninitialized \
 	-o $@ $(DRIVER_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c -pthread
 
 $(NATIVE)/driver-tsan: $(DRIVER_DEPENDS) | $(NATIVE)/source
@@ -96,4 +103,4 @@ bench-native: deps
 SECONDS ?= 60
 
 fuzz-core: fuzzers
-	@tools/native/fuzz $(SECONDS)
+	@tools/tests/fuzz-core/run $(SECONDS)

@@ -19,8 +19,8 @@
 #include <linux/tick.h>
 #include <linux/uaccess.h>
 
-#include "../twheel_compat.h"
-#include "bench.h"
+#include "twheel_compat.h"
+#include "module.h"
 
 static DEFINE_MUTEX(bench_lock);	/* one run at a time */
 

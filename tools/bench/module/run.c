@@ -18,9 +18,9 @@
 #include <linux/timer.h>
 #include <linux/vmalloc.h>
 
-#include "../twheel.h"
-#include "../twheel_compat.h"
-#include "bench.h"
+#include "twheel.h"
+#include "twheel_compat.h"
+#include "module.h"
 
 /* Steps of the core at a time, as the driver does it. */
 #define BUDGET		64

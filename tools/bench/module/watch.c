@@ -25,7 +25,7 @@
 
 #include <asm/msr.h>
 
-#include "bench.h"
+#include "module.h"
 
 #define WATCHED		"twheel"
 #define CALIBRATIONS	1000

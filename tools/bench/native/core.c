@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "../../twheel.h"
-#include "../../twheel_store.h"
-#include "bench.h"
+#include "twheel.h"
+#include "twheel_store.h"
+#include "native.h"
 
 #define WHEEL_SIZE	256
 #define LEVELS		4

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "bench.h"
+#include "native.h"
 
 /* A timer as a user of a heap would have it. */
 struct entry {

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../helpers.h"
-#include "bench.h"
+#include "helpers.h"
+#include "native.h"
 
 #define SPAN_NS		1800000000000ULL
 #define HUGE_PAGE	(2UL << 20)

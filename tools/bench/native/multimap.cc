@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "bench.h"
+#include "native.h"
 
 namespace {
 

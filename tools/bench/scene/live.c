@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench-kernel.h"
+#include "kernel.h"
 #include "libtwheel.h"
 
 /* When the first of the timers is due whose lateness is measured. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench-kernel.h"
+#include "kernel.h"
 #include "libtwheel.h"
 
 /* As many as twheel adds, or reads, with one hold of its lock. */

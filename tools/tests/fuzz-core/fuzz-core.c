@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../twheel.h"
+#include "twheel.h"
 #include "fuzz-core.h"
 
 #define MAX_TIMERS	512

@@ -11,7 +11,7 @@ usage()
 	Usage: coverage-guest.sh 'COMMAND...'...
 
 	Runs each COMMAND, which prints TAP, unloads the module twheel, and prints every
-	file of counters that the kernel has, compressed and as text, for tools/coverage.
+	file of counters that the kernel has, compressed and as text, for tools/tests/coverage/run.
 	END
 }
 
@@ -27,7 +27,7 @@ case ${1-} in
 esac
 
 counters=/sys/kernel/debug/gcov
-# shellcheck source=tools/tap.sh
+# shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
 # The kernel names each file by the folder that the module was built in.

@@ -27,7 +27,7 @@ case ${1-} in
 esac
 
 leaks=/sys/kernel/debug/kmemleak
-# shellcheck source=tools/tap.sh
+# shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
 # Reports of memory that was allocated after booting: what the kernel itself has

@@ -31,7 +31,7 @@ esac
 
 ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
 parameters=/sys/module/twheel/parameters
-# shellcheck source=tools/tap.sh
+# shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
 # Loading with this parameter fails with EINVAL, says why and leaves nothing.

@@ -4,8 +4,8 @@
 # TAP test of the command `twheel`: runs where the module is loaded, as root,
 # with nothing but busybox. TWHEEL names the command when it is not in the path.
 #
-#	tools/vm --module build/stock/twheel.ko --file build/bin/twheel \
-#		--file tools/twheel-test.sh -- twheel-test.sh
+#	tools/vm/vm --module build/stock/twheel.ko --file build/bin/twheel \
+#		--file tools/tests/guest/twheel-test.sh -- twheel-test.sh
 
 twheel=${TWHEEL:-twheel}
 device=/dev/twheel

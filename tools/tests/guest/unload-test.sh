@@ -30,7 +30,7 @@ case ${1-} in
 esac
 
 ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
-# shellcheck source=tools/tap.sh
+# shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
 loaded()

@@ -6,17 +6,17 @@
  * each ioctl. Prints TAP; the module must be loaded. The tests are in the
  * sources that are included below; selftest.h says why they are.
  */
-#include "selftest-input.c"
-#include "selftest-ids.c"
-#include "selftest-time.c"
-#include "selftest-periodic.c"
-#include "selftest-read.c"
-#include "selftest-wait.c"
-#include "selftest-lock.c"
-#include "selftest-share.c"
-#include "selftest-account.c"
-#include "selftest-batch.c"
-#include "selftest-threads.c"
+#include "input.c"
+#include "ids.c"
+#include "time.c"
+#include "periodic.c"
+#include "read.c"
+#include "wait.c"
+#include "lock.c"
+#include "share.c"
+#include "account.c"
+#include "batch.c"
+#include "threads.c"
 
 /* main() of the harness, which takes no arguments of its own. */
 #define main run_all_tests

@@ -11,7 +11,7 @@
 #include <sys/select.h>
 
 #include "selftest.h"
-#include "selftest-ring.h"
+#include "ring.h"
 
 /* On a busy host a thread may need this long to begin to wait. */
 #define SOON		SEC

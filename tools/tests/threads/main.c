@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../twheel_user.h"
+#include "twheel_user.h"
 #include "kernel.h"
 #include "workers.h"
 

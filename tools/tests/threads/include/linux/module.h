@@ -15,6 +15,7 @@
 #define MODULE_AUTHOR(text)
 #define MODULE_DESCRIPTION(text)
 #define MODULE_LICENSE(text)
+#define MODULE_VERSION(text)
 
 #define module_init(function)	int module_load(void) { return function(); }
 #define module_exit(function)	void module_unload(void) { function(); }
