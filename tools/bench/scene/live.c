@@ -70,7 +70,7 @@ static int new_wheel(const struct shape *shape)
 
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_setup(wheel, &setup))
+	if (twheel_set_up(wheel, &setup))
 		err(1, "TWHEEL_SETUP");
 	return wheel;
 }
@@ -79,7 +79,7 @@ static uint64_t fires(int wheel)
 {
 	struct twheel_info info;
 
-	if (twheel_info(wheel, &info))
+	if (twheel_get_info(wheel, &info))
 		err(1, "TWHEEL_INFO");
 	return info.fires;
 }
@@ -220,7 +220,7 @@ void bench_wakeups(const struct run *run, struct work *work)
 	int wheel = new_wheel(work->shape);
 	uint64_t before;
 
-	if (twheel_add(wheel, &add) || twheel_cancel(wheel, add.id))
+	if (twheel_add_timer(wheel, &add) || twheel_cancel_timer(wheel, add.id))
 		err(1, "adding and cancelling a timer");
 	before = fires(wheel);
 	bench_sleep(HOUR_NS);

@@ -74,7 +74,7 @@ static int open_wheel(uint64_t tick_ns, uint32_t size)
 
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_setup(wheel, &setup))
+	if (twheel_set_up(wheel, &setup))
 		err(1, "TWHEEL_SETUP");
 	return wheel;
 }

@@ -38,7 +38,7 @@ static void turn_over(const struct worker *worker)
 			err(1, "TWHEEL_ADD_BATCH");
 		for (i = 0; i < batch; i++)
 			ids[i] = adds[i].id;
-		if (twheel_cancel_batch(worker->wheel, ids, batch) != (int)batch)
+		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
 			err(1, "TWHEEL_CANCEL_BATCH");
 	}
 }

@@ -32,7 +32,7 @@ static int open_wheel(clockid_t clock, uint64_t tick, uint32_t size)
 	struct twheel_setup setup = { .tick_ns = tick, .wheel_size = size, .clock_id = clock };
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0 || twheel_setup(fd, &setup))
+	if (fd < 0 || twheel_set_up(fd, &setup))
 		bail_out("cannot open " TWHEEL_DEVICE);
 	return fd;
 }
@@ -41,7 +41,7 @@ static struct twheel_info info_of(int fd)
 {
 	struct twheel_info info;
 
-	if (twheel_info(fd, &info))
+	if (twheel_get_info(fd, &info))
 		bail_out("TWHEEL_INFO failed");
 	return info;
 }
@@ -86,7 +86,7 @@ static struct crowd arm_crowd(clockid_t clock, unsigned int count, uint64_t span
 
 		crowd.deadline[i] = begin + chance_below(&chance, span);
 		add.time_ns = crowd.deadline[i];
-		if (twheel_add(crowd.fd, &add))
+		if (twheel_add_timer(crowd.fd, &add))
 			bail_out("cannot add a timer");
 	}
 	return crowd;
@@ -358,13 +358,13 @@ static void change_some(struct week *week, unsigned int count)
 	for (; count; count--) {
 		slot = chance_below(&week->chance, WEEK_TIMERS);
 		if (chance_hit(&week->chance, 50)) {
-			if (twheel_cancel(week->fd, week->id[slot]))
+			if (twheel_cancel_timer(week->fd, week->id[slot]))
 				week_error(week, "cannot cancel", slot);
 			week->cancelled++;
 			refill(week, &slot, 1);
 		} else {
 			week->deadline[slot] = any_deadline(week, now_ns());
-			if (twheel_modify(week->fd, week->id[slot], week->deadline[slot],
+			if (twheel_modify_timer(week->fd, week->id[slot], week->deadline[slot],
 					  TWHEEL_ABSTIME))
 				week_error(week, "cannot modify", slot);
 			week->modified++;
