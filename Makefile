@@ -52,8 +52,10 @@ TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib
 	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
 LIB := $(BUILD)/lib/libtwheel.a
 
+SHARED_LIB := $(BUILD)/lib/libtwheel.so.0
+
 .PHONY: tools
-tools: $(PROGS:%=$(BUILD)/bin/%)
+tools: $(PROGS:%=$(BUILD)/bin/%) $(SHARED_LIB)
 
 $(BUILD)/obj/%.o: tools/%.c dkms.conf Makefile
 	@mkdir -p $(@D)
@@ -77,15 +79,35 @@ $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
 	$(filter-out %/main.o,$(call objects,command))
 
-$(LIB): $(call objects,lib)
-	@mkdir -p $(@D)
-	@rm -f $@
-	$(AR) rcs $@ $^
-
 $(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
 $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
+
+# ---- The library -----------------------------------------------------------
+#
+# It has the core of the module, compiled with stand-ins for the kernel's headers. An
+# exception may pass through it on its way out of a callback.
+
+LIB_CFLAGS = -Itools/lib/kernel -I. -fPIC -fvisibility=hidden -fexceptions \
+	-fno-strict-aliasing -Wno-sign-compare
+LIB_OBJECTS = $(call objects,lib) $(BUILD)/obj/lib/twheel_core.o
+
+$(BUILD)/obj/lib/%.o: TOOL_CFLAGS += $(LIB_CFLAGS)
+$(BUILD)/obj/lib/twheel_core.o: twheel_core.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TOOL_CFLAGS) -c -o $@ $<
+
+$(LIB): $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
+		-Wl,--version-script=tools/lib/libtwheel.map -Wl,-z,defs
+	@ln -sf $(@F) $(@D)/libtwheel.so
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
