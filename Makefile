@@ -30,7 +30,7 @@ all: $(BUILD)/bin/twheel module
 # them, and of libtwheel.a. tools/FOLDER/x.c becomes build/obj/FOLDER/x.o.
 
 PROGRAMS := twheel twheel-demo twheel-bench twheel-selftest twheel-race twheel-fuzz \
-	twheel-fault twheel-limits twheel-time twheel-neighbours
+	twheel-fault twheel-limits twheel-time twheel-neighbours twheel-library
 UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
 PROGS := $(PROGRAMS) $(UNIT_TESTS)
 
@@ -43,9 +43,12 @@ twheel-fault.rooms := tests/stress/fault common
 twheel-limits.rooms := tests/stress/limits common
 twheel-time.rooms := tests/stress/time common
 twheel-neighbours.rooms := tests/neighbours common
+twheel-library.rooms := tests/library common
 
 # objects ROOM...: what the C files in these folders are compiled to.
 objects = $(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c)))
+
+comma := ,
 
 CFLAGS ?= -O2 -g
 TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib \
@@ -108,6 +111,28 @@ $(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
 	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
 		-Wl,--version-script=tools/lib/libtwheel.map -Wl,-z,defs
 	@ln -sf $(@F) $(@D)/libtwheel.so
+
+# Its tests say what time it is; and all of it together, for the sanitizers and valgrind.
+$(BUILD)/bin/twheel-library: LDLIBS = -Wl,--wrap=clock_gettime
+
+LIBRARY_SOURCES := $(wildcard tools/tests/library/*.c tools/common/*.c tools/lib/*.c) \
+	twheel_core.c
+LIBRARY_DEPENDS := $(LIBRARY_SOURCES) $(wildcard twheel*.h tools/tests/library/*.h \
+	tools/common/*.h tools/lib/*.h tools/lib/kernel/linux/*.h) Makefile
+LIBRARY_BUILD = -g $(filter-out -MMD -MP,$(TOOL_CFLAGS)) $(filter-out -fPIC,$(LIB_CFLAGS)) \
+	-o $@ $(LIBRARY_SOURCES) -Wl,--wrap=clock_gettime
+
+.PHONY: libraries
+libraries: $(BUILD)/native/library-asan $(BUILD)/native/library-tsan $(BUILD)/native/library
+
+$(BUILD)/native/library-%san: $(LIBRARY_DEPENDS)
+	@mkdir -p $(@D)
+	$(CC) -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
+		-fsanitize=$(if $(filter t,$*),thread,address$(comma)undefined) $(LIBRARY_BUILD)
+
+$(BUILD)/native/library: $(LIBRARY_DEPENDS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LIBRARY_BUILD)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 

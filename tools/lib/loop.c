@@ -362,34 +362,41 @@ static int expire(struct twheel_loop *loop, struct twheel_handle *handle)
  * Messages.
  */
 
-/* The first message is no longer posted. Returns NULL without one. */
-static struct twheel_message *take_message(struct twheel_loop *loop, bool *is_last)
+/* Take the first message, or return NULL without one; @last is that of the last one to take. */
+static struct twheel_message *take_message(struct twheel_loop *loop,
+					   struct twheel_message ***last)
 {
 	struct twheel_message *message;
 
 	pthread_mutex_lock(&loop->lock);
+	if (!*last)
+		*last = loop->last;
 	message = loop->first;
-	*is_last = message->next == &end;
-	if (message != &end) {
+	if (message == &end) {
+		message = NULL;
+	} else {
 		__atomic_store_n(&loop->first, message->next, __ATOMIC_RELAXED);
+		if (loop->first == &end)
+			loop->last = &loop->first;
 		message->next = NULL;
 	}
-	if (*is_last)
-		loop->last = &loop->first;
 	pthread_mutex_unlock(&loop->lock);
-	return message == &end ? NULL : message;
+	return message;
 }
 
-/* Those that are posted meanwhile have to wait, if there is no end of them. */
+/* What is posted meanwhile has to wait, or there might be no end of it. */
 static void run_messages(struct twheel_loop *loop)
 {
+	struct twheel_message **last = NULL;
 	struct twheel_message *message;
 	bool is_last = false;
 
 	while (!is_last && !twheel_loop_check(loop)) {
-		message = take_message(loop, &is_last);
-		if (message)
-			message->call(loop, message);
+		message = take_message(loop, &last);
+		if (!message)
+			return;
+		is_last = &message->next == last;
+		message->call(loop, message);
 	}
 }
 
