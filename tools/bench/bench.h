@@ -53,6 +53,7 @@ struct shape {
  * @pending: number of timers, which are numbered from 0.
  * @batch: how many to pass at once; 1 for single calls.
  * @delay_ns: of each timer, from when it is added; but see DEADLINES_PAST.
+ * @timeout_ns: how far deadlines are pushed back; usually the whole span.
  * @order: all numbers, in a random order.
  */
 struct work {
@@ -60,6 +61,7 @@ struct work {
 	size_t pending;
 	size_t batch;
 	uint64_t *delay_ns;
+	uint64_t timeout_ns;
 	uint32_t *order;
 };
 
@@ -74,11 +76,12 @@ struct work {
  * @handle: bytes that the program keeps for each timer to name it.
  * @open: get ready for the work, whose arrays stay.
  * @add: arm the timers numbered @first to @first + @n - 1.
- * @modify: push the deadlines of @n timers back to the whole span from now.
+ * @modify: push the deadlines of @n timers back to @timeout_ns from now.
  * @cancel: drop @n timers, some of which may have expired, but not been
  *	delivered.
  * @deliver: take at most @max expired timers, and add the numbers they were
  *	armed with to *@sum. Returns how many; waits until there is one.
+ * @turn: once around a server's loop: like @deliver, but without waiting; or NULL.
  * @close: drop everything.
  */
 struct facility {
@@ -92,6 +95,7 @@ struct facility {
 	void (*modify)(const uint32_t *which, size_t n);
 	void (*cancel)(const uint32_t *which, size_t n);
 	size_t (*deliver)(size_t max, uint64_t *sum);
+	size_t (*turn)(uint64_t *sum);
 	void (*close)(void);
 };
 
@@ -103,6 +107,8 @@ extern const struct facility posix_facility;
 extern const struct facility io_uring_facility;
 extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
+extern const struct facility libtwheel_facility;
+extern const struct facility libtwheel_user_facility;
 
 /**
  * struct run - what the command line asks for
@@ -151,6 +157,7 @@ void bench_fires(const struct run *run, struct work *work);
 void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
+void bench_idle(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
 
 void bench_sleep(uint64_t ns);

@@ -37,6 +37,8 @@
 
 static const struct facility *const facilities[] = {
 	&twheel_facility,
+	&libtwheel_facility,
+	&libtwheel_user_facility,
 	&timerfd_facility,
 	&posix_facility,
 	&io_uring_facility,
@@ -109,6 +111,7 @@ static void plan(struct work *work, const struct run *run)
 	work->shape = &run->shape;
 	work->pending = run->pending;
 	work->batch = run->batch;
+	work->timeout_ns = BENCH_SPAN_NS;
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
@@ -327,6 +330,7 @@ static const struct op_entry {
 	{ "wakeups", bench_wakeups, .opens = true },
 	{ "threads", bench_threads, .opens = true },
 	{ "null", bench_null, .opens = true },
+	{ "idle", bench_idle, .opens = true },
 };
 
 static void in_kernel(const struct run *run, const struct op_entry *op)

@@ -55,7 +55,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(timers[*which], BENCH_SPAN_NS);
+		set(timers[*which], work->timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)

@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,13 +72,13 @@ static void modify(const uint32_t *which, size_t n)
 	size_t i;
 
 	if (n == 1) {
-		if (twheel_modify_timer(wheel, ids[*which], BENCH_SPAN_NS, 0))
+		if (twheel_modify_timer(wheel, ids[*which], work->timeout_ns, 0))
 			err(1, "TWHEEL_MODIFY");
 		return;
 	}
 	for (i = 0; i < n; i++) {
 		mods[i].id = ids[which[i]];
-		mods[i].time_ns = BENCH_SPAN_NS;
+		mods[i].time_ns = work->timeout_ns;
 	}
 	if (twheel_modify_batch(wheel, mods, NULL, n) != (int)n)
 		err(1, "TWHEEL_MODIFY_BATCH");
@@ -110,6 +111,13 @@ static size_t deliver(size_t max, uint64_t *sum)
 	return n;
 }
 
+static size_t turn(uint64_t *sum)
+{
+	struct pollfd pollfd = { .fd = wheel, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) ? deliver(BENCH_BATCH_MAX, sum) : 0;
+}
+
 static void close_wheel(void)
 {
 	close(wheel);
@@ -130,5 +138,6 @@ const struct facility twheel_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.turn = turn,
 	.close = close_wheel,
 };

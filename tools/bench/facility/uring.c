@@ -99,7 +99,7 @@ static void modify(const uint32_t *which, size_t n)
 	for (i = 0; i < n; i++) {
 		struct io_uring_sqe *sqe = request();
 
-		io_uring_prep_timeout_update(sqe, after(i, BENCH_SPAN_NS), which[i], 0);
+		io_uring_prep_timeout_update(sqe, after(i, work->timeout_ns), which[i], 0);
 		control(sqe);
 	}
 	submit(n);
