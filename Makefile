@@ -22,7 +22,7 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 
 .PHONY: all
-all: $(BUILD)/bin/twheel module
+all: $(BUILD)/bin/twheel $(SHARED_LIB) module
 
 # ---- User programs ---------------------------------------------------------
 #
@@ -93,7 +93,7 @@ $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 # exception may pass through it on its way out of a callback.
 
 LIB_CFLAGS = -Itools/lib/kernel -I. -fPIC -fvisibility=hidden -fexceptions \
-	-fno-strict-aliasing -Wno-sign-compare
+	-fno-strict-aliasing -fno-tree-vectorize -Wno-sign-compare
 LIB_OBJECTS = $(call objects,lib) $(BUILD)/obj/lib/twheel_core.o
 
 $(BUILD)/obj/lib/%.o: TOOL_CFLAGS += $(LIB_CFLAGS)
@@ -235,7 +235,12 @@ install: all
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
 		$(includedir)/linux $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
-	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
+	install -m 644 $(LIB) $(DESTDIR)$(libdir)
+	install $(SHARED_LIB) $(DESTDIR)$(libdir)
+	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
+	install -d $(DESTDIR)$(libdir)/pkgconfig
+	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
@@ -247,7 +252,9 @@ uninstall:
 	 rm -f $$f; \
 	 release=$${f%/extra/*}; \
 	 $(DEPMOD) $${release##*/}; done
-	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
+	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel \
+		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
+			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 

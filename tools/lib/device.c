@@ -37,9 +37,9 @@ static struct device *device_of(struct twheel_loop *loop)
 	return container_of(loop, struct device, loop);
 }
 
-static void device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+static int device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	link_handle(&loop->changes, handle, 0);
+	return link_change(loop, handle);
 }
 
 /* Cancel what was stopped. Only someone else who has the wheel can have cancelled it before. */
@@ -59,9 +59,14 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct device *device = device_of(loop);
 
-	if (unlikely(device->nr_stopped == BATCH && cancel_stopped(device)))
-		return -1;
-	device->stopped[device->nr_stopped++] = handle->where;
+	if (handle->state & LINKED) {
+		list_del(handle_link(handle));
+	} else {
+		if (unlikely(device->nr_stopped == BATCH && cancel_stopped(device)))
+			return -1;
+		device->stopped[device->nr_stopped++] = handle->where;
+	}
+	set_idle(handle);
 	return 0;
 }
 
@@ -73,7 +78,7 @@ static void set_armed(struct device *device, int count)
 
 	for (add = device->adds; add < device->adds + count; add++) {
 		handle = (struct twheel_handle *)(uintptr_t)add->data;
-		set_state(handle, ARMED);
+		handle->state ^= LINKED | ARMED;
 		handle->armed = add->time_ns;
 		handle->where = add->id;
 	}
@@ -157,15 +162,17 @@ static int device_collect(struct twheel_loop *loop)
 		return -1;
 	}
 	/* The clock has gone on since another batch was read. */
-	loop->now = 0;
+	loop->now = NOT_READ;
 	for (i = 0; i < count; i++) {
 		struct twheel_handle *handle =
 			(struct twheel_handle *)(uintptr_t)device->events[i].data;
 
-		if (handle)
-			link_handle(&loop->expired, handle, handle->armed);
-		else
+		if (handle) {
+			list_add_tail(handle_link(handle), &loop->expired);
+			handle->state ^= LINKED | ARMED;
+		} else {
 			device->woken = false;
+		}
 	}
 	return 0;
 }

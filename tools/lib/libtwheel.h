@@ -23,7 +23,8 @@
  *		epoll_wait(...);
  *		for each socket with a message:
  *			twheel_again(&timeout, 60 * TWHEEL_SEC);
- *		twheel_loop_dispatch(loop);
+ *		if twheel_loop_fd(loop) is ready:
+ *			twheel_loop_dispatch(loop);
  *	}
  *
  * The calls: the ioctls of /dev/twheel as functions. One call of the kernel for each, the
@@ -83,6 +84,7 @@ const char *twheel_version(void);
  * What callbacks may do: start, stop and free any handle, their own included; leave by
  * longjmp() or, in C++, an exception: the others that expired are not lost, and are called
  * by the next dispatch. They may call twheel_loop_dispatch(). They must not free the loop.
+ * The same goes for the functions of messages.
  *
  * fork(): the loop stays the parent's. In the child, twheel_loop_flush(), _dispatch(),
  * _wait() and _post() fail with EOWNERDEAD. There, twheel_loop_free() gives back the
@@ -400,6 +402,26 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
  * one, as twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
+
+/* Compiled into the program as far as it is only about writing the deadline down. */
+#if defined(__OPTIMIZE__) && !defined(LIBTWHEEL_NO_INLINE)
+int __twheel_again(struct twheel_handle *handle, uint64_t delay_ns) __asm__("twheel_again");
+
+extern __inline __attribute__((__gnu_inline__)) int
+twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
+{
+	if (handle && handle->loop) {
+		/* A loop begins with its time; while that is not known, the sum is too large. */
+		uint64_t deadline = *(const uint64_t *)handle->loop + delay_ns;
+
+		if (deadline >= handle->armed && (deadline | delay_ns) <= TWHEEL_TIME_MAX_NS) {
+			handle->deadline = deadline;
+			return 0;
+		}
+	}
+	return __twheel_again(handle, delay_ns);
+}
+#endif
 
 /**
  * twheel_stop() - stop a timer

@@ -51,7 +51,7 @@ int twheel_loop_update(struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	loop->now = 0;
+	loop->now = NOT_READ;
 	return 0;
 }
 
@@ -123,7 +123,7 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 	loop = new_loop(backend, &setup);
 	if (!loop)
 		return NULL;
-	loop->now = 0;
+	loop->now = NOT_READ;
 	loop->clock_id = setup.clock_id;
 	loop->owner = token;
 	INIT_LIST_HEAD(&loop->changes);
@@ -177,24 +177,17 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 		*handle = (struct twheel_handle) { .callback = callback, .data = data };
 }
 
-static inline enum state state_of(const struct twheel_handle *handle)
+static inline bool is_running(const struct twheel_handle *handle)
 {
-	return handle->state & STATE;
-}
-
-/* A handle that is in no list and in no backend. */
-static inline void set_idle(struct twheel_handle *handle)
-{
-	handle->state &= ~STATE;
-	handle->armed = NOT_ARMED;
+	return handle->state & RUNNING;
 }
 
 /* 0 if the handle can be started; or -1 with errno set. */
-static inline int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
+static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (unlikely(!loop || !handle || !handle->callback))
+	if (!loop || !handle || !handle->callback)
 		return fail(EINVAL);
-	if (unlikely(state_of(handle) != IDLE))
+	if (is_running(handle))
 		return fail(handle->loop == loop ? EALREADY : EXDEV);
 	return 0;
 }
@@ -204,24 +197,37 @@ static inline int start(struct twheel_loop *loop, struct twheel_handle *handle,
 {
 	handle->loop = loop;
 	handle->deadline = deadline;
-	loop->backend->arm(loop, handle);
-	return 0;
+	return loop->backend->arm(loop, handle);
 }
 
 /* The sum of two times, neither of which is above TWHEEL_TIME_MAX_NS. */
-static inline uint64_t add_times(uint64_t a, uint64_t b)
+static uint64_t add_times(uint64_t a, uint64_t b)
 {
-	return likely(a + b <= TWHEEL_TIME_MAX_NS) ? a + b : TWHEEL_TIME_MAX_NS;
+	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
+static noinline int start_slowly(struct twheel_loop *loop, struct twheel_handle *handle,
+				 uint64_t delay_ns)
+{
+	if (check_start(loop, handle))
+		return -1;
+	if (delay_ns > TWHEEL_TIME_MAX_NS)
+		return fail(EINVAL);
+	handle->state = 0;
+	return start(loop, handle, add_times(loop_now(loop), delay_ns));
+}
+
+/* Most often there is nothing to say against it, and the time is known. */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns)
 {
-	if (unlikely(check_start(loop, handle)))
-		return -1;
-	if (unlikely(delay_ns > TWHEEL_TIME_MAX_NS))
-		return fail(EINVAL);
-	handle->state = IDLE;
-	return start(loop, handle, add_times(loop_now(loop), delay_ns));
+	uint64_t deadline;
+
+	if (unlikely(!loop || !handle || !handle->callback || handle->state))
+		return start_slowly(loop, handle, delay_ns);
+	deadline = loop->now + delay_ns;
+	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
+		return start_slowly(loop, handle, delay_ns);
+	return start(loop, handle, deadline);
 }
 
 int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
@@ -231,7 +237,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	handle->state = IDLE;
+	handle->state = 0;
 	return start(loop, handle, deadline_ns);
 }
 
@@ -264,46 +270,37 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	return start(loop, handle, deadline);
 }
 
-/* Take a running handle out of its list or the backend: 0, or -1 with errno set. */
-static inline int take_back(struct twheel_handle *handle)
-{
-	if (state_of(handle) == LINKED)
-		list_del(handle_link(handle));
-	else if (unlikely(handle->loop->backend->disarm(handle->loop, handle)))
-		return -1;
-	return 0;
-}
-
+/* What of this is quick, programs do by themselves: see the header. */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 {
 	struct twheel_loop *loop;
 	uint64_t deadline;
 
-	if (unlikely(!handle || !handle->loop || delay_ns > TWHEEL_TIME_MAX_NS))
+	if (!handle || !handle->loop || delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
 	loop = handle->loop;
 	deadline = add_times(loop_now(loop), delay_ns);
-	if (likely(deadline >= handle->armed)) {
+	if (deadline >= handle->armed) {
 		handle->deadline = deadline;
 		return 0;
 	}
-	if (state_of(handle) == IDLE)
-		handle->state = IDLE;
-	else if (take_back(handle))
+	if (!is_running(handle))
+		handle->state = 0;
+	else if (loop->backend->disarm(loop, handle))
 		return -1;
 	return start(loop, handle, deadline);
 }
 
+static noinline int stop_in_vain(struct twheel_handle *handle)
+{
+	return fail(handle ? ENOENT : EINVAL);
+}
+
 int twheel_stop(struct twheel_handle *handle)
 {
-	if (unlikely(!handle))
-		return fail(EINVAL);
-	if (unlikely(state_of(handle) == IDLE))
-		return fail(ENOENT);
-	if (unlikely(take_back(handle)))
-		return -1;
-	set_idle(handle);
-	return 0;
+	if (unlikely(!handle || !is_running(handle)))
+		return stop_in_vain(handle);
+	return handle->loop->backend->disarm(handle->loop, handle);
 }
 
 int64_t twheel_remaining(const struct twheel_handle *handle)
@@ -312,7 +309,7 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 
 	if (!handle)
 		return fail(EINVAL);
-	if (state_of(handle) == IDLE)
+	if (!is_running(handle))
 		return fail(ENOENT);
 	now = loop_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
@@ -456,7 +453,7 @@ int twheel_loop_flush(struct twheel_loop *loop)
 		return -1;
 	list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend->flush(loop);
-	loop->now = 0;
+	loop->now = NOT_READ;
 	return ret;
 }
 
@@ -482,7 +479,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	loop->now = 0;
+	loop->now = NOT_READ;
 	do {
 		if (loop->backend->collect(loop))
 			return -1;

@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 
+#define LIBTWHEEL_NO_INLINE
 #include "libtwheel.h"
 
 /* How many timers are armed, cancelled or read in one call of the kernel. */
@@ -22,27 +23,26 @@
 /* What @armed of a handle is while it is idle: later than any deadline. */
 #define NOT_ARMED		UINT64_MAX
 
-/*
- * Where a handle is. A handle that is linked is in one of the lists of its loop; an armed
- * one in the backend, which has it expire at @armed, or not much later.
- */
-enum state {
-	IDLE,
-	LINKED,
-	ARMED,
-};
+/* What @now of a loop is while it is not known: no sum with it is a valid time. */
+#define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
-/* How a handle goes on after it has expired: kept beside its state. */
-#define REPEATS		0x10
-#define SCHEDULED	0x20
-#define STATE		0x0f
+/*
+ * The bits of @state. A handle that is linked is in one of the lists of its loop; an armed
+ * one in the backend, which has it expire at @armed. Without either it is idle. The others
+ * say how it goes on after that.
+ */
+#define LINKED			0x01
+#define ARMED			0x02
+#define RUNNING			(LINKED | ARMED)
+#define REPEATS			0x10
+#define SCHEDULED		0x20
 
 /**
  * struct backend - what a loop runs over
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and the loop.
- * @arm: arms a handle, or leaves that to @flush and links it to @changes.
- * @disarm: takes an armed handle back. Returns 0; or -1 with errno set, and it is armed.
+ * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0.
+ * @disarm: makes a running handle idle. Returns 0; or -1 with errno set, and it runs.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more timers that have expired, when all that it found before are
  *	taken. Returns 0, or -1 with errno set.
@@ -53,7 +53,7 @@ enum state {
 struct backend {
 	int number;
 	void (*free)(struct twheel_loop *loop);
-	void (*arm)(struct twheel_loop *loop, struct twheel_handle *handle);
+	int (*arm)(struct twheel_loop *loop, struct twheel_handle *handle);
 	int (*disarm)(struct twheel_loop *loop, struct twheel_handle *handle);
 	int (*flush)(struct twheel_loop *loop);
 	int (*collect)(struct twheel_loop *loop);
@@ -63,7 +63,7 @@ struct backend {
 
 /**
  * struct twheel_loop - a loop
- * @now: its time; 0 when the clock is to be read.
+ * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
  * @clock_id: its clock.
  * @owner: the process it belongs to, as a token of fork.c.
  * @fd: what the program waits for.
@@ -110,17 +110,20 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 	return container_of(link, struct twheel_handle, link);
 }
 
-static inline void set_state(struct twheel_handle *handle, enum state state)
+/* Have an idle handle armed by the next flush; until then its deadline can be any. */
+static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	handle->state = (handle->state & ~STATE) | state;
+	list_add_tail(handle_link(handle), &loop->changes);
+	handle->state |= LINKED;
+	handle->armed = 0;
+	return 0;
 }
 
-static inline void link_handle(struct list_head *list, struct twheel_handle *handle,
-			       uint64_t armed)
+/* The handle is in no list and no backend any more. */
+static inline void set_idle(struct twheel_handle *handle)
 {
-	list_add_tail(handle_link(handle), list);
-	set_state(handle, LINKED);
-	handle->armed = armed;
+	handle->state &= ~RUNNING;
+	handle->armed = NOT_ARMED;
 }
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
@@ -128,7 +131,7 @@ uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
 /* The time of the loop, which reads the clock once for all that follows a wait. */
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
-	return likely(loop->now) ? loop->now : twheel_loop_read_clock(loop);
+	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
 /* 0 if this process may use the loop; or -1 with errno set. */

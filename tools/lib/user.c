@@ -3,8 +3,8 @@
  * A loop without the module: the same wheel in the program's memory, and a timerfd
  *
  * What a handle has of its own for this is a struct twheel_timer of the core. Handles go
- * into the wheel when they are started; only what is due by then, or lacks room, waits for
- * the next flush.
+ * into the wheel when they are started, but for those that need another level, and all if
+ * there is a limit: they wait for the next flush.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,12 +27,14 @@
  * @loop: the loop. Its descriptor is a timerfd.
  * @wheel: the wheel. Times are nanoseconds.
  * @max_timers: how many it may hold.
+ * @to_take: how many timers of those that have expired are to be called.
  * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. The lock protects it.
  */
 struct user {
 	struct twheel_loop loop;
 	struct twheel wheel;
 	uint64_t max_timers;
+	uint64_t to_take;
 	uint64_t set_ns;
 };
 
@@ -51,26 +53,34 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 	return (struct twheel_timer *)handle->link;
 }
 
-static inline bool has_room(const struct user *user)
+static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	return user->wheel.nr_pending + user->wheel.nr_expired < user->max_timers;
+	if (!twheel_add(&user_of(loop)->wheel, timer_of(handle)))
+		return link_change(loop, handle);
+	handle->state |= ARMED;
+	return 0;
 }
 
-static void user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	struct user *user = user_of(loop);
-	struct twheel *w = &user->wheel;
+	struct twheel *w = &user_of(loop)->wheel;
+	struct twheel_level *level = twheel_level_for(w, handle->deadline);
 
 	handle->armed = handle->deadline;
-	if (likely(handle->armed > w->time && has_room(user) && twheel_add(w, timer_of(handle))))
-		set_state(handle, ARMED);
-	else
-		link_handle(&loop->changes, handle, 0);
+	if (unlikely(!level) || unlikely(!twheel_put_quickly(level, timer_of(handle))))
+		return arm_slowly(loop, handle);
+	w->nr_pending++;
+	handle->state |= ARMED;
+	return 0;
 }
 
 static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
+	if (unlikely(handle->state & LINKED))
+		list_del(handle_link(handle));
+	else
+		twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
+	set_idle(handle);
 	return 0;
 }
 
@@ -91,14 +101,17 @@ static int grow(struct twheel *w, uint64_t deadline)
 /* Arm a handle that is linked: 0, or an errno and it is linked still. */
 static int arm_linked(struct user *user, struct twheel_handle *handle)
 {
-	int error = has_room(user) ? grow(&user->wheel, handle->deadline) : ENOSPC;
+	struct twheel *w = &user->wheel;
+	int error = grow(w, handle->deadline);
 
+	if (w->nr_pending + w->nr_expired >= user->max_timers)
+		return ENOSPC;
 	if (error)
 		return error;
 	list_del(handle_link(handle));
 	handle->armed = handle->deadline;
-	set_state(handle, ARMED);
-	twheel_add(&user->wheel, timer_of(handle));
+	handle->state ^= LINKED | ARMED;
+	twheel_add(w, timer_of(handle));
 	return 0;
 }
 
@@ -144,7 +157,7 @@ static int user_flush(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 
-	if (loop->now)
+	if (loop->now != NOT_READ)
 		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
 	while (!list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
@@ -168,16 +181,28 @@ static int user_collect(struct twheel_loop *loop)
 	if (user->set_ns && user->set_ns <= now)
 		user->set_ns = UNSET;
 	pthread_mutex_unlock(&loop->lock);
-	/* What is not due yet, but crowded, may wait for the next time. */
+	/* What is not due yet, but crowded, may wait; so does what callbacks let expire. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
+	user->to_take = w->nr_expired;
 	return 0;
 }
 
 static struct twheel_handle *user_take(struct twheel_loop *loop)
 {
-	struct twheel_timer *timer = twheel_pop(&user_of(loop)->wheel);
+	struct user *user = user_of(loop);
+	struct twheel_timer *timer;
 
+	if (!user->to_take)
+		return NULL;
+	user->to_take--;
+	timer = twheel_pop(&user->wheel);
 	return timer ? linked_handle(&timer->node) : NULL;
+}
+
+/* With a limit, who is refused is told so by a flush, as over the device. */
+static int limited_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	return link_change(loop, handle);
 }
 
 static void user_free(struct twheel_loop *loop)
@@ -197,6 +222,17 @@ static const struct backend user_backend = {
 	.wake = user_wake,
 };
 
+static const struct backend limited_backend = {
+	.number = TWHEEL_BACKEND_USER,
+	.free = user_free,
+	.arm = limited_arm,
+	.disarm = user_disarm,
+	.flush = user_flush,
+	.collect = user_collect,
+	.take = user_take,
+	.wake = user_wake,
+};
+
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 {
 	struct user *user = calloc(1, sizeof(*user));
@@ -207,7 +243,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.fd = timerfd_create(setup->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (user->loop.fd < 0)
 		goto free;
-	user->loop.backend = &user_backend;
+	user->loop.backend = setup->max_timers ? &limited_backend : &user_backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	return &user->loop;
