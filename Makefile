@@ -22,7 +22,7 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 
 .PHONY: all
-all: $(BUILD)/bin/twheel $(SHARED_LIB) module
+all: $(addprefix $(BUILD)/,bin/twheel lib/libtwheel.a lib/libtwheel.so.0) module
 
 # ---- User programs ---------------------------------------------------------
 #
@@ -228,23 +228,25 @@ MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
-.PHONY: install uninstall
-install: all
+.PHONY: install install-library uninstall
+install: all install-library
 	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
 	$(DEPMOD) $(RELEASE)
-	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
-		$(includedir)/linux $(MANUAL_DIRS))
+	install -d $(addprefix $(DESTDIR),$(bindir) $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
+	$(foreach m,$(MANUALS),install -m 644 $(m) \
+		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
+
+# For programs that can do without the module.
+install-library: $(LIB) $(SHARED_LIB)
+	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux)
 	install -m 644 $(LIB) $(DESTDIR)$(libdir)
 	install $(SHARED_LIB) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
-	install -d $(DESTDIR)$(libdir)/pkgconfig
 	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
-	$(foreach m,$(MANUALS),install -m 644 $(m) \
-		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
 uninstall:
 	for f in $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*; do \
@@ -279,6 +281,7 @@ make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
 make fuzz-core        random operations on the core, for SECONDS=n
 sudo make install     module, command, library and header; prefix=/usr/local
+make install-library  the library and its header alone: it does without the module
 sudo make uninstall   removes them
 make clean            removes build/
 endef
