@@ -81,6 +81,8 @@ struct work {
  *	delivered.
  * @deliver: take at most @max expired timers, and add the numbers they were
  *	armed with to *@sum. Returns how many; waits until there is one.
+ * @churn: arm and cancel each of @n timers, one after the other; or NULL, and @add and
+ *	@cancel do it.
  * @turn: once around a server's loop: like @deliver, but without waiting; or NULL.
  * @close: drop everything.
  */
@@ -95,6 +97,7 @@ struct facility {
 	void (*modify)(const uint32_t *which, size_t n);
 	void (*cancel)(const uint32_t *which, size_t n);
 	size_t (*deliver)(size_t max, uint64_t *sum);
+	void (*churn)(size_t first, size_t n);
 	size_t (*turn)(uint64_t *sum);
 	void (*close)(void);
 };

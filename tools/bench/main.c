@@ -282,7 +282,9 @@ static struct cost churn(const struct run *run, const struct work *work, uint32_
 	uint64_t began = bench_now();
 	uint32_t i;
 
-	for (i = first; i < work->pending; i++) {
+	if (run->facility->churn)
+		run->facility->churn(first, cost.done);
+	for (i = first; i < work->pending && !run->facility->churn; i++) {
 		run->facility->add(i, 1);
 		run->facility->cancel(&i, 1);
 	}

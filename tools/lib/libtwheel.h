@@ -403,12 +403,8 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
-/* Compiled into the program as far as it is only about writing the deadline down. */
-#if defined(__OPTIMIZE__) && !defined(LIBTWHEEL_NO_INLINE)
-int __twheel_again(struct twheel_handle *handle, uint64_t delay_ns) __asm__("twheel_again");
-
-extern __inline __attribute__((__gnu_inline__)) int
-twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
+/* As far as it is only about writing the deadline down, programs do that by themselves. */
+static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t delay_ns)
 {
 	if (handle && handle->loop) {
 		/* A loop begins with its time; while that is not known, the sum is too large. */
@@ -419,9 +415,10 @@ twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 			return 0;
 		}
 	}
-	return __twheel_again(handle, delay_ns);
+	return twheel_again(handle, delay_ns);
 }
-#endif
+
+#define twheel_again(handle, delay_ns)	twheel_again_inline(handle, delay_ns)
 
 /**
  * twheel_stop() - stop a timer

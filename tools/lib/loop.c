@@ -271,6 +271,7 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 }
 
 /* What of this is quick, programs do by themselves: see the header. */
+#undef twheel_again
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 {
 	struct twheel_loop *loop;
@@ -330,7 +331,7 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 		return handle->repeat.next(handle, now);
 	if (now > handle->deadline)
 		periods += (now - handle->deadline) / handle->repeat.interval;
-	handle->count = min(periods, (uint64_t)UINT32_MAX);
+	handle->count = periods < UINT32_MAX ? periods : UINT32_MAX;
 	/* The product is no later than now, but for one interval. */
 	return add_times(handle->deadline + (periods - 1) * handle->repeat.interval,
 			 handle->repeat.interval);

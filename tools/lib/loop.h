@@ -14,7 +14,6 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 
-#define LIBTWHEEL_NO_INLINE
 #include "libtwheel.h"
 
 /* How many timers are armed, cancelled or read in one call of the kernel. */

@@ -84,7 +84,7 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return 0;
 }
 
-/* Have the levels that it takes for a deadline: 0, or an errno. */
+/* Have the levels that it takes for a deadline: 0, or a negative errno. */
 static int grow(struct twheel *w, uint64_t deadline)
 {
 	struct twheel_level *level;
@@ -92,20 +92,20 @@ static int grow(struct twheel *w, uint64_t deadline)
 	while (!twheel_covers(w, deadline)) {
 		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 		if (!level)
-			return ENOMEM;
+			return -ENOMEM;
 		twheel_level_install(w, level);
 	}
 	return 0;
 }
 
-/* Arm a handle that is linked: 0, or an errno and it is linked still. */
+/* Arm a handle that is linked: 0, or a negative errno and it is linked still. */
 static int arm_linked(struct user *user, struct twheel_handle *handle)
 {
 	struct twheel *w = &user->wheel;
 	int error = grow(w, handle->deadline);
 
 	if (w->nr_pending + w->nr_expired >= user->max_timers)
-		return ENOSPC;
+		return -ENOSPC;
 	if (error)
 		return error;
 	list_del(handle_link(handle));
@@ -163,7 +163,7 @@ static int user_flush(struct twheel_loop *loop)
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
 		int error = arm_linked(user, handle);
 
-		if (error && twheel_loop_report(loop, handle, error))
+		if (error && twheel_loop_report(loop, handle, -error))
 			return -1;
 	}
 	return set_next(user);

@@ -86,6 +86,17 @@ static void cancel(const uint32_t *which, size_t n)
 	flush(n);
 }
 
+/* None of them reaches the kernel. */
+static void churn(size_t first, size_t n)
+{
+	struct twheel_handle *timer = timers + first, *last = timer + n;
+	const uint64_t *delay = work->delay_ns + first;
+
+	for (; timer < last; timer++, delay++)
+		if (twheel_start(loop, timer, *delay) || twheel_stop(timer))
+			err(1, "twheel_start, twheel_stop");
+}
+
 static size_t wait(int timeout_ms, uint64_t *sum)
 {
 	int expired;
@@ -124,6 +135,7 @@ const struct facility libtwheel_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.churn = churn,
 	.turn = turn,
 	.close = close_loop,
 };
@@ -138,6 +150,7 @@ const struct facility libtwheel_user_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.churn = churn,
 	.turn = turn,
 	.close = close_loop,
 };

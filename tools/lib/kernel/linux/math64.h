@@ -8,7 +8,7 @@
 #ifdef __SIZEOF_INT128__
 static __always_inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
-	return (unsigned __int128)a * b >> shift;
+	return (__uint128_t)a * b >> shift;
 }
 #else
 /* In halves; nobody here shifts by less than 64. */

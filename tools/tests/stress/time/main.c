@@ -365,7 +365,7 @@ static void change_some(struct week *week, unsigned int count)
 		} else {
 			week->deadline[slot] = any_deadline(week, now_ns());
 			if (twheel_modify_timer(week->fd, week->id[slot], week->deadline[slot],
-					  TWHEEL_ABSTIME))
+						TWHEEL_ABSTIME))
 				week_error(week, "cannot modify", slot);
 			week->modified++;
 		}
