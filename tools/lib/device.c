@@ -59,13 +59,9 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct device *device = device_of(loop);
 
-	if (handle->state & LINKED) {
-		list_del(handle_link(handle));
-	} else {
-		if (unlikely(device->nr_stopped == BATCH && cancel_stopped(device)))
-			return -1;
-		device->stopped[device->nr_stopped++] = handle->where;
-	}
+	if (unlikely(device->nr_stopped == BATCH && cancel_stopped(device)))
+		return -1;
+	device->stopped[device->nr_stopped++] = handle->where;
 	set_idle(handle);
 	return 0;
 }

@@ -270,6 +270,24 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	return start(loop, handle, deadline);
 }
 
+static noinline int stop_in_vain(struct twheel_handle *handle)
+{
+	return fail(handle ? ENOENT : EINVAL);
+}
+
+int twheel_stop(struct twheel_handle *handle)
+{
+	if (unlikely(!handle))
+		return stop_in_vain(handle);
+	if (handle->state & ARMED)
+		return handle->loop->backend->disarm(handle->loop, handle);
+	if (unlikely(!(handle->state & LINKED)))
+		return stop_in_vain(handle);
+	list_del(handle_link(handle));
+	set_idle(handle);
+	return 0;
+}
+
 /* What of this is quick, programs do by themselves: see the header. */
 #undef twheel_again
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
@@ -287,21 +305,9 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	}
 	if (!is_running(handle))
 		handle->state = 0;
-	else if (loop->backend->disarm(loop, handle))
+	else if (twheel_stop(handle))
 		return -1;
 	return start(loop, handle, deadline);
-}
-
-static noinline int stop_in_vain(struct twheel_handle *handle)
-{
-	return fail(handle ? ENOENT : EINVAL);
-}
-
-int twheel_stop(struct twheel_handle *handle)
-{
-	if (unlikely(!handle || !is_running(handle)))
-		return stop_in_vain(handle);
-	return handle->loop->backend->disarm(handle->loop, handle);
 }
 
 int64_t twheel_remaining(const struct twheel_handle *handle)

@@ -41,7 +41,7 @@
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and the loop.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0.
- * @disarm: makes a running handle idle. Returns 0; or -1 with errno set, and it runs.
+ * @disarm: makes an armed handle idle. Returns 0; or -1 with errno set, and it is armed.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more timers that have expired, when all that it found before are
  *	taken. Returns 0, or -1 with errno set.

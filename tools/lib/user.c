@@ -76,10 +76,7 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (unlikely(handle->state & LINKED))
-		list_del(handle_link(handle));
-	else
-		twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
+	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
 	set_idle(handle);
 	return 0;
 }
