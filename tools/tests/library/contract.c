@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/epoll.h>
 
 #include "library.h"
 
@@ -344,7 +345,7 @@ static void a_callback_may_free_its_own(void)
 static void start_at_once(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	++*(int *)handle->data;
-	if (twheel_start(loop, handle, 0))
+	if (twheel_start_at(loop, handle, 1))
 		bail_out("start");
 }
 
@@ -363,6 +364,26 @@ static void what_a_callback_starts_comes_with_a_later_dispatch(void)
 		CHECK(twheel_loop_dispatch(loop) == 1);
 		CHECK(called == i);
 	}
+}
+
+static void edges_tell_of_all_that_is_new(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = start_at_once };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int called = 0, i;
+
+	timer.data = &called;
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event));
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	for (i = 1; i < 10; i++) {
+		CHECK(epoll_wait(epoll, &event, 1, 1000) == 1);
+		CHECK(twheel_loop_dispatch(loop) == 1);
+		CHECK(called == i);
+	}
+	close(epoll);
 }
 
 static jmp_buf out;
@@ -590,6 +611,7 @@ const struct test contract_tests[] = {
 	{ "a callback may free its own handle", a_callback_may_free_its_own },
 	{ "what a callback starts comes with a later dispatch",
 	  what_a_callback_starts_comes_with_a_later_dispatch },
+	{ "edge-triggered epoll tells of all that is new", edges_tell_of_all_that_is_new },
 	{ "a callback may leave by longjmp, and nothing is lost",
 	  a_callback_may_leave_by_longjmp },
 	{ "a callback may dispatch", a_callback_may_dispatch },
