@@ -523,6 +523,7 @@ static struct kunit_case model_cases[] = {
 	{}
 };
 
+#ifdef MODULE
 static int set_parameter(const char *name, const char *value)
 {
 	unsigned int i;
@@ -561,6 +562,9 @@ static int model_suite_init(struct kunit_suite *suite)
 	kfree(copy);
 	return err;
 }
+#else
+#define model_suite_init	NULL
+#endif
 
 static int model_test_init(struct kunit *test)
 {
