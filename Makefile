@@ -153,7 +153,7 @@ include tools/native/rules.mk
 # What the machine needs for it: a set of tools/vm/deps.
 DEPS ?= test
 
-.PHONY: deps demo test test-matrix check bench
+.PHONY: deps demo test quick test-matrix check bench
 deps:
 	@tools/vm/deps $(DEPS)
 
@@ -165,6 +165,9 @@ demo: deps
 
 test: deps
 	@tools/tests/run $(SUITE)
+
+quick: deps
+	@tools/tests/run --quick
 
 test-matrix: deps
 	@tools/tests/matrix $(ROW)
@@ -259,6 +262,7 @@ make tools            all programs, also the tests', in build/bin
 make module KERNEL=K  the module for a kernel of tools/vm/kernel --list
 make demo             half an hour of an order system, in a virtual machine
 make test             all tests; one suite: SUITE=... of tools/tests/run --list
+make quick            the tests for the minutes between two edits: two minutes
 make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
                       32-bit programs, on arm64; some: ROW=... of tools/tests/matrix --list
 make check            the checks of the source
