@@ -14,10 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <linux/twheel.h>
 
-#include "stress.h"
+#include "chance.h"
+#include "helpers.h"
 
 #define FUZZ_SHARED	3	/* wheels that all fuzzers share */
 #define FUZZ_SHARED_FD	100	/* the descriptor of the first; nothing else gets there */

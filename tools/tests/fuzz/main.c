@@ -17,7 +17,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fuzz.h"
+#include "machine.h"
+#include "options.h"
+#include "tap.h"
 
 #define MAX_THREADS	16
 

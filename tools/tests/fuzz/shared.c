@@ -19,7 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fuzz.h"
+#include "helpers.h"
+#include "tap.h"
 
 /* ---- Arguments ----------------------------------------------------------- */
 

@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "helpers.h"
+#include "machine.h"
 #include "neighbours.h"
+#include "tap.h"
 
 /* What wheels may cost others, in tenths of what timerfds cost them. */
 #define ALLOWED_TENTHS	12

@@ -7,8 +7,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "neighbours.h"
+#include "tap.h"
 
 #define TICK	USEC
 

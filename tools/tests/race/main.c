@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "helpers.h"
+#include "machine.h"
+#include "options.h"
 #include "race.h"
+#include "tap.h"
 
 struct race {
 	const char *name;

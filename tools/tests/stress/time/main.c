@@ -15,8 +15,13 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "chance.h"
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "options.h"
+#include "tap.h"
 
 #define WAKEALARM	"/sys/class/rtc/rtc0/wakealarm"
 #define STATE		"/sys/power/state"
