@@ -128,6 +128,8 @@ struct cost {
 
 enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
 
+/* measure.c */
+
 /* Prints a result; with @done less than what was asked for, it was stopped. */
 void bench_say(const struct run *run, const char *op, double value,
 	       const char *unit, size_t done);
@@ -141,6 +143,19 @@ bool bench_fill(const struct run *run, const struct work *work, const char *op,
 		struct cost *cost);
 
 /*
+ * Everything is due at once: what does it take until all @n are delivered? Like
+ * bench_measure(), it stops at the limit.
+ */
+struct cost bench_expire(const struct run *run, const struct work *work, size_t n);
+
+void bench_sleep(uint64_t ns);
+
+/* Memory for @n elements of @size that are there, not only promised. */
+void *bench_array(size_t n, size_t size);
+
+/* scene/ */
+
+/*
  * What is measured of a run besides. They open the facility themselves, and are
  * a process of their own.
  */
@@ -152,11 +167,6 @@ void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
-
-void bench_sleep(uint64_t ns);
-
-/* Memory for @n elements of @size that are there, not only promised. */
-void *bench_array(size_t n, size_t size);
 
 static inline uint64_t bench_now(void)
 {
