@@ -35,8 +35,8 @@ UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
 PROGS := $(PROGRAMS) $(UNIT_TESTS)
 
 twheel.rooms := command
-twheel-demo.rooms := demo
-twheel-bench.rooms := bench bench/facility bench/scene
+twheel-demo.rooms := demo common
+twheel-bench.rooms := bench bench/facility bench/scene common
 twheel-race.rooms := tests/race common
 twheel-fuzz.rooms := tests/fuzz common
 twheel-fault.rooms := tests/stress/fault common

@@ -25,11 +25,12 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "chance.h"
 #include "kernel.h"
 #include "libtwheel.h"
 
 /* What a run leaves the kernel to do in the background is done by then. */
-#define SETTLE_NS	(2 * NS_PER_SEC)
+#define SETTLE_NS	(2 * SEC)
 /* The share of orders that are paid, and so cancelled. */
 #define MIX_PERCENT	95
 
@@ -45,23 +46,15 @@ static const struct facility *const facilities[] = {
 	&(const struct facility){ .name = "timer_list", .kernel = TWHEEL_BENCH_TIMER_LIST },
 };
 
-/* Numbers that are the same in every run: xorshift64*. */
-static uint64_t random_number(void)
-{
-	static uint64_t x = 88172645463325252ULL;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	return x * 2685821657736338717ULL;
-}
+/* The same timers in every run. */
+static struct chance chance = { .state = 88172645463325252ULL };
 
 static void shuffle(struct work *work)
 {
 	size_t i;
 
 	for (i = work->pending; i-- > 1;) {
-		size_t other = random_number() % (i + 1);
+		size_t other = chance_below(&chance, i + 1);
 		uint32_t tmp = work->order[i];
 
 		work->order[i] = work->order[other];
@@ -74,11 +67,11 @@ static uint64_t delay(const struct shape *shape)
 	switch (shape->deadlines) {
 	case DEADLINES_PAST:
 		/* On the clock, which is long past that: booting takes longer. */
-		return random_number() % NS_PER_SEC;
+		return chance_below(&chance, SEC);
 	case DEADLINES_NEAR:
-		return (1 + random_number() % BENCH_NEAR_TICKS) * shape->tick_ns;
+		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * shape->tick_ns;
 	default:
-		return random_number() % BENCH_SPAN_NS;
+		return chance_below(&chance, BENCH_SPAN_NS);
 	}
 }
 
@@ -162,14 +155,14 @@ static void run_shapes(const struct run *run, struct work *work)
 static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
 {
 	struct cost cost = { .done = work->pending - first };
-	uint64_t began = bench_now();
+	uint64_t began = now_ns();
 	uint32_t i;
 
 	for (i = first; i < work->pending; i++) {
 		run->facility->add(i, 1);
 		run->facility->cancel(&i, 1);
 	}
-	cost.ns = bench_now() - began;
+	cost.ns = now_ns() - began;
 	return cost;
 }
 
@@ -388,7 +381,7 @@ int main(int argc, char **argv)
 			ok &= in_child(&run, op_by_name(op));
 		else
 			in_kernel(&run, op_by_name(op));
-		bench_sleep(SETTLE_NS);
+		sleep_for(SETTLE_NS);
 	}
 	return !ok;
 }

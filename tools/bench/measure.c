@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What every measurement needs: loops over the timers, memory, sleep, a line of output
+ * What every measurement needs: loops over the timers, memory, a line of output
  */
 #include <err.h>
 #include <stdio.h>
@@ -21,14 +21,6 @@ void *bench_array(size_t n, size_t size)
 		err(1, "%zu bytes", n * size);
 	memset(array, 0, n * size);
 	return array;
-}
-
-void bench_sleep(uint64_t ns)
-{
-	struct timespec ts = bench_timespec(ns);
-
-	if (nanosleep(&ts, NULL))
-		err(1, "nanosleep");
 }
 
 void bench_say(const struct run *run, const char *op, double value,
@@ -75,7 +67,7 @@ static void step(const struct facility *f, const struct work *work, enum bench_o
 struct cost bench_measure(const struct run *run, const struct work *work,
 			  enum bench_op op, size_t n)
 {
-	uint64_t began = bench_now();
+	uint64_t began = now_ns();
 	struct cost cost = { };
 
 	while (cost.done < n && cost.ns < run->limit_ns) {
@@ -83,7 +75,7 @@ struct cost bench_measure(const struct run *run, const struct work *work,
 
 		step(run->facility, work, op, cost.done, some);
 		cost.done += some;
-		cost.ns = bench_now() - began;
+		cost.ns = now_ns() - began;
 	}
 	return cost;
 }
@@ -95,10 +87,10 @@ struct cost bench_expire(const struct run *run, const struct work *work, size_t 
 	uint64_t began, sum = 0;
 
 	if (f->loop) {
-		bench_sleep(BENCH_SPAN_NS);
-		began = bench_now();
+		sleep_for(BENCH_SPAN_NS);
+		began = now_ns();
 	} else {
-		began = bench_now();
+		began = now_ns();
 		kernel_jump(BENCH_SPAN_NS);
 	}
 	while (cost.done < n && cost.ns < run->limit_ns) {
@@ -106,7 +98,7 @@ struct cost bench_expire(const struct run *run, const struct work *work, size_t 
 
 		while (cost.done < target)
 			cost.done += f->deliver(work->batch, &sum);
-		cost.ns = bench_now() - began;
+		cost.ns = now_ns() - began;
 	}
 	if (cost.done == work->pending && sum != cost.done * (cost.done - 1) / 2)
 		errx(1, "%s: delivered %zu timers, but not the right ones",

@@ -22,11 +22,6 @@ static int timerfd_open(const struct attack *attack)
 	return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec) { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-}
-
 static void timerfd_set(int fd, uint64_t when, uint64_t interval)
 {
 	struct itimerspec spec = { .it_value = timespec_of(when),
