@@ -37,6 +37,7 @@ PROGS := $(PROGRAMS) $(UNIT_TESTS)
 twheel.rooms := command
 twheel-demo.rooms := demo common
 twheel-bench.rooms := bench bench/facility bench/scene common
+twheel-selftest.rooms := common
 twheel-race.rooms := tests/race common
 twheel-fuzz.rooms := tests/fuzz common
 twheel-fault.rooms := tests/stress/fault common

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A stream of random numbers. */
+/* A stream of random numbers; its state must not be 0. */
 struct chance {
 	uint64_t state;
 };
