@@ -76,7 +76,7 @@ $(BUILD)/kselftest: | deps
 # Unit tests are of the command's parts.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
-	$(filter-out %/main.o,$(call objects,command))
+	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 
 $(LIB): $(call objects,lib)
 	@mkdir -p $(@D)
