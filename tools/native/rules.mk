@@ -40,7 +40,7 @@ $(NATIVE)/bench/main.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/c
 BENCH_NATIVE := bench/main bench/core bench/heap bench/multimap twheel_core \
 	twheel_store timerqueue rbtree
 
-$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o)
+$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 	$(CXX) $(CFLAGS) -o $@ $^
 
 -include $(wildcard $(NATIVE)/*.d $(NATIVE)/bench/*.d)
@@ -57,8 +57,9 @@ FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 $(NATIVE)/fuzz-core: tools/tests/fuzz-core/libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
 	clang -fsanitize=fuzzer,address,undefined $(FUZZ_BUILD) $<
 
-$(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/source
-	$(CC) -fsanitize=address,undefined $(FUZZ_BUILD) $<
+$(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined -Itools/common $(FUZZ_BUILD) $< $(filter %.o,$^)
 
 # Without clang there is the one that needs no more than the C compiler.
 FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
