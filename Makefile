@@ -108,7 +108,7 @@ else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
 	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build

@@ -48,8 +48,9 @@ $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 # ---- Fuzzing ----
 
 # Everything in one go: all of it has to be instrumented.
-FUZZ_SOURCES := twheel_core.c tools/native/timerqueue.c tools/tests/fuzz-core/fuzz-core.c
-FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h tools/tests/fuzz-core/*.h \
+FUZZ_SOURCES := twheel_core.c kunit/model.c tools/native/timerqueue.c \
+	tools/tests/fuzz-core/fuzz-core.c
+FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	$(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c
