@@ -35,10 +35,11 @@ $(NATIVE)/bench/%.o: tools/bench/native/%.cc tools/native/rules.mk
 	$(CXX) $(CFLAGS) -Wall -Wextra -MMD -MP -c -o $@ $<
 
 # The C library's own headers, not the stand-ins' kernel.
-$(NATIVE)/bench/main.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
+$(addprefix $(NATIVE)/bench/,main.o memory.o): \
+	NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
 
-BENCH_NATIVE := bench/main bench/core bench/heap bench/multimap twheel_core \
-	twheel_store timerqueue rbtree
+BENCH_NATIVE := bench/main bench/memory bench/core bench/heap bench/multimap \
+	twheel_core twheel_store timerqueue rbtree
 
 $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 	$(CXX) $(CFLAGS) -o $@ $^
