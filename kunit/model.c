@@ -10,9 +10,10 @@
 
 #include "model.h"
 
-void model_init(struct model *m, u64 tick, u32 size, u64 now)
+void model_init(struct model *m, u64 tick, u32 size, u64 now, model_wrong_fn *wrong)
 {
 	memset(m, 0, sizeof(*m));
+	m->wrong = wrong;
 	m->size = size;
 	m->tick = tick;
 	m->end = div64_u64(MODEL_TIME_END, tick);

@@ -47,8 +47,15 @@ struct model_timer {
 	struct twheel_timer timer;
 };
 
+struct model;
+
+/* Says what is wrong, and where, and does not return. */
+typedef void model_wrong_fn(const struct model *m, const char *file, int line,
+			    const char *what);
+
 /**
  * struct model - a wheel, and what is known of it
+ * @wrong: what to call when they do not agree.
  * @wheel: the wheel under test; its levels are the caller's.
  * @size: its size.
  * @tick: the length of its tick.
@@ -64,6 +71,7 @@ struct model_timer {
  * @turn_open: the next timer that expires at @last has turn @turn too.
  */
 struct model {
+	model_wrong_fn *wrong;
 	struct twheel wheel;
 	u32 size;
 	u64 tick;
@@ -80,16 +88,15 @@ struct model {
 	bool turn_open;
 };
 
-/* Says what is wrong, and where, and does not return: whoever uses the model has one. */
-void model_wrong(const struct model *m, const char *file, int line, const char *what);
-
 #define MODEL_CHECK(m, condition)						\
 do {										\
+	const struct model *__m = (m);						\
+										\
 	if (!(condition))							\
-		model_wrong(m, __FILE__, __LINE__, #condition);			\
+		__m->wrong(__m, __FILE__, __LINE__, #condition);		\
 } while (0)
 
-void model_init(struct model *m, u64 tick, u32 size, u64 now);
+void model_init(struct model *m, u64 tick, u32 size, u64 now, model_wrong_fn *wrong);
 
 void model_add(struct model *m, struct model_timer *t, u64 deadline);
 void model_cancel(struct model *m, struct model_timer *t);

@@ -60,7 +60,7 @@ struct run {
 	struct model_timer timer[MAX_TIMERS];
 };
 
-void model_wrong(const struct model *m, const char *file, int line, const char *what)
+static void wrong(const struct model *m, const char *file, int line, const char *what)
 {
 	const struct run *r = container_of(m, struct run, model);
 
@@ -207,7 +207,7 @@ static void start_episode(struct run *r)
 	r->stride = 1 + below(r, r->reach);
 	r->focus = start;
 	r->nr_timers = MAX_TIMERS >> below(r, 10);
-	model_init(&r->model, tick, size, start);
+	model_init(&r->model, tick, size, start, wrong);
 }
 
 /* Let everything expire that the wheel holds and that ever will, in a last jump. */
@@ -334,7 +334,7 @@ static int model_test_init(struct kunit *test)
 	if (!r)
 		return -ENOMEM;
 	r->test = test;
-	model_init(&r->model, 1, 2, 0);
+	model_init(&r->model, 1, 2, 0, wrong);
 	test->priv = r;
 	return 0;
 }

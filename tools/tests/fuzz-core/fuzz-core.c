@@ -8,8 +8,7 @@
  * Every timer is an allocation of its own that is freed when the timer has left
  * the wheel, so that AddressSanitizer sees a wheel that still looks at it.
  *
- * With libFuzzer the inputs come from there. Without it, main() makes them from
- * a seed.
+ * The inputs come from libFuzzer (libfuzzer.c) or from a seed (seeded.c).
  */
 #include <linux/bits.h>
 #include <linux/limits.h>
@@ -56,6 +55,7 @@ struct input {
 
 unsigned long long fuzz_operations;
 bool fuzz_verbose;
+const char *fuzz_repeat;
 
 /* What to say if a check fails; with fuzz_verbose every operation is told. */
 static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *in,
@@ -75,13 +75,15 @@ static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *i
 	fputc('\n', stderr);
 }
 
-void model_wrong(const struct model *m, const char *file, int line, const char *what)
+static void wrong(const struct model *m, const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: not so: %s\n"
 		"size %u, tick %lu, clock %lu, told to go to %lu, %s\n",
 		file, line, what, m->size, m->tick, m->wheel.now, m->now,
 		m->more ? "more to do" : "nothing to do");
-	fuzz_failed();
+	if (fuzz_repeat)
+		fprintf(stderr, "repeat it: %s\n", fuzz_repeat);
+	abort();
 }
 
 /* Numbers from the input; when it has ended they are all zero. */
@@ -583,7 +585,7 @@ static void begin(struct input *in)
 				 max(magnitude(in) / 2, 1UL);
 	last = MODEL_TIME_END / tick;
 	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
-	model_init(&in->model, tick, size, in->focus);
+	model_init(&in->model, tick, size, in->focus, wrong);
 	tell(in, "wheel of size %u, tick %lu", size, tick);
 }
 

@@ -5,7 +5,6 @@
  */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "chance.h"
@@ -13,9 +12,6 @@
 #include "options.h"
 
 #define MAX_LENGTH	4096
-
-static uint64_t seed = 1;
-static uint64_t current;
 
 static void usage(FILE *stream)
 {
@@ -30,21 +26,18 @@ static void usage(FILE *stream)
 		"  --verbose    tell every operation\n");
 }
 
-void fuzz_failed(void)
-{
-	fprintf(stderr, "replay: fuzz-seeded --verbose --inputs 1 --seed %llu\n",
-		(unsigned long long)current);
-	abort();
-}
-
 /* The seed makes the input, whatever ran before it. */
-static void one_input(void)
+static void one_input(uint64_t seed)
 {
+	static char repeat[80];
 	static uint8_t data[MAX_LENGTH];
 	struct chance chance;
 	size_t i, length;
 
-	chance_init(&chance, current, 0);
+	snprintf(repeat, sizeof(repeat), "fuzz-seeded --verbose --inputs 1 --seed %llu",
+		 (unsigned long long)seed);
+	fuzz_repeat = repeat;
+	chance_init(&chance, seed, 0);
 	length = chance_below(&chance, MAX_LENGTH);
 	for (i = 0; i < length; i++)
 		data[i] = chance_next(&chance) >> 56;
@@ -61,7 +54,7 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	uint64_t seconds = 0, inputs = 0, n;
+	uint64_t seed = 1, seconds = 0, inputs = 0, n;
 	time_t begin = time(NULL);
 	int c;
 
@@ -92,8 +85,7 @@ int main(int argc, char **argv)
 	for (n = 0; n < inputs; n++) {
 		if (seconds && (uint64_t)(time(NULL) - begin) >= seconds)
 			break;
-		current = seed + n;
-		one_input();
+		one_input(seed + n);
 	}
 	printf("inputs: %llu\noperations: %llu\n", (unsigned long long)n, fuzz_operations);
 	return 0;
