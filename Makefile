@@ -48,8 +48,9 @@ UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
 PROGS := $(PROGRAMS) $(UNIT_TESTS)
 
 twheel.rooms := command
-twheel-demo.rooms := demo
-twheel-bench.rooms := bench bench/facility bench/scene
+twheel-demo.rooms := demo common
+twheel-bench.rooms := bench bench/facility bench/scene common
+twheel-selftest.rooms := common
 twheel-race.rooms := tests/race common
 twheel-fuzz.rooms := tests/fuzz common
 twheel-fault.rooms := tests/stress/fault common
@@ -88,7 +89,7 @@ $(BUILD)/kselftest: | deps
 # Unit tests are of the command's parts.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
-	$(filter-out %/main.o,$(call objects,command))
+	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 
 $(LIB): $(call objects,lib)
 	@mkdir -p $(@D)
@@ -120,7 +121,7 @@ else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
 	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build
