@@ -21,8 +21,21 @@ libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 
-.PHONY: all
-all: $(addprefix $(BUILD)/,bin/twheel lib/libtwheel.a lib/libtwheel.so.0) module
+.PHONY: all needs
+all: needs
+	+@$(MAKE) $(BUILD)/bin/twheel $(LIB) $(SHARED_LIB) module
+
+# All that is missing is named at once, and before anything is compiled.
+needs:
+	@missing=; \
+	 echo '#include <stdio.h>' | $(CC) -fsyntax-only -xc - 2>/dev/null || \
+		missing=" gcc libc6-dev"; \
+	 test -e /lib/modules/$$(uname -r)/build/Makefile || \
+		missing="$$missing linux-headers-$$(uname -r)"; \
+	 test -z "$$missing" || { \
+	 echo "The C compiler or the headers of the running kernel are missing." \
+		"On Debian: apt install$$missing" >&2; \
+	 exit 1; }
 
 # ---- User programs ---------------------------------------------------------
 #
@@ -35,8 +48,9 @@ UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
 PROGS := $(PROGRAMS) $(UNIT_TESTS)
 
 twheel.rooms := command
-twheel-demo.rooms := demo
-twheel-bench.rooms := bench bench/facility bench/scene
+twheel-demo.rooms := demo common
+twheel-bench.rooms := bench bench/facility bench/scene common
+twheel-selftest.rooms := common
 twheel-race.rooms := tests/race common
 twheel-fuzz.rooms := tests/fuzz common
 twheel-fault.rooms := tests/stress/fault common
@@ -80,7 +94,7 @@ $(BUILD)/kselftest: | deps
 # Unit tests are of the command's parts.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
-	$(filter-out %/main.o,$(call objects,command))
+	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 
 $(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
 $(PROGS:%=$(BUILD)/bin/%): $(LIB)
@@ -154,13 +168,14 @@ else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
 	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build
-module: $(if $(filter running,$(KERNEL)),,deps)
+module: MODULE_STEPS = module-build
+module install-module: $(if $(filter running,$(KERNEL)),needs,deps)
 	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/tools/bench/module
-	+@flock $(MODULE_DIR)/lock $(MAKE) module-tree module-build
+	+@flock $(MODULE_DIR)/lock $(MAKE) $(MODULE_STEPS)
 
 module-build: module-tree
 	+@$(KBUILD) modules
@@ -168,10 +183,6 @@ module-build: module-tree
 # What was built for another version of the kernel goes.
 module-tree:
 ifeq ($(KERNEL),running)
-	@test -e /lib/modules/$$(uname -r)/build/Makefile || { \
-	 echo "The headers of the running kernel are missing." \
-	      "On Debian: apt install linux-headers-$$(uname -r)" >&2; \
-	 exit 1; }
 	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
 else
 	@tools/vm/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
@@ -187,10 +198,14 @@ include tools/native/rules.mk
 
 # ---- Running it ------------------------------------------------------------
 
-.PHONY: deps demo test test-matrix check bench
-deps:
-	@tools/vm/deps
+# What the machine needs for it: a set of tools/vm/deps.
+DEPS ?= test
 
+.PHONY: deps demo test quick test-matrix check bench
+deps:
+	@tools/vm/deps $(DEPS)
+
+demo: export DEPS = demo
 demo: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-demo
 	@$(MAKE) -s module KERNEL=stock
@@ -198,6 +213,9 @@ demo: deps
 
 test: deps
 	@tools/tests/run $(SUITE)
+
+quick: deps
+	@tools/tests/run --quick
 
 test-matrix: deps
 	@tools/tests/matrix $(ROW)
@@ -215,6 +233,7 @@ OP ?=
 PENDING ?=
 BATCH ?=
 
+bench: export DEPS = bench
 bench: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-bench
 	@$(MAKE) -s module KERNEL=stock
@@ -223,15 +242,31 @@ bench: deps
 
 # ---- Installing it ---------------------------------------------------------
 
+# With DESTDIR, everything goes below that folder, for who makes a package of it.
+
 MANUALS := $(wildcard tools/man/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
-DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
-.PHONY: install install-library uninstall
-install: all install-library
-	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
-	$(DEPMOD) $(RELEASE)
+# depmod RELEASE: renews the list that modprobe looks in; a package has none.
+depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
+	if command -v depmod >/dev/null; then depmod $(1); else \
+	echo "depmod is missing, and modprobe does not know of the change." \
+		"On Debian: apt install kmod" >&2; fi
+
+.PHONY: install install-module install-user install-library module-install
+install: install-module install-user
+
+# What tests and benchmarks need besides twheel.ko is not installed.
+install-module: MODULE_STEPS = module-install \
+	KBUILD_ARGS="$(filter-out CONFIG_%,$(KBUILD_ARGS)) CONFIG_KUNIT= CONFIG_TWHEEL_BENCH="
+
+module-install: module-build
+	+@$(KBUILD) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
+		CONFIG_MODULE_SIG_ALL= modules_install
+	@$(call depmod,$(RELEASE))
+
+install-user: $(BUILD)/bin/twheel install-library
 	install -d $(addprefix $(DESTDIR),$(bindir) $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
@@ -248,17 +283,31 @@ install-library: $(LIB) $(SHARED_LIB)
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
 
-uninstall:
-	for f in $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*; do \
+.PHONY: uninstall uninstall-module uninstall-user
+uninstall: uninstall-module uninstall-user
+
+# Of all kernels: the module may have been installed for one before an update.
+uninstall-module:
+	@for f in $(DESTDIR)/lib/modules/*/extra/twheel.ko*; do \
 	 test -e $$f || continue; \
-	 rm -f $$f; \
+	 rm -v $$f; \
 	 release=$${f%/extra/*}; \
-	 $(DEPMOD) $${release##*/}; done
+	 ($(call depmod,$${release##*/})); done
+
+uninstall-user:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel \
 		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
 			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
+
+# ---- In a kernel's source --------------------------------------------------
+
+.PHONY: in-tree
+in-tree:
+	@test -n "$(LINUX)" || \
+	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
+	@tools/in-tree/put "$(LINUX)"
 
 .PHONY: clean
 clean:
@@ -270,6 +319,7 @@ make tools            all programs, also the tests', in build/bin
 make module KERNEL=K  the module for a kernel of tools/vm/kernel --list
 make demo             half an hour of an order system, in a virtual machine
 make test             all tests; one suite: SUITE=... of tools/tests/run --list
+make quick            the tests for the minutes between two edits: two minutes
 make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
                       32-bit programs, on arm64; some: ROW=... of tools/tests/matrix --list
 make check            the checks of the source
@@ -280,9 +330,11 @@ make bench            twheel next to all else that has timers, in numbers;
 make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
 make fuzz-core        random operations on the core, for SECONDS=n
-sudo make install     module, command, library and header; prefix=/usr/local
-make install-library  the library and its header alone: it does without the module
+sudo make install     module, command, library and header; prefix=/usr/local;
+                      DESTDIR=DIR for a package; install-module, install-user: a part;
+                      install-library: what programs do without the module with
 sudo make uninstall   removes them
+make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
 make clean            removes build/
 endef
 

@@ -12,15 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "clock.h"
 #include "helpers.h"
 
-#define NS_PER_SEC	1000000000ULL
-#define NS_PER_MSEC	1000000ULL
-
 /* Deadlines are uniform over this time; afterwards all timers are due. */
-#define BENCH_SPAN_NS	(30 * 60 * NS_PER_SEC)
+#define BENCH_SPAN_NS	(30 * MINUTE)
 #define BENCH_BATCH_MAX	1024
 
 /* Timers that are due soon have this many ticks at most. */
@@ -137,6 +134,8 @@ struct cost {
 
 enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
 
+/* measure.c */
+
 /* Prints a result; with @done less than what was asked for, it was stopped. */
 void bench_say(const struct run *run, const char *op, double value,
 	       const char *unit, size_t done);
@@ -148,6 +147,17 @@ struct cost bench_measure(const struct run *run, const struct work *work,
 /* Arms all timers; false, and says so for @op, when that takes too long. */
 bool bench_fill(const struct run *run, const struct work *work, const char *op,
 		struct cost *cost);
+
+/*
+ * Everything is due at once: what does it take until all @n are delivered? Like
+ * bench_measure(), it stops at the limit.
+ */
+struct cost bench_expire(const struct run *run, const struct work *work, size_t n);
+
+/* Memory for @n elements of @size that are there, not only promised. */
+void *bench_array(size_t n, size_t size);
+
+/* scene/ */
 
 /*
  * What is measured of a run besides. They open the facility themselves, and are
@@ -162,23 +172,5 @@ void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
 void bench_idle(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
-
-void bench_sleep(uint64_t ns);
-
-/* Memory for @n elements of @size that are there, not only promised. */
-void *bench_array(size_t n, size_t size);
-
-static inline uint64_t bench_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
-}
-
-static inline struct timespec bench_timespec(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC };
-}
 
 #endif /* BENCH_H */

@@ -36,7 +36,7 @@ static void add(size_t first, size_t n)
 {
 	for (; n; n--, first++) {
 		ev_timer_init(&timers[first], on_timer,
-			      work->delay_ns[first] / (double)NS_PER_SEC, 0);
+			      work->delay_ns[first] / (double)SEC, 0);
 		ev_timer_start(loop, &timers[first]);
 	}
 }
@@ -44,7 +44,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++) {
-		timers[*which].repeat = work->timeout_ns / (double)NS_PER_SEC;
+		timers[*which].repeat = work->timeout_ns / (double)SEC;
 		ev_timer_again(loop, &timers[*which]);
 	}
 }

@@ -36,8 +36,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 static void set(struct event *timer, uint64_t delay_ns)
 {
 	struct timeval tv = {
-		.tv_sec = delay_ns / NS_PER_SEC,
-		.tv_usec = delay_ns % NS_PER_SEC / 1000,
+		.tv_sec = delay_ns / SEC,
+		.tv_usec = delay_ns % SEC / 1000,
 	};
 
 	if (evtimer_add(timer, &tv))

@@ -26,7 +26,7 @@ static void open_epoll(const struct work *w)
 
 static void set(int fd, uint64_t delay_ns)
 {
-	struct itimerspec its = { .it_value = bench_timespec(delay_ns) };
+	struct itimerspec its = { .it_value = timespec_of(delay_ns) };
 
 	if (timerfd_settime(fd, 0, &its, NULL))
 		err(1, "timerfd_settime");

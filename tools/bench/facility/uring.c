@@ -44,8 +44,8 @@ static struct io_uring_sqe *request(void)
 
 static struct __kernel_timespec *after(size_t i, uint64_t ns)
 {
-	times[i].tv_sec = ns / NS_PER_SEC;
-	times[i].tv_nsec = ns % NS_PER_SEC;
+	times[i].tv_sec = ns / SEC;
+	times[i].tv_nsec = ns % SEC;
 	return &times[i];
 }
 

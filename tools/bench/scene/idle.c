@@ -12,13 +12,13 @@
 
 #include "bench.h"
 
-#define TIMEOUT_NS	(60 * NS_PER_SEC)
+#define TIMEOUT_NS	(60 * SEC)
 #define MESSAGES	64
-#define TURN_NS		NS_PER_MSEC
+#define TURN_NS		MSEC
 /* Time stands still for so many turns, and then goes on for all of them. */
 #define TURNS		16
 /* Of a connection there is a message long before this, or it looks dead. */
-#define SOONEST_NS	(30 * NS_PER_SEC)
+#define SOONEST_NS	(30 * SEC)
 
 struct server {
 	const struct facility *facility;
@@ -61,12 +61,12 @@ static struct cost serve_for_a_minute(const struct run *run, struct server *serv
 	size_t i, turn;
 
 	for (i = 0; i < TIMEOUT_NS / TURN_NS && cost.ns < run->limit_ns; i += TURNS) {
-		began = bench_now();
+		began = now_ns();
 		for (turn = 0; turn < TURNS; turn++)
 			serve(server);
-		cost.ns += bench_now() - began;
+		cost.ns += now_ns() - began;
 		cost.done += TURNS * MESSAGES;
-		bench_sleep(TURNS * TURN_NS);
+		sleep_for(TURNS * TURN_NS);
 	}
 	return cost;
 }

@@ -48,9 +48,9 @@ static void *work(void *arg)
 	struct worker *worker = arg;
 
 	pthread_barrier_wait(worker->start);
-	worker->began_ns = bench_now();
+	worker->began_ns = now_ns();
 	turn_over(worker);
-	worker->end_ns = bench_now();
+	worker->end_ns = now_ns();
 	return NULL;
 }
 

@@ -15,8 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chance.h"
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "options.h"
+#include "tap.h"
 
 struct test {
 	const char *name;

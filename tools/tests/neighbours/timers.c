@@ -7,8 +7,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "neighbours.h"
+#include "tap.h"
 
 #define TICK	USEC
 
@@ -18,11 +20,6 @@ static int timerfd_open(const struct attack *attack)
 {
 	(void)attack;
 	return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-}
-
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec) { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
 }
 
 static void timerfd_set(int fd, uint64_t when, uint64_t interval)

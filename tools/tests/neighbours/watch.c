@@ -13,8 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
 #include "neighbours.h"
+#include "tap.h"
 
 /* How much later the reader is due than the sleeper, who is not to be in his way. */
 #define READER_PHASE	(20 * USEC)

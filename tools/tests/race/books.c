@@ -15,8 +15,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 /* Timers that somebody is likely to have an interest in yet. */
 #define RECENT	4000

@@ -11,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 /* What takes longer than this has been lost. */
 #define PATIENCE	(20 * SEC)

@@ -14,8 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
+#include "machine.h"
 #include "race.h"
+#include "tap.h"
 
 #define CPU1_ONLINE	"/sys/devices/system/cpu/cpu1/online"
 

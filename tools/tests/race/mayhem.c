@@ -12,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 #define THREADS		3
 #define PROCESSES	3

@@ -8,6 +8,7 @@
 
 #include "helpers.h"
 #include "output.h"
+#include "tap.h"
 
 /* What a label looks like as text and as JSON. */
 static const struct {
@@ -53,8 +54,6 @@ static const struct {
 	  "\\xf0\\x9f\\x95x\\xe2\"", "\"\\ufffd\\ufffd\\ufffdx\\ufffd\\\"\"" },
 };
 
-static int nr, failed;
-
 static void check(void (*write)(FILE *stream, const char *text),
 		  const char *label, const char *expected, const char *form,
 		  const char *what)
@@ -64,17 +63,14 @@ static void check(void (*write)(FILE *stream, const char *text),
 	FILE *stream = open_memstream(&text, &size);
 	int same;
 
-	if (!stream) {
-		printf("Bail out! no memory\n");
-		exit(1);
-	}
+	if (!stream)
+		bail_out("no stream");
 	write(stream, label);
 	fclose(stream);
 	same = !strcmp(text, expected);
 	if (!same)
-		printf("# got %s\n", text);
-	printf("%sok %d - %s, %s\n", same ? "" : "not ", ++nr, what, form);
-	failed += !same;
+		tap_note("got %s", text);
+	tap_result(same, "%s, %s", what, form);
 	free(text);
 }
 
@@ -82,12 +78,12 @@ int main(void)
 {
 	size_t i;
 
-	printf("TAP version 13\n1..%zu\n", 2 * ARRAY_SIZE(cases));
+	puts("TAP version 13");
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		check(write_plain, cases[i].label, cases[i].plain, "text",
 		      cases[i].what);
 		check(write_json_string, cases[i].label, cases[i].json, "JSON",
 		      cases[i].what);
 	}
-	return failed != 0;
+	return tap_done();
 }

@@ -28,8 +28,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "tap.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"

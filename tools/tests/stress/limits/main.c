@@ -29,8 +29,11 @@
 
 #include <linux/userfaultfd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "tap.h"
 
 #define CGROUP		"/sys/fs/cgroup/"
 #define PARAMETERS	"/sys/module/twheel/parameters/"

@@ -15,8 +15,13 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "chance.h"
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "options.h"
+#include "tap.h"
 
 #define WAKEALARM	"/sys/class/rtc/rtc0/wakealarm"
 #define STATE		"/sys/power/state"
@@ -254,13 +259,8 @@ static void test_pause(unsigned int seconds)
 
 static bool set_time_of_day(int64_t change_ns)
 {
-	struct timespec ts;
-	int64_t now;
+	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now = ts.tv_sec * (int64_t)SEC + ts.tv_nsec + change_ns;
-	ts.tv_sec = now / SEC;
-	ts.tv_nsec = now % SEC;
 	return !clock_settime(CLOCK_REALTIME, &ts);
 }
 
