@@ -21,9 +21,11 @@ libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 
-.PHONY: all needs
+.PHONY: all user needs
 all: needs
-	+@$(MAKE) $(BUILD)/bin/twheel $(LIB) $(SHARED_LIB) module
+	+@$(MAKE) user module
+
+user: $(addprefix $(BUILD)/,bin/twheel lib/libtwheel.a lib/libtwheel.so.0)
 
 # All that is missing is named at once, and before anything is compiled.
 needs:
@@ -331,8 +333,8 @@ make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
 make fuzz-core        random operations on the core, for SECONDS=n
 sudo make install     module, command, library and header; prefix=/usr/local;
-                      DESTDIR=DIR for a package; install-module, install-user: a part;
-                      install-library: what programs do without the module with
+                      DESTDIR=DIR for a package; install-module, install-user: a part
+make install-library  the library and its header alone: it does without the module
 sudo make uninstall   removes them
 make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
 make clean            removes build/

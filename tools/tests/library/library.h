@@ -15,10 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libtwheel.h"
 #include "chance.h"
 #include "clock.h"
-#include "helpers.h"
-#include "libtwheel.h"
 #include "options.h"
 #include "tap.h"
 
