@@ -29,11 +29,11 @@ static const char style[] =
 void svg_begin(unsigned int width, unsigned int height, const char *title)
 {
 	printf("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
-	       "<!-- SPDX-" "License-Identifier: MIT -->\n"
+	       "<!-- SPDX%cLicense-Identifier: MIT -->\n"
 	       "<!-- Made by \"make drawings\" from a run of the core. -->\n"
 	       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" role=\"img\">\n"
 	       "<title>%s</title>\n<style>\n%s</style>\n",
-	       width, height, width, height, title, style);
+	       '-', width, height, width, height, title, style);
 	svg_rect("paper", 0, 0, width, height);
 }
 
