@@ -100,10 +100,10 @@ void draw_levels(void)
 
 	run_start(&run, SIZE, NOW, 42);
 	add_timers(&run);
-	svg_begin(930, 510, "The levels of a wheel at one moment, with their timers, and its queue");
+	svg_begin(930, 510, "The levels of a wheel at one moment, and its queue");
 	svg_text("", 20, 28,
-		 "A wheel of 8 buckets a level with %u timers, at tick %u. Dots are timers; the clock is in the yellow ones.",
-		 run.n, NOW);
+		 "%u buckets a level, %u timers, at tick %u. Dots are timers; the clock is in the yellow ones.",
+		 SIZE, run.n, NOW);
 	for (nr = 0; nr < DRAW_LEVELS; nr++) {
 		const struct twheel_level *level = run.wheel.level[nr];
 
