@@ -229,6 +229,11 @@ check: deps
 coverage: deps
 	@tools/tests/coverage/run $(RUN)
 
+.PHONY: html
+html: deps
+	@tools/html/run $(BUILD)/html
+	@echo "$(BUILD)/html/index.html"
+
 # What to measure: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 FACILITY ?=
 OP ?=
@@ -331,6 +336,8 @@ make bench            twheel next to all else that has timers, in numbers;
                       choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
+make html             the documentation as HTML, in build/html
+make drawings         the drawings of the documentation, from runs of the core
 make fuzz-core        random operations on the core, for SECONDS=n
 sudo make install     module, command, library and header; prefix=/usr/local;
                       DESTDIR=DIR for a package; install-module, install-user: a part
