@@ -165,4 +165,8 @@ long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *filp, poll_table *wait);
 
+/* twheel_fdinfo.c */
+void twheel_fill_info(struct twheel_file *file, struct twheel_info *info);
+void twheel_show_fdinfo(struct seq_file *m, struct file *filp);
+
 #endif /* _TWHEEL_FILE_H */
