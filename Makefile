@@ -20,6 +20,7 @@ bindir ?= $(prefix)/bin
 libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
+completiondir ?= $(prefix)/share/bash-completion/completions
 
 .PHONY: all user needs
 all: needs
@@ -274,8 +275,9 @@ module-install: module-build
 	@$(call depmod,$(RELEASE))
 
 install-user: $(BUILD)/bin/twheel install-library
-	install -d $(addprefix $(DESTDIR),$(bindir) $(MANUAL_DIRS))
+	install -d $(addprefix $(DESTDIR),$(bindir) $(completiondir) $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
+	install -m 644 tools/command/completion.bash $(DESTDIR)$(completiondir)/twheel
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
@@ -306,6 +308,7 @@ uninstall-user:
 		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
 			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
+		$(completiondir)/twheel \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 
 # ---- In a kernel's source --------------------------------------------------

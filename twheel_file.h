@@ -59,6 +59,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @charged: bytes charged to @user.
  * @user: whose wheel it is.
  * @memcg: who pays for the memory: the control group of the opener.
+ * @id: its number, which no other has had since the module was loaded.
  */
 struct twheel_file {
 	struct mutex lock;	/* see the top of twheel_file.c */
@@ -84,6 +85,7 @@ struct twheel_file {
 	size_t charged;
 	struct twheel_user *user;
 	struct mem_cgroup *memcg;
+	u64 id;
 };
 
 static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
@@ -164,5 +166,9 @@ long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
 /* twheel_read.c */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *filp, poll_table *wait);
+
+/* twheel_fdinfo.c */
+void twheel_fill_info(struct twheel_file *file, struct twheel_info *info);
+void twheel_show_fdinfo(struct seq_file *m, struct file *filp);
 
 #endif /* _TWHEEL_FILE_H */

@@ -2,8 +2,8 @@
 /*
  * /dev/twheel: a hierarchical timing wheel behind a descriptor
  *
- * Opening and closing, the ioctls, what a wheel says of itself, and the module. An open
- * file is twheel_file.c, its timers are twheel_timers.c, reading and polling twheel_read.c.
+ * Opening and closing, the ioctls, and the module. An open file is twheel_file.c, its timers
+ * are twheel_timers.c, reading and polling twheel_read.c, fdinfo twheel_fdinfo.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,7 +12,6 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -140,30 +139,6 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
 }
 
-/* Without the lock, the counters may be of different moments. */
-static void fill_info(struct twheel_file *file, struct twheel_info *info)
-{
-	const struct twheel *w = &file->wheel;
-
-	*info = (struct twheel_info) {
-		.tick_ns = data_race(file->tick_ns),
-		.max_timers = data_race(file->max_timers),
-		.wheel_size = data_race(w->size.divisor),
-		.clock_id = data_race(file->clock_id),
-		.now_ns = twheel_file_now(file),
-		.pending = data_race(w->nr_pending),
-		.expired = data_race(w->nr_expired),
-		.added = data_race(file->added),
-		.modified = data_race(file->modified),
-		.cancelled = data_race(file->cancelled),
-		.delivered = data_race(file->delivered),
-		.cascaded = data_race(w->cascaded),
-		.fires = data_race(file->fires),
-		.memory = data_race(file->charged),
-		.levels = max_t(u32, data_race(w->nr_levels), 1),
-	};
-}
-
 static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 {
 	struct twheel_info info;
@@ -174,27 +149,9 @@ static noinline long twheel_get_info(struct twheel_file *file, struct twheel_inf
 		return err;
 	if (twheel_file_catch_up(file, twheel_file_now(file)))
 		return -EINTR;
-	fill_info(file, &info);
+	twheel_fill_info(file, &info);
 	twheel_file_unlock(file);
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
-/* Whoever looks here never waits for the lock: it shows the wheel as it was last used. */
-static void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
-{
-	struct twheel_file *file = filp->private_data;
-	struct twheel_info info;
-
-	fill_info(file, &info);
-	seq_printf(m, "twheel-tick-ns:\t%llu\n", info.tick_ns);
-	seq_printf(m, "twheel-wheel-size:\t%u\n", info.wheel_size);
-	seq_printf(m, "twheel-clock-id:\t%u\n", info.clock_id);
-	seq_printf(m, "twheel-levels:\t%u\n", info.levels);
-	seq_printf(m, "twheel-pending:\t%llu\n", info.pending);
-	seq_printf(m, "twheel-expired:\t%llu\n", info.expired);
-	seq_printf(m, "twheel-memory:\t%llu\n", info.memory);
-	seq_printf(m, "twheel-user-memory:\t%lu\n", twheel_user_bytes(file->user));
-	seq_printf(m, "twheel-user-limit:\t%lu\n", twheel_user_limit());
 }
 
 static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -228,6 +185,9 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
  * Opening and closing.
  */
 
+/* How many files have been opened. */
+static atomic64_t opened;
+
 static int twheel_open(struct inode *inode, struct file *filp)
 {
 	const struct twheel_setup setup = {
@@ -240,6 +200,7 @@ static int twheel_open(struct inode *inode, struct file *filp)
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
+	file->id = atomic64_inc_return(&opened);
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);

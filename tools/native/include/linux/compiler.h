@@ -9,4 +9,8 @@
 
 #define OPTIMIZER_HIDE_VAR(var)	({ __asm__ ("" : "+r" (var)); })
 
+#define smp_rmb()			__sync_synchronize()
+#define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)		__atomic_store_n(p, v, __ATOMIC_RELEASE)
+
 #endif /* _NATIVE_LINUX_COMPILER_H */
