@@ -21,8 +21,21 @@ libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 
-.PHONY: all
-all: $(BUILD)/bin/twheel module
+.PHONY: all needs
+all: needs
+	+@$(MAKE) $(BUILD)/bin/twheel module
+
+# All that is missing is named at once, and before anything is compiled.
+needs:
+	@missing=; \
+	 echo '#include <stdio.h>' | $(CC) -fsyntax-only -xc - 2>/dev/null || \
+		missing=" gcc libc6-dev"; \
+	 test -e /lib/modules/$$(uname -r)/build/Makefile || \
+		missing="$$missing linux-headers-$$(uname -r)"; \
+	 test -z "$$missing" || { \
+	 echo "The C compiler or the headers of the running kernel are missing." \
+		"On Debian: apt install$$missing" >&2; \
+	 exit 1; }
 
 # ---- User programs ---------------------------------------------------------
 #
@@ -111,9 +124,10 @@ SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
 	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build
-module: $(if $(filter running,$(KERNEL)),,deps)
+module: MODULE_STEPS = module-build
+module install-module: $(if $(filter running,$(KERNEL)),needs,deps)
 	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/tools/bench/module
-	+@flock $(MODULE_DIR)/lock $(MAKE) module-tree module-build
+	+@flock $(MODULE_DIR)/lock $(MAKE) $(MODULE_STEPS)
 
 module-build: module-tree
 	+@$(KBUILD) modules
@@ -121,10 +135,6 @@ module-build: module-tree
 # What was built for another version of the kernel goes.
 module-tree:
 ifeq ($(KERNEL),running)
-	@test -e /lib/modules/$$(uname -r)/build/Makefile || { \
-	 echo "The headers of the running kernel are missing." \
-	      "On Debian: apt install linux-headers-$$(uname -r)" >&2; \
-	 exit 1; }
 	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
 else
 	@tools/vm/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
@@ -140,10 +150,14 @@ include tools/native/rules.mk
 
 # ---- Running it ------------------------------------------------------------
 
+# What the machine needs for it: a set of tools/vm/deps.
+DEPS ?= test
+
 .PHONY: deps demo test test-matrix check bench
 deps:
-	@tools/vm/deps
+	@tools/vm/deps $(DEPS)
 
+demo: export DEPS = demo
 demo: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-demo
 	@$(MAKE) -s module KERNEL=stock
@@ -168,6 +182,7 @@ OP ?=
 PENDING ?=
 BATCH ?=
 
+bench: export DEPS = bench
 bench: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-bench
 	@$(MAKE) -s module KERNEL=stock
@@ -176,15 +191,32 @@ bench: deps
 
 # ---- Installing it ---------------------------------------------------------
 
+# With DESTDIR, everything goes below that folder, for who makes a package of it.
+
 MANUALS := $(wildcard tools/man/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
-DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
-.PHONY: install uninstall
-install: all
-	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
-	$(DEPMOD) $(RELEASE)
+# depmod RELEASE: modprobe finds modules in a list, which a package does not bring.
+define depmod
+$(if $(DESTDIR),,PATH=$$PATH:/usr/sbin:/sbin; command -v depmod >/dev/null || \
+	{ echo "depmod is missing: no modprobe will find the module." \
+	"On Debian: apt install kmod" >&2; exit 0; }; depmod $(1))
+endef
+
+.PHONY: install install-module install-user module-install
+install: install-module install-user
+
+# What tests and benchmarks need besides twheel.ko is not installed.
+install-module: MODULE_STEPS = module-install \
+	KBUILD_ARGS="$(filter-out CONFIG_%,$(KBUILD_ARGS)) CONFIG_KUNIT= CONFIG_TWHEEL_BENCH="
+
+module-install: module-build
+	+@$(KBUILD) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
+		CONFIG_MODULE_SIG_ALL= modules_install
+	@$(call depmod,$(RELEASE))
+
+install-user: $(BUILD)/bin/twheel
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
 		$(includedir)/linux $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
@@ -194,15 +226,29 @@ install: all
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
-uninstall:
-	for f in $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*; do \
+.PHONY: uninstall uninstall-module uninstall-user
+uninstall: uninstall-module uninstall-user
+
+# Of all kernels: the module may have been installed for one before an update.
+uninstall-module:
+	@for f in $(DESTDIR)/lib/modules/*/extra/twheel.ko*; do \
 	 test -e $$f || continue; \
-	 rm -f $$f; \
+	 rm -v $$f; \
 	 release=$${f%/extra/*}; \
-	 $(DEPMOD) $${release##*/}; done
+	 ($(call depmod,$${release##*/})); done
+
+uninstall-user:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
+
+# ---- In a kernel's source --------------------------------------------------
+
+.PHONY: in-tree
+in-tree:
+	@test -n "$(LINUX)" || \
+	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
+	@tools/in-tree/put $(LINUX)
 
 .PHONY: clean
 clean:
@@ -224,8 +270,10 @@ make bench            twheel next to all else that has timers, in numbers;
 make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
 make fuzz-core        random operations on the core, for SECONDS=n
-sudo make install     module, command, library and header; prefix=/usr/local
+sudo make install     module, command, library and header; prefix=/usr/local;
+                      DESTDIR=DIR for a package; install-module, install-user: a part
 sudo make uninstall   removes them
+make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
 make clean            removes build/
 endef
 
