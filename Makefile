@@ -197,12 +197,11 @@ MANUALS := $(wildcard tools/man/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
-# depmod RELEASE: modprobe finds modules in a list, which a package does not bring.
-define depmod
-$(if $(DESTDIR),,PATH=$$PATH:/usr/sbin:/sbin; command -v depmod >/dev/null || \
-	{ echo "depmod is missing: no modprobe will find the module." \
-	"On Debian: apt install kmod" >&2; exit 0; }; depmod $(1))
-endef
+# depmod RELEASE: renews the list that modprobe looks in; a package has none.
+depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
+	if command -v depmod >/dev/null; then depmod $(1); else \
+	echo "depmod is missing, and modprobe does not know of the change." \
+		"On Debian: apt install kmod" >&2; fi
 
 .PHONY: install install-module install-user module-install
 install: install-module install-user
@@ -248,7 +247,7 @@ uninstall-user:
 in-tree:
 	@test -n "$(LINUX)" || \
 	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
-	@tools/in-tree/put $(LINUX)
+	@tools/in-tree/put "$(LINUX)"
 
 .PHONY: clean
 clean:
