@@ -233,6 +233,30 @@ static void what_could_not_be_flushed_waits(void)
 	CHECK(called == 1);
 }
 
+/* Stops are collected, but not without end. */
+static void a_stop_that_cannot_be_told_fails(void)
+{
+	enum { TIMERS = 2000 };
+	static struct twheel_handle timer[TIMERS];
+	struct twheel_loop *loop = new_loop();
+	int fd = twheel_loop_fd(loop), saved = dup(fd), called = 0, stopped, i;
+
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], 20 * MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
+	for (stopped = 0; stopped < TIMERS && !twheel_stop(&timer[stopped]); stopped++)
+		;
+	CHECK(stopped < TIMERS && errno == ENOTTY);
+	CHECK(twheel_remaining(&timer[stopped]) >= 0);
+	CHECK(dup2(saved, fd) >= 0);
+	CHECK(!close(saved));
+	CHECK(run_for(loop, TIMERS - stopped, 1000) == TIMERS - stopped);
+	CHECK(run_for(loop, 1, 20) == 0);
+}
+
 /* ---- The limit ------------------------------------------------------------------ */
 
 enum { ROOM = 10, MANY = 25 };
@@ -551,6 +575,8 @@ const struct test bad_tests[] = {
 
 const struct test call_tests[] = {
 	{ "batches go on past stale ids, and tell which", batches_go_on_past_stale_ids },
+	{ "a stop that the kernel cannot be told of fails, and the timer runs",
+	  a_stop_that_cannot_be_told_fails },
 	{ "calls without memory are EFAULT", calls_without_memory_are_efault },
 	{ }
 };
