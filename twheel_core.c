@@ -484,7 +484,9 @@ EXPORT_SYMBOL_GPL(twheel_level_free);
 void twheel_level_install(struct twheel *w, struct twheel_level *level)
 {
 	turn_level(w, level);
-	w->level[w->nr_levels++] = level;
+	w->level[w->nr_levels] = level;
+	/* Who looks without the caller's lock finds the level complete. */
+	smp_store_release(&w->nr_levels, w->nr_levels + 1);
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
 
