@@ -59,6 +59,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @charged: bytes charged to @user.
  * @user: whose wheel it is.
  * @memcg: who pays for the memory: the control group of the opener.
+ * @id: its number, which no other has had since the module was loaded.
  */
 struct twheel_file {
 	struct mutex lock;	/* see the top of twheel_file.c */
@@ -84,6 +85,7 @@ struct twheel_file {
 	size_t charged;
 	struct twheel_user *user;
 	struct mem_cgroup *memcg;
+	u64 id;
 };
 
 static inline struct twheel_entry *to_entry(struct twheel_timer *timer)

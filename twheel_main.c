@@ -185,6 +185,9 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
  * Opening and closing.
  */
 
+/* How many files have been opened. */
+static atomic64_t opened;
+
 static int twheel_open(struct inode *inode, struct file *filp)
 {
 	const struct twheel_setup setup = {
@@ -197,6 +200,7 @@ static int twheel_open(struct inode *inode, struct file *filp)
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
+	file->id = atomic64_inc_return(&opened);
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);

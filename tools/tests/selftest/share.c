@@ -446,6 +446,84 @@ TEST_F(sharing, fdinfo_shows_the_wheel)
 	EXPECT_EQ(info.memory, fdinfo_field(self->fd, "twheel-memory"));
 }
 
+TEST_F(sharing, fdinfo_has_all_that_info_has)
+{
+	struct twheel_event event;
+	struct twheel_info info;
+	__u64 id, before, then;
+
+	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 10, CLOCK_MONOTONIC, 1000));
+	ASSERT_NE(0, id = add_after(self->fd, HOUR, 1));
+	ASSERT_NE(0, add_after(self->fd, 2 * HOUR, 2));
+	ASSERT_NE(0, add_after(self->fd, 15 * MSEC, 3));
+	ASSERT_NE(0, add_at(self->fd, 0, 4));
+	ASSERT_EQ(0, tw_modify(self->fd, id, 2 * HOUR, 0));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
+	ASSERT_NE(0, add_at(self->fd, 0, 5));
+	before = now();
+	info = tw_info(self->fd);
+	EXPECT_EQ(1000, fdinfo_field(self->fd, "twheel-max-timers"));
+	EXPECT_EQ(info.pending, fdinfo_field(self->fd, "twheel-pending"));
+	EXPECT_EQ(info.expired, fdinfo_field(self->fd, "twheel-expired"));
+	EXPECT_EQ(5, fdinfo_field(self->fd, "twheel-added"));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-modified"));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-cancelled"));
+	EXPECT_EQ(2, fdinfo_field(self->fd, "twheel-delivered"));
+	EXPECT_EQ(info.cascaded, fdinfo_field(self->fd, "twheel-cascaded"));
+	EXPECT_LT(0, info.fires);
+	EXPECT_EQ(info.fires, fdinfo_field(self->fd, "twheel-fires"));
+	then = fdinfo_field(self->fd, "twheel-now-ns");
+	EXPECT_LE(before, then);
+	EXPECT_GE(now(), then);
+	EXPECT_EQ(geteuid(), fdinfo_field(self->fd, "twheel-user-id"));
+}
+
+/* Two descriptors are of one wheel, or not: monitoring counts each wheel once. */
+TEST_F(sharing, fdinfo_has_a_number_for_each_wheel)
+{
+	unsigned long long id = fdinfo_field(self->fd, "twheel-id");
+	int copy = dup(self->fd);
+	int other = tw_open(O_NONBLOCK);
+
+	EXPECT_NE(0, id);
+	EXPECT_NE(~0ULL, id);
+	EXPECT_EQ(id, fdinfo_field(copy, "twheel-id"));
+	EXPECT_NE(id, fdinfo_field(other, "twheel-id"));
+	close(copy);
+	close(other);
+	other = tw_open(O_NONBLOCK);
+	EXPECT_LT(id + 1, fdinfo_field(other, "twheel-id"));
+	close(other);
+}
+
+/* A bucket of level 6 spans 1000 seconds. */
+TEST_F(sharing, fdinfo_shows_what_is_in_each_level)
+{
+	__u64 hour = now() + HOUR, ids[3];
+	char name[32];
+	int level;
+
+	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 10, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(~0ULL, fdinfo_field(self->fd, "twheel-level-0-timers"));
+	ASSERT_NE(0, ids[0] = add_at(self->fd, hour, 1));
+	ASSERT_NE(0, ids[1] = add_at(self->fd, hour, 2));
+	ASSERT_NE(0, ids[2] = add_at(self->fd, hour + 1000 * SEC, 3));
+	for (level = 0; level < 6; level++) {
+		snprintf(name, sizeof(name), "twheel-level-%d-timers", level);
+		EXPECT_EQ(0, fdinfo_field(self->fd, name));
+		snprintf(name, sizeof(name), "twheel-level-%d-busy", level);
+		EXPECT_EQ(0, fdinfo_field(self->fd, name));
+	}
+	EXPECT_EQ(3, fdinfo_field(self->fd, "twheel-level-6-timers"));
+	EXPECT_EQ(2, fdinfo_field(self->fd, "twheel-level-6-busy"));
+	EXPECT_EQ(~0ULL, fdinfo_field(self->fd, "twheel-level-7-timers"));
+	ASSERT_EQ(0, tw_cancel(self->fd, ids[2]));
+	EXPECT_EQ(2, fdinfo_field(self->fd, "twheel-level-6-timers"));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-level-6-busy"));
+}
+
 /* What ENOSPC is to be understood with. */
 TEST_F(sharing, fdinfo_shows_the_account_of_the_user)
 {

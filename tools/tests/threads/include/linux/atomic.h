@@ -20,6 +20,11 @@ static inline void atomic_dec(atomic_t *v)
 	__atomic_fetch_sub(&v->counter, 1, __ATOMIC_SEQ_CST);
 }
 
+static inline s64 atomic64_inc_return(atomic64_t *v)
+{
+	return __atomic_add_fetch(&v->counter, 1, __ATOMIC_SEQ_CST);
+}
+
 static inline long atomic_long_read(const atomic_long_t *v)
 {
 	return READ_ONCE(v->counter);

@@ -19,4 +19,8 @@ typedef __u64 u64;
 typedef __s64 s64;
 typedef unsigned int __poll_t;
 
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
 #endif /* _DRIVER_LINUX_TYPES_H */
