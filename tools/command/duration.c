@@ -7,6 +7,8 @@
  *	number   = digits [ "." digits ] | "." digits
  *	unit     = "w" | "d" | "h" | "m" | "s" | "ms" | "us" | "µs" | "ns"
  *
+ * or a unit's longer names, as the table below has them: 5min, 90sec, 2days.
+ *
  * The parts come from the largest unit to the smallest, none twice. All
  * arithmetic is on integers, so that a duration that is a whole number of
  * nanoseconds is exact.
@@ -21,26 +23,29 @@
 #include "duration.h"
 #include "helpers.h"
 
+#define SECOND	UINT64_C(1000000000)
+#define MINUTE	(60 * SECOND)
+#define HOUR	(60 * MINUTE)
+#define DAY	(24 * HOUR)
+#define WEEK	(7 * DAY)
+
 struct unit {
 	const char *name;
 	uint64_t ns;
 };
 
-/*
- * From the largest to the smallest, because the parts of a duration are in that
- * order. The micro sign is written in two ways in UTF-8.
- */
+/* The micro sign is written in two ways in UTF-8. */
 static const struct unit units[] = {
-	{ "w", 604800000000000 },
-	{ "d", 86400000000000 },
-	{ "h", 3600000000000 },
-	{ "m", 60000000000 },
-	{ "s", 1000000000 },
-	{ "ms", 1000000 },
-	{ "us", 1000 },
-	{ "\302\265s", 1000 },
-	{ "\316\274s", 1000 },
-	{ "ns", 1 },
+	{ "w", WEEK }, { "week", WEEK }, { "weeks", WEEK },
+	{ "d", DAY }, { "day", DAY }, { "days", DAY },
+	{ "h", HOUR }, { "hr", HOUR }, { "hour", HOUR }, { "hours", HOUR },
+	{ "m", MINUTE }, { "min", MINUTE }, { "mins", MINUTE }, { "minute", MINUTE },
+	{ "minutes", MINUTE },
+	{ "s", SECOND }, { "sec", SECOND }, { "secs", SECOND }, { "second", SECOND },
+	{ "seconds", SECOND },
+	{ "ms", 1000000 }, { "msec", 1000000 },
+	{ "us", 1000 }, { "usec", 1000 }, { "\302\265s", 1000 }, { "\316\274s", 1000 },
+	{ "ns", 1 }, { "nsec", 1 },
 };
 
 static size_t count_digits(const char *text)
