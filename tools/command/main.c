@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,7 +348,6 @@ int main(int argc, char **argv)
 	int option, status;
 
 	fill_standard_files();
-	signal(SIGPIPE, SIG_IGN);
 	for (;;) {
 		option = getopt_long(argc, argv, short_options, long_options,
 				     NULL);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -402,8 +403,14 @@ static int read_wheel(struct session *session)
 	return status;
 }
 
+/*
+ * Who closes a pipe has seen enough: SIGPIPE ends the program without a word, as it does
+ * others. Only if it is ignored, there is a message.
+ */
 static int fail_output(int err)
 {
+	if (err == EPIPE)
+		raise(SIGPIPE);
 	complain("cannot write to standard output: %s", strerror(err));
 	return STATUS_ERROR;
 }

@@ -449,10 +449,26 @@ test_output()
 	} | head -n 1 >out
 	took=$(($(now_ms) - start))
 	status=$(cat result)
-	ok "output: a reader that goes away ends it" [ "$status" = 1 ]
+	ok "output: a reader that goes away ends it" [ "$status" = 141 ]
 	ok "output: and not only when the next timer expires" \
 		[ "$took" -lt 30000 ]
-	ok "output: the reason is told" grep -q 'Broken pipe' err
+	ok "output: without a word" [ ! -s err ]
+	{
+		timeout 60 "$twheel" every 10ms x 2>err
+		echo $? >result
+	} | head -n 1 >out
+	status=$(cat result)
+	ok "output: of a periodic timer, one line is enough" \
+		[ "$status,$(wc -l <out),$(cat err)" = 141,1, ]
+	{
+		trap '' PIPE
+		timeout 60 "$twheel" every 10ms x 2>err
+		echo $? >result
+	} | head -n 1 >out
+	status=$(cat result)
+	: >out
+	ok "output: where SIGPIPE is ignored, the reason is told" \
+		refuses 1 'Broken pipe'
 }
 
 test_signals()
