@@ -11,7 +11,11 @@
 #include "helpers.h"
 #include "output.h"
 
+/* Where to go to when something comes in between a prompt and what is typed behind it. */
+#define CLEAR_LINE	"\r\033[K"
+
 static enum output_style style;
+static bool prompted;
 
 /*
  * The length of the character that begins @text, 0 when it is not valid UTF-8:
@@ -136,6 +140,9 @@ void output_style(enum output_style new_style)
  */
 void output_begin(const char *kind)
 {
+	if (prompted)
+		fputs(CLEAR_LINE, stdout);
+	prompted = false;
 	if (style == OUTPUT_JSON)
 		printf("{\"event\":\"%s\"", kind);
 	else if (style == OUTPUT_LINE)
@@ -261,6 +268,26 @@ void output_end(void)
 		fputs("}\n", stdout);
 	else if (style == OUTPUT_LINE)
 		fputc('\n', stdout);
+}
+
+/**
+ * output_prompt() - ask for a command, unless that has been done
+ * @prompt: the question. Records take its place; JSON has none.
+ */
+void output_prompt(const char *prompt)
+{
+	if (prompted || style == OUTPUT_JSON)
+		return;
+	fputs(prompt, stdout);
+	prompted = true;
+}
+
+/**
+ * output_answered() - the line with the prompt has come to its end
+ */
+void output_answered(void)
+{
+	prompted = false;
 }
 
 /**

@@ -32,6 +32,8 @@ void output_duration(const char *name, int64_t ns);
 void output_deadline(uint64_t ns);
 void output_end(void);
 
+void output_prompt(const char *prompt);
+void output_answered(void);
 int output_flush(void);
 
 void write_plain(FILE *stream, const char *text);

@@ -26,12 +26,14 @@
  * struct input - what was read of standard input and not yet worked off
  * @text: the bytes; room for a null byte behind the longest line.
  * @len: how many.
+ * @prompt: people type it.
  * @skip: the line was too long and its rest has yet to be skipped.
  * @quit: no more commands are wanted.
  */
 struct input {
 	char text[LINE_MAX_BYTES + 1];
 	size_t len;
+	bool prompt;
 	bool skip;
 	bool quit;
 };
@@ -367,11 +369,16 @@ static int read_input(struct session *session, struct input *input, bool *open)
 		complain("cannot read standard input: %s", strerror(errno));
 		return STATUS_ERROR;
 	}
+	if (memchr(input->text + input->len, '\n', (size_t)n))
+		output_answered();
 	if (n) {
 		input->len += (size_t)n;
 		execute_lines(session, input);
 	} else {
 		*open = false;
+		if (input->prompt)
+			putchar('\n');
+		output_answered();
 		end_input(session, input);
 	}
 	return STATUS_OK;
@@ -381,7 +388,7 @@ static int read_input(struct session *session, struct input *input, bool *open)
  * run() - execute commands from standard input and print what expires
  * @session: the session.
  *
- * At the end of the input, waits for the timers that expire once.
+ * A terminal gets a prompt. At the end of the input, waits for the timers that expire once.
  *
  * Return: an exit status.
  */
@@ -391,8 +398,11 @@ int run(struct session *session)
 	bool open = true, ready = false;
 	int status = STATUS_OK;
 
+	input.prompt = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	while (status == STATUS_OK && !input.quit &&
 	       (open || session->timers.count)) {
+		if (open && input.prompt)
+			output_prompt("twheel> ");
 		status = session_wait(session, open ? STDIN_FILENO : -1,
 				      &ready);
 		if (status == STATUS_OK && ready)
