@@ -2,108 +2,46 @@
 /*
  * twheel - timers of /dev/twheel on the command line; see twheel(1)
  *
- * This file reads the command line and holds the commands that need nothing
- * else. A wheel with labels is in session.c, `twheel run` in run.c.
+ * The commands, and help on them. Options are read in options.c; a wheel with labels is in
+ * session.c, `twheel run` in run.c, `twheel top` in top.c.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
+#include "options.h"
 #include "output.h"
 #include "run.h"
 #include "session.h"
+#include "top.h"
+#include "view.h"
 
 /**
- * struct arguments - the command line, read
- * @session: what the wheel is to be like.
- * @times: events until `every` ends, or NOT_GIVEN.
- * @json: print JSON.
- * @args: what follows the command: pairs of duration and label.
- * @nr_args: how many.
+ * struct command - what the first word can be
+ * @name: the word.
+ * @args: what follows it, for people.
+ * @about: what it does.
+ * @takes_pairs: that is pairs of duration and label.
+ * @takes_count: there is a use for --count.
+ * @style: how it prints.
+ * @execute: does it, with a wheel.
+ * @show: does it, without one.
  */
-struct arguments {
-	struct session_options session;
-	uint64_t times;
-	bool json;
-	char **args;
-	int nr_args;
-};
-
 struct command {
 	const char *name;
+	const char *args;
+	const char *about;
 	bool takes_pairs;
 	bool takes_count;
 	enum output_style style;
 	int (*execute)(struct session *session, const struct arguments *what);
+	int (*show)(const struct arguments *what);
 };
-
-enum {
-	OPTION_MAX_TIMERS = 256,
-};
-
-static const char short_options[] = "c:d:hjn:t:Vw:";
-
-static const struct option long_options[] = {
-	{ "clock", required_argument, NULL, 'c' },
-	{ "device", required_argument, NULL, 'd' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "count", required_argument, NULL, 'n' },
-	{ "tick", required_argument, NULL, 't' },
-	{ "wheel-size", required_argument, NULL, 'w' },
-	{ "max-timers", required_argument, NULL, OPTION_MAX_TIMERS },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ }
-};
-
-static void print_help(void)
-{
-	fputs("Usage: twheel [OPTION]... after DURATION LABEL [DURATION LABEL]...\n"
-	      "       twheel [OPTION]... every DURATION LABEL [DURATION LABEL]...\n"
-	      "       twheel [OPTION]... run\n"
-	      "       twheel [OPTION]... info\n"
-	      "\n"
-	      "Timers of the kernel's timing wheel, /dev/twheel.\n"
-	      "\n"
-	      "  after  print each LABEL when its DURATION has passed, then end\n"
-	      "  every  print each LABEL again and again\n"
-	      "  run    take commands from standard input, print what expires\n"
-	      "  info   show the parameters of a new wheel\n"
-	      "\n"
-	      "Options:\n"
-	      "  -n, --count N        every: end after N events of each label\n"
-	      "  -j, --json           print one JSON object per line\n"
-	      "  -t, --tick DURATION  tick of the wheel, 1us to 1h (default: the module's)\n"
-	      "  -w, --wheel-size N   buckets per level, 2 to 65536 (default: the module's)\n"
-	      "  -c, --clock NAME     monotonic, or boottime, which counts suspend too\n"
-	      "      --max-timers N   how many timers the wheel may hold at once\n"
-	      "  -d, --device PATH    the device (default: " TWHEEL_DEVICE ")\n"
-	      "  -h, --help           print this and end\n"
-	      "  -V, --version        print the version and end\n"
-	      "\n"
-	      "A DURATION is written like 150us, 1.5s, 30m, 2h30m or 0; the units are\n"
-	      "w, d, h, m, s, ms, us and ns.\n"
-	      "\n"
-	      "Commands of run, one on a line:\n",
-	      stdout);
-	run_help(stdout);
-	fputs("\n"
-	      "Exit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).\n",
-	      stdout);
-}
-
-static int usage_hint(void)
-{
-	fputs("Try 'twheel --help'.\n", stderr);
-	return STATUS_USAGE;
-}
 
 /*
  * The wheel would get the number of a standard file that is closed, and text
@@ -118,88 +56,6 @@ static void fill_standard_files(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-}
-
-static int parse_duration(const char *what, const char *text, uint64_t *ns)
-{
-	switch (duration_parse(text, ns)) {
-	case 0:
-		return STATUS_OK;
-	case -ERANGE:
-		complain("%s '%s' is too long: at most 292 years", what, text);
-		return STATUS_USAGE;
-	default:
-		complain("%s '%s' is no duration: write it like 150us, 1.5s, 30m or 2h30m",
-			 what, text);
-		return STATUS_USAGE;
-	}
-}
-
-static int parse_tick(const char *text, uint64_t *tick_ns)
-{
-	if (parse_duration("--tick", text, tick_ns))
-		return STATUS_USAGE;
-	if (*tick_ns < TWHEEL_TICK_MIN_NS || *tick_ns > TWHEEL_TICK_MAX_NS) {
-		complain("--tick '%s' must be between 1us and 1h", text);
-		return STATUS_USAGE;
-	}
-	return STATUS_OK;
-}
-
-static int parse_number(const char *what, const char *text, uint64_t min,
-			uint64_t max, uint64_t *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno &&
-	    *number >= min && *number <= max)
-		return STATUS_OK;
-	complain("%s '%s' must be a number between %ju and %ju", what,
-		 text, (uintmax_t)min, (uintmax_t)max);
-	return STATUS_USAGE;
-}
-
-static int parse_clock(const char *text, struct session_options *session)
-{
-	session->has_clock = true;
-	if (clock_by_name(text, &session->clock_id))
-		return STATUS_OK;
-	complain("--clock '%s' must be monotonic or boottime", text);
-	return STATUS_USAGE;
-}
-
-static int parse_option(int option, struct arguments *what)
-{
-	uint64_t number;
-
-	switch (option) {
-	case 'c':
-		return parse_clock(optarg, &what->session);
-	case 'd':
-		what->session.device = optarg;
-		return STATUS_OK;
-	case 'j':
-		what->json = true;
-		return STATUS_OK;
-	case 'n':
-		return parse_number("--count", optarg, 1, UINT64_MAX,
-				    &what->times);
-	case 't':
-		return parse_tick(optarg, &what->session.tick_ns);
-	case 'w':
-		if (parse_number("--wheel-size", optarg, TWHEEL_SIZE_MIN,
-				 TWHEEL_SIZE_MAX, &number))
-			return STATUS_USAGE;
-		what->session.wheel_size = (uint32_t)number;
-		return STATUS_OK;
-	case OPTION_MAX_TIMERS:
-		return parse_number("--max-timers", optarg, 1, UINT64_MAX,
-				    &what->session.max_timers);
-	default:
-		return usage_hint();
-	}
 }
 
 /* Before the wheel is opened: nothing is begun that cannot be finished. */
@@ -286,12 +142,125 @@ static int execute_info(struct session *session, const struct arguments *what)
 	return STATUS_ERROR;
 }
 
+static int show_top(const struct arguments *what)
+{
+	struct top_options options = what->top;
+	uint64_t pid;
+
+	options.json = what->json;
+	if (what->nr_args > 1) {
+		complain("top takes the number of one process at most");
+		return usage_hint();
+	}
+	if (what->nr_args) {
+		if (parse_number("the process", what->args[0], 1, INT32_MAX, &pid))
+			return STATUS_USAGE;
+		options.only = (pid_t)pid;
+	}
+	return top(&options);
+}
+
+static int show_help(const struct arguments *what);
+
 static const struct command commands[] = {
-	{ "after", true, false, OUTPUT_LINE, execute_after },
-	{ "every", true, true, OUTPUT_LINE, execute_every },
-	{ "run", false, false, OUTPUT_LINE, execute_run },
-	{ "info", false, false, OUTPUT_TABLE, execute_info },
+	{
+		.name = "after", .args = "DURATION LABEL [DURATION LABEL]...",
+		.about = "print each LABEL when its DURATION has passed, then end",
+		.takes_pairs = true, .execute = execute_after,
+	}, {
+		.name = "every", .args = "DURATION LABEL [DURATION LABEL]...",
+		.about = "print each LABEL again and again",
+		.takes_pairs = true, .takes_count = true, .execute = execute_every,
+	}, {
+		.name = "run", .args = "",
+		.about = "take commands from standard input, print what expires",
+		.execute = execute_run,
+	}, {
+		.name = "info", .args = "",
+		.about = "show the parameters of a new wheel",
+		.style = OUTPUT_TABLE, .execute = execute_info,
+	}, {
+		.name = "top", .args = "[PID]",
+		.about = "show all wheels of the machine, or of a process, and what they do",
+		.show = show_top,
+	}, {
+		.name = "help", .args = "[COMMAND]",
+		.about = "explain a command, or list all",
+		.show = show_help,
+	},
 };
+
+/*
+ * Help.
+ */
+
+static const char options_help[] =
+	"  -j, --json           print one JSON object per line\n"
+	"  -h, --help           print this and end\n"
+	"  -V, --version        print the version and end\n";
+
+static const char count_help[] =
+	"  -n, --count N        end after N events of each label\n";
+
+static const char wheel_help[] =
+	"  -t, --tick DURATION  tick of the wheel, 1us to 1h (default: the module's)\n"
+	"  -w, --wheel-size N   buckets per level, 2 to 65536 (default: the module's)\n"
+	"  -c, --clock NAME     monotonic, or boottime, which counts suspend too\n"
+	"      --max-timers N   how many timers the wheel may hold at once\n"
+	"  -d, --device PATH    the device (default: " TWHEEL_DEVICE ")\n";
+
+static const char top_help[] =
+	"      --once           print one table and end\n"
+	"  -i, --interval DURATION  time between two samples, 10ms to 1h (default: 1s)\n"
+	"      --sort COLUMN    pid, command, fd, pending, unread, add, cancel, expire,\n"
+	"                       fires, memory or user (default: pending)\n"
+	"      --proc DIR       where the proc file system is (default: /proc)\n";
+
+static const char duration_help[] =
+	"A DURATION is written like 150us, 1.5s, 5min, 2h30m or 0; the units are\n"
+	"w, d, h, m, s, ms, us and ns, and their longer names.\n";
+
+static const char keys_help[] =
+	"Keys:\n"
+	"  up, down, k, j  select a wheel     Enter  open it     Esc  back\n"
+	"  p u a c e f m s i n d  sort by pending, unread, add, cancel, expire, fires,\n"
+	"                  memory, user, pid, command, fd        r  reverse\n"
+	"  q               end\n";
+
+static void print_help(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("%s twheel [OPTION]... %s%s%s\n", i ? "      " : "Usage:",
+		       commands[i].name, *commands[i].args ? " " : "", commands[i].args);
+	puts("\nTimers of the kernel's timing wheel, /dev/twheel.\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-6s %s\n", commands[i].name, commands[i].about);
+	printf("\nOptions:\n%s\nFor every:\n%s\nFor the wheel of after, every, run and info:\n%s\n"
+	       "For top:\n%s\n%s\nCommands of run, one on a line:\n", options_help, count_help,
+	       wheel_help, top_help, duration_help);
+	run_help(stdout);
+	puts("\nExit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).");
+}
+
+static void explain(const struct command *command)
+{
+	printf("Usage: twheel [OPTION]... %s%s%s\n\n  %s\n\nOptions:\n%s", command->name,
+	       *command->args ? " " : "", command->args, command->about, options_help);
+	if (command->takes_count)
+		fputs(count_help, stdout);
+	if (command->execute)
+		fputs(wheel_help, stdout);
+	if (command->show == show_top)
+		printf("%s\n%s", top_help, keys_help);
+	if (command->execute || command->show == show_top)
+		printf("\n%s", duration_help);
+	if (command->execute == execute_run) {
+		puts("\nCommands, one on a line:");
+		run_help(stdout);
+	}
+}
 
 static const struct command *find_command(const char *name)
 {
@@ -302,24 +271,47 @@ static const struct command *find_command(const char *name)
 			return &commands[i];
 	}
 	if (name)
-		complain("'%s' is no command: it is one of after, every, run and info",
+		complain("'%s' is no command: it is one of after, every, run, info, top and help",
 			 name);
 	else
-		complain("a command is needed: after, every, run or info");
+		complain("a command is needed: after, every, run, info, top or help");
 	usage_hint();
 	return NULL;
 }
 
-static int check_arguments(const struct command *command,
-			   const struct arguments *what)
+static int show_help(const struct arguments *what)
+{
+	const struct command *command;
+
+	if (!what->nr_args) {
+		print_help();
+		return session_finish();
+	}
+	command = find_command(what->args[0]);
+	if (!command)
+		return STATUS_USAGE;
+	explain(command);
+	return session_finish();
+}
+
+static int check_arguments(const struct command *command, const struct arguments *what)
 {
 	if (what->times != NOT_GIVEN && !command->takes_count) {
 		complain("--count is for every, not for %s", command->name);
 		return usage_hint();
 	}
+	if (what->for_top && command->show != show_top) {
+		complain("--once, --interval, --sort and --proc are for top, not for %s",
+			 command->name);
+		return usage_hint();
+	}
+	if (what->for_wheel && !command->execute) {
+		complain("%s opens no wheel: options for one are not for it", command->name);
+		return usage_hint();
+	}
 	if (command->takes_pairs)
 		return check_pairs(what);
-	if (!what->nr_args)
+	if (!what->nr_args || command->show)
 		return STATUS_OK;
 	complain("%s takes no arguments", command->name);
 	return usage_hint();
@@ -331,6 +323,8 @@ static int execute(const struct command *command, const struct arguments *what)
 	int status;
 
 	output_style(what->json ? OUTPUT_JSON : command->style);
+	if (command->show)
+		return command->show(what);
 	status = session_open(&session, &what->session);
 	if (status)
 		return status;
@@ -343,33 +337,31 @@ static int execute(const struct command *command, const struct arguments *what)
 
 int main(int argc, char **argv)
 {
-	struct arguments what = { .session.device = TWHEEL_DEVICE };
+	struct arguments what = {
+		.session.device = TWHEEL_DEVICE,
+		.top = { .proc = "/proc", .interval_ns = 1000000000 },
+	};
 	const struct command *command;
-	int option, status;
+	int status;
 
 	fill_standard_files();
-	for (;;) {
-		option = getopt_long(argc, argv, short_options, long_options,
-				     NULL);
-		if (option < 0)
-			break;
-		if (option == 'h') {
-			print_help();
-			return session_finish();
-		}
-		if (option == 'V') {
-			printf("twheel %s\n", twheel_version());
-			return session_finish();
-		}
-		status = parse_option(option, &what);
-		if (status)
-			return status;
+	what.top.sort = view_column_named("pending");
+	status = parse_options(argc, argv, &what);
+	if (status)
+		return status;
+	if (what.version) {
+		printf("twheel %s\n", twheel_version());
+		return session_finish();
 	}
-	command = find_command(argv[optind]);
+	if (what.help) {
+		print_help();
+		return session_finish();
+	}
+	command = find_command(what.nr_args ? what.args[0] : NULL);
 	if (!command)
 		return STATUS_USAGE;
-	what.args = argv + optind + 1;
-	what.nr_args = argc - optind - 1;
+	what.args++;
+	what.nr_args--;
 	status = check_arguments(command, &what);
 	return status ? status : execute(command, &what);
 }

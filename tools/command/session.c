@@ -320,6 +320,29 @@ char *session_explain(const struct session *session, int err,
 }
 
 /**
+ * session_put_info() - add the parameters and counters of a wheel to a record
+ * @info: the parameters and counters.
+ */
+void session_put_info(const struct twheel_info *info)
+{
+	output_duration("tick", (int64_t)info->tick_ns);
+	output_number("wheel_size", info->wheel_size);
+	output_word("clock", clock_name(info->clock_id));
+	output_number("max_timers", info->max_timers);
+	output_number("pending", info->pending);
+	output_number("expired", info->expired);
+	output_number("added", info->added);
+	output_number("modified", info->modified);
+	output_number("cancelled", info->cancelled);
+	output_number("delivered", info->delivered);
+	output_number("cascaded", info->cascaded);
+	output_number("fires", info->fires);
+	output_number("levels", info->levels);
+	output_number("memory", info->memory);
+	output_duration("now", (int64_t)info->now_ns);
+}
+
+/**
  * session_print_info() - print the parameters and counters of the wheel
  * @session: the session.
  *
@@ -332,21 +355,7 @@ int session_print_info(const struct session *session)
 	if (twheel_info(session->fd, &info))
 		return -1;
 	output_begin("info");
-	output_duration("tick", (int64_t)info.tick_ns);
-	output_number("wheel_size", info.wheel_size);
-	output_word("clock", clock_name(info.clock_id));
-	output_number("max_timers", info.max_timers);
-	output_number("pending", info.pending);
-	output_number("expired", info.expired);
-	output_number("added", info.added);
-	output_number("modified", info.modified);
-	output_number("cancelled", info.cancelled);
-	output_number("delivered", info.delivered);
-	output_number("cascaded", info.cascaded);
-	output_number("fires", info.fires);
-	output_number("levels", info.levels);
-	output_number("memory", info.memory);
-	output_duration("now", (int64_t)info.now_ns);
+	session_put_info(&info);
 	output_end();
 	return 0;
 }
@@ -403,11 +412,16 @@ static int read_wheel(struct session *session)
 	return status;
 }
 
-/*
+/**
+ * session_fail_output() - end because output cannot be written
+ * @err: the errno.
+ *
  * Who closes a pipe has seen enough: SIGPIPE ends the program without a word, as it does
- * others. Only if it is ignored, there is a message.
+ * to others. Only if it is ignored, there is a message.
+ *
+ * Return: an exit status.
  */
-static int fail_output(int err)
+int session_fail_output(int err)
 {
 	if (err == EPIPE)
 		raise(SIGPIPE);
@@ -437,7 +451,7 @@ int session_wait(struct session *session, int input, bool *ready)
 	if (ready)
 		*ready = false;
 	if (output_flush())
-		return fail_output(errno);
+		return session_fail_output(errno);
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0) {
 		if (errno == EINTR || errno == EAGAIN)
 			return STATUS_OK;
@@ -445,7 +459,7 @@ int session_wait(struct session *session, int input, bool *ready)
 		return STATUS_ERROR;
 	}
 	if (fds[2].revents & (POLLERR | POLLHUP))
-		return fail_output(EPIPE);
+		return session_fail_output(EPIPE);
 	if (ready)
 		*ready = fds[1].revents;
 	return fds[0].revents ? read_wheel(session) : STATUS_OK;
@@ -458,5 +472,5 @@ int session_wait(struct session *session, int input, bool *ready)
  */
 int session_finish(void)
 {
-	return output_flush() ? fail_output(errno) : STATUS_OK;
+	return output_flush() ? session_fail_output(errno) : STATUS_OK;
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <linux/twheel.h>
+
 #include "helpers.h"
 #include "timer-table.h"
 
@@ -91,9 +93,11 @@ int session_modify(struct session *session, struct timer *timer,
 		   uint64_t delay_ns);
 char *session_explain(const struct session *session, int err,
 		      char reason[REASON_TEXT]);
+void session_put_info(const struct twheel_info *info);
 int session_print_info(const struct session *session);
 
 int session_wait(struct session *session, int input, bool *ready);
 int session_finish(void);
+int session_fail_output(int err);
 
 #endif /* SESSION_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A terminal as a screen: text is drawn, keys are read
+ *
+ * With nothing but termios and the control sequences that every terminal of the last
+ * decades knows (ECMA-48): a screen full of lines is all there is to draw.
+ */
+#ifndef SCREEN_H
+#define SCREEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Keys that are no characters, and what else ends the wait for a key. */
+enum screen_key {
+	KEY_NONE = 256,
+	KEY_RESIZE,
+	KEY_UP,
+	KEY_DOWN,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_ENTER,
+	KEY_BACK,
+	KEY_GONE,
+};
+
+/**
+ * struct screen - what the terminal is like
+ * @rows: how many lines it has.
+ * @columns: how many characters in a line.
+ * @utf8: it can show more than ASCII.
+ */
+struct screen {
+	int rows;
+	int columns;
+	bool utf8;
+};
+
+bool screen_usable(void);
+int screen_open(struct screen *screen);
+void screen_close(void);
+int screen_key(struct screen *screen, int timeout_ms);
+int screen_draw(const struct screen *screen, const char *text, uint64_t marked);
+
+#endif /* SCREEN_H */
