@@ -20,6 +20,7 @@ bindir ?= $(prefix)/bin
 libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
+completiondir ?= $(prefix)/share/bash-completion/completions
 
 .PHONY: all
 all: $(BUILD)/bin/twheel module
@@ -186,8 +187,9 @@ install: all
 	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
 	$(DEPMOD) $(RELEASE)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
-		$(includedir)/linux $(MANUAL_DIRS))
+		$(includedir)/linux $(completiondir) $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
+	install -m 644 tools/command/completion.bash $(DESTDIR)$(completiondir)/twheel
 	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
@@ -202,6 +204,7 @@ uninstall:
 	 $(DEPMOD) $${release##*/}; done
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
+		$(completiondir)/twheel \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 
 .PHONY: clean

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Completion of twheel(1) for bash: make install puts it where bash-completion looks for
+# it; anywhere else, source it.
+
+# What there is to say after an option that takes a value; or status 1.
+_twheel_value()
+{
+	case $1 in
+	-c | --clock)
+		compgen -W "monotonic boottime" -- "$2" ;;
+	-d | --device)
+		compgen -f -- "$2" ;;
+	--proc)
+		compgen -d -- "$2" ;;
+	--sort)
+		compgen -W "pid command fd pending unread add cancel expire fires memory
+			user" -- "$2" ;;
+	-i | -n | -t | -w | --interval | --count | --tick | --wheel-size | --max-timers)
+		;;
+	*)
+		return 1 ;;
+	esac
+	return 0
+}
+
+# The options of a command.
+_twheel_options()
+{
+	local wheel="--tick --wheel-size --clock --max-timers --device"
+
+	echo "--help --version"
+	case $1 in
+	after | run | info) echo "--json $wheel" ;;
+	every) echo "--json --count $wheel" ;;
+	top) echo "--json --once --interval --sort --proc" ;;
+	help) ;;
+	*) echo "--json --count --once --interval --sort --proc $wheel" ;;
+	esac
+}
+
+# The words that are no options, nor values of options, up to the cursor.
+_twheel_words()
+{
+	local i word last=
+
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		# --clock=NAME is three words.
+		if [ "$word" != = ] && [ "$last" != = ]; then
+			case $word in
+			-*) ;;
+			*) _twheel_value "$last" "" >/dev/null || echo "$word" ;;
+			esac
+		fi
+		last=$word
+	done
+}
+
+_twheel()
+{
+	local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words
+	local commands="after every run info top help" offer
+
+	if [ "$current" = = ]; then
+		current=
+	elif [ "$before" = = ]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	mapfile -t COMPREPLY < <(_twheel_value "$before" "$current")
+	if _twheel_value "$before" "$current" >/dev/null; then
+		return
+	fi
+	mapfile -t words < <(_twheel_words)
+	case $current,${words[0]},${#words[@]} in
+	-*) offer=$(_twheel_options "${words[0]}") ;;
+	*,,0 | *,help,1) offer=$commands ;;
+	*,top,1) offer=$(cd /proc && echo [0-9]*) ;;
+	*) return ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$offer" -- "$current")
+}
+
+complete -F _twheel twheel
