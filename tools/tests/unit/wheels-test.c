@@ -13,7 +13,7 @@
 #include "helpers.h"
 #include "wheels.h"
 
-static char proc[] = "/tmp/wheels-test.XXXXXX";
+static const char *proc;
 static int nr, failed;
 
 static void ok(bool passed, const char *name)
@@ -189,8 +189,11 @@ static void remove_all(void)
 
 int main(void)
 {
-	if (!mkdtemp(proc) || chdir(proc)) {
-		printf("Bail out! %s: %s\n", proc, strerror(errno));
+	char dir[] = "/tmp/wheels-test.XXXXXX";
+
+	proc = mkdtemp(dir);
+	if (!proc || chdir(proc)) {
+		printf("Bail out! %s: %s\n", dir, strerror(errno));
 		return 1;
 	}
 	printf("TAP version 13\n");
