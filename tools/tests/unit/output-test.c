@@ -78,16 +78,55 @@ static void check(void (*write)(FILE *stream, const char *text),
 	free(text);
 }
 
+/* What standard output gets of a prompt, in the place of a terminal. */
+static const char *prompted(enum output_style style, int answered)
+{
+	static char text[256];
+	FILE *before = stdout;
+
+	memset(text, 0, sizeof(text));
+	stdout = fmemopen(text, sizeof(text) - 1, "w");
+	output_style(style);
+	output_prompt("> ");
+	output_prompt("> ");
+	if (answered)
+		output_answered();
+	output_begin("expired");
+	output_id(1);
+	output_end();
+	output_prompt("> ");
+	output_answered();
+	fclose(stdout);
+	stdout = before;
+	return text;
+}
+
+static void check_prompt(const char *text, const char *expected, const char *what)
+{
+	int same = !strcmp(text, expected);
+
+	if (!same)
+		write_plain(stdout, text);
+	printf("%s%sok %d - %s\n", same ? "" : "\n", same ? "" : "not ", ++nr, what);
+	failed += !same;
+}
+
 int main(void)
 {
 	size_t i;
 
-	printf("TAP version 13\n1..%zu\n", 2 * ARRAY_SIZE(cases));
+	printf("TAP version 13\n1..%zu\n", 2 * ARRAY_SIZE(cases) + 3);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		check(write_plain, cases[i].label, cases[i].plain, "text",
 		      cases[i].what);
 		check(write_json_string, cases[i].label, cases[i].json, "JSON",
 		      cases[i].what);
 	}
+	check_prompt(prompted(OUTPUT_LINE, 0), "> \r\033[Kexpired 1\n> ",
+		     "a record takes the place of a prompt");
+	check_prompt(prompted(OUTPUT_LINE, 1), "> expired 1\n> ",
+		     "and is below one that was answered");
+	check_prompt(prompted(OUTPUT_JSON, 0), "{\"event\":\"expired\",\"id\":1}\n",
+		     "JSON has no prompt");
 	return failed != 0;
 }
