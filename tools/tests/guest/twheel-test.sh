@@ -177,6 +177,17 @@ test_options()
 	ok "options: --help" grep -q '^Usage: twheel' out
 	ok "options: --help ends well" [ "$status" = 0 ]
 	ok "options: --help lists the commands of run" grep -q ' modify ID' out
+	run help
+	ok "options: help is --help" [ "$(cat out)" = "$("$twheel" --help)" ]
+	run help top
+	ok "options: help on one command" grep -q '^Usage: .* top \[PID\]$' out
+	ok "options: with its options" grep -q -e ' --once ' out
+	ok "options: and no others" [ "$(grep -c -e --tick out)" = 0 ]
+	run after 200msec b 0.001min a 0sec c
+	ok "options: longer names of units" gives \
+		"expired 3 c count=1 late=T" \
+		"expired 2 a count=1 late=T" \
+		"expired 1 b count=1 late=T"
 	run --version
 	ok "options: --version" grep -qE '^twheel [0-9]' out
 }
@@ -218,6 +229,21 @@ test_usage()
 		--wheel-size ''|--wheel-size '' info
 		--max-timers '0'|--max-timers 0 info
 		--clock 'realtime'|--clock realtime info
+		'frob' is no command|help frob
+		are for top, not for after|after --once 1s a
+		are for top, not for run|--interval 1s run
+		opens no wheel|top --tick 1ms
+		opens no wheel|help --wheel-size 2
+		--count is for every|top -n 3
+		the number of one process|top 1 2
+		the process 'x'|top x
+		the process '0'|top 0
+		the process '-1'|top -- -1
+		--interval '9ms'|top --interval 9ms
+		--interval '0'|top -i 0
+		--interval 'x' is no duration|top -i x
+		--sort 'frob' is no column|top --sort frob
+		needs a terminal|top
 	END
 	run info --frob
 	ok "usage: an option that does not exist" [ "$status" = 2 ]
@@ -244,9 +270,14 @@ test_device()
 	chmod "$mode" "$device"
 }
 
+# A file of its own, for start-stop-daemon starts none that is running already.
 as_nobody()
 {
-	start-stop-daemon -S -c 65534:65534 -x "$(command -v "$twheel")" -- \
+	if [ ! -e nobody ]; then
+		cp "$(command -v "$twheel")" nobody
+		chmod 755 . nobody
+	fi
+	timeout 60 start-stop-daemon -S -c 65534:65534 -x "$work/nobody" -- \
 		"$@" >out 2>err
 	status=$?
 }
@@ -361,6 +392,43 @@ test_run_errors()
 		"cancelled 1" "added 3 c"
 }
 
+# Whatever comes in, there are only answers, in characters that a terminal can bear.
+test_run_junk()
+{
+	for seed in 1 2 3; do
+		{ head -c 100000 /dev/urandom; printf '\nadd 0 after\n'; } >in
+		timeout 60 "$twheel" run <in >out 2>err
+		status=$?
+		ok "junk $seed: what follows is done" \
+			grep -q '^expired [0-9]* after ' out
+		ok "junk $seed: all else are errors" [ "$(grep -vcE \
+			'^(error: |added [0-9]+ after$|expired [0-9]+ after )' out)" = 0 ]
+		ok "junk $seed: no control character is printed" \
+			[ "$(tr -d '\n' <out | tr -cd '\000-\037\177' | wc -c)" = 0 ]
+		ok "junk $seed: ends well" [ "$status,$(cat err)" = 0, ]
+	done
+	timeout 60 "$twheel" run </dev/zero >out 2>err &
+	pid=$!
+	sleep 2
+	ok "junk: a line without an end" kill -0 $pid
+	kill $pid
+	wait $pid
+	ok "junk: is refused once" \
+		[ "$(cat out)" = "error: the line is longer than 65535 bytes" ]
+
+	{
+		printf 'ad'
+		sleep 0.3
+		printf 'd 0 ha'
+		sleep 0.3
+		printf 'lf\nadd 0 oth'
+	} | timeout 60 "$twheel" run >out 2>err
+	status=$?
+	ok "junk: half lines are put together" gives "added 1 half" \
+		"expired 1 half count=1 late=T" "added 2 oth" \
+		"expired 2 oth count=1 late=T"
+}
+
 # One error with these words, and the command behind it was done.
 answers_error()
 {
@@ -435,6 +503,19 @@ test_output()
 	timeout 60 "$twheel" after 10ms a >&- 2>err
 	status=$?
 	ok "output: closed" refuses 1 "Bad file descriptor"
+	echo 'add 0 a' | timeout 60 "$twheel" run >&- 2>err
+	status=$?
+	ok "output: closed, run" refuses 1 "Bad file descriptor"
+	timeout 60 "$twheel" top --once -i 10ms >&- 2>err
+	status=$?
+	ok "output: closed, top" refuses 1 "Bad file descriptor"
+	{
+		seq 1000 | sed 's/^/every 20ms /' | timeout 60 "$twheel" run 2>err
+		echo $? >result
+	} | head -n 1 >out
+	status=$(cat result)
+	ok "output: of run, one line is enough" \
+		[ "$status,$(wc -l <out),$(cat err)" = 141,1, ]
 	timeout 60 "$twheel" after 10ms a >out 2>&-
 	status=$?
 	ok "output: messages closed" gives "expired 1 a count=1 late=T"
@@ -483,6 +564,103 @@ test_signals()
 	done
 }
 
+# row PID: the numbers that top has for a process: PENDING UNREAD ADD/s CANC/s EXP/s
+row()
+{
+	awk -v pid="$1" '$1 == pid { print $4, $5, $6, $7, $8 }' out
+}
+
+test_top()
+{
+	{ echo 'add 1h a'; echo 'add 2h b'; sleep 60; } |
+		"$twheel" run >/dev/null 2>&1 &
+	two=$!
+	"$twheel" every 100ms x >/dev/null 2>&1 &
+	every=$!
+	# Two processes have this one.
+	exec 7<>$device
+	sleep 60 &
+	sleeper=$!
+	sleep 1
+
+	run top --once --interval 2s 7>&-
+	ok "top: ends well" [ "$status,$(cat err)" = 0, ]
+	ok "top: has a head" grep -qE '^ +PID COMMAND +FD PENDING UNREAD +ADD/s' out
+	ok "top: each wheel once" [ "$(wc -l <out)" = 4 ]
+	ok "top: most pending first" [ "$(awk 'NR == 2 { print $4 }' out)" = 2 ]
+	ok "top: pending timers, and that nothing happens" \
+		[ "$(row $two)" = "2 0 0 0 0" ]
+	ok "top: what expires in a second, about ten" \
+		expires_between 5 15 "$(row $every)"
+	ok "top: a wheel of two processes" \
+		[ "$(awk -v pid=$$ '$1 == pid { print $2 }' out | grep -o '+1$')" = +1 ]
+
+	run top --once -i 100ms --json $$
+	ok "top: JSON of one process" grep -qE \
+		'^\{"event":"wheel","id":[0-9]+,"pid":'$$',"command":"[^"]*","fd":7,"descriptors":1,"processes":1,"tick_ns":1000000,.*"user_id":0,.*"add_per_s":0.000,.*"level":\[\]\}$' out
+	ok "top: only its own" [ "$(wc -l <out)" = 1 ]
+	run top --once -i 100ms --json $every
+	ok "top: the levels" grep -qE '"level":\[\{"timers":1,"busy":1\}' out
+	run top --once -i 100ms 1
+	ok "top: a process without wheels" [ "$status,$(wc -l <out)" = 0,1 ]
+	exec 7>&-
+	run top --once -i 100ms $sleeper
+	ok "top: one of them has closed it" [ "$(row $sleeper)" = "0 0 0 0 0" ]
+
+	run top --once 999999
+	ok "top: no such process" refuses 1 "there is no process 999999"
+	timeout 60 "$twheel" top --json -i 100ms $sleeper >out 2>err &
+	pid=$!
+	sleep 1
+	kill $sleeper
+	wait $pid
+	status=$?
+	ok "top: a process that ends" \
+		grep -q "^twheel: process $sleeper has ended" err
+	ok "top: ends it" [ "$status" = 1 ]
+	as_nobody top --once 1
+	ok "top: a process of somebody else" refuses 1 "no permission to look at process 1"
+	as_nobody top --once -i 100ms
+	ok "top: the wheels of others are not shown" [ "$status,$(wc -l <out)" = 0,1 ]
+	ok "top: and that is told" grep -q '^twheel: left out for lack of permission: ' err
+	kill $every $two
+}
+
+# The fifth of the numbers is between two others.
+expires_between()
+{
+	echo "$3" | awk -v least="$1" -v most="$2" '{ exit !($5 >= least && $5 <= most) }'
+}
+
+# On a console that nobody sees, /dev/vcs has what is on it.
+# shellcheck disable=SC2094 # a terminal is read and written
+test_terminal()
+{
+	tty=/dev/tty5
+	screen=/dev/vcs5
+	if [ ! -e "$screen" ]; then
+		mknod "$screen" c 7 5
+	fi
+	TERM=linux setsid -c "$twheel" run <$tty >$tty 2>err &
+	pid=$!
+	sleep 2
+	ok "terminal: run shows a prompt" grep -q '^twheel> ' $screen
+	kill $pid
+	wait $pid
+	exec 7<>$device
+	TERM=linux setsid -c "$twheel" top $$ <$tty >$tty 2>err &
+	pid=$!
+	sleep 2
+	ok "terminal: top shows a screen" grep -q 'twheel top: 1 wheel, 0 pending' $screen
+	ok "terminal: with a row" grep -qE " +$$ [^ ]+ +7 +0 +0 " $screen
+	exec 7>&-
+	kill $pid
+	wait $pid
+	status=$?
+	: >out
+	ok "terminal: it goes when it is told to" [ "$status" = 143 ]
+}
+
 test_many()
 {
 	seq 2000 | sed 's/.*/add 300ms &/' >in
@@ -510,10 +688,13 @@ test_usage
 test_device
 test_run
 test_run_errors
+test_run_junk
 test_coprocess
 test_json
 test_output
 test_signals
+test_top
+test_terminal
 test_many
 ok "no wheel is left open" [ "$(users)" = "$before" ]
 echo "1..$count"
