@@ -22,8 +22,23 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 completiondir ?= $(prefix)/share/bash-completion/completions
 
-.PHONY: all
-all: $(BUILD)/bin/twheel module
+.PHONY: all user needs
+all: needs
+	+@$(MAKE) user module
+
+user: $(addprefix $(BUILD)/,bin/twheel lib/libtwheel.a lib/libtwheel.so.0)
+
+# All that is missing is named at once, and before anything is compiled.
+needs:
+	@missing=; \
+	 echo '#include <stdio.h>' | $(CC) -fsyntax-only -xc - 2>/dev/null || \
+		missing=" gcc libc6-dev"; \
+	 test -e /lib/modules/$$(uname -r)/build/Makefile || \
+		missing="$$missing linux-headers-$$(uname -r)"; \
+	 test -z "$$missing" || { \
+	 echo "The C compiler or the headers of the running kernel are missing." \
+		"On Debian: apt install$$missing" >&2; \
+	 exit 1; }
 
 # ---- User programs ---------------------------------------------------------
 #
@@ -31,30 +46,36 @@ all: $(BUILD)/bin/twheel module
 # them, and of libtwheel.a. tools/FOLDER/x.c becomes build/obj/FOLDER/x.o.
 
 PROGRAMS := twheel twheel-demo twheel-bench twheel-selftest twheel-race twheel-fuzz \
-	twheel-fault twheel-limits twheel-time twheel-neighbours
+	twheel-fault twheel-limits twheel-time twheel-neighbours twheel-library
 UNIT_TESTS := $(notdir $(basename $(wildcard tools/tests/unit/*.c)))
 PROGS := $(PROGRAMS) $(UNIT_TESTS)
 
 twheel.rooms := command
-twheel-demo.rooms := demo
-twheel-bench.rooms := bench bench/facility bench/scene
+twheel-demo.rooms := demo common
+twheel-bench.rooms := bench bench/facility bench/scene common
+twheel-selftest.rooms := common
 twheel-race.rooms := tests/race common
 twheel-fuzz.rooms := tests/fuzz common
 twheel-fault.rooms := tests/stress/fault common
 twheel-limits.rooms := tests/stress/limits common
 twheel-time.rooms := tests/stress/time common
 twheel-neighbours.rooms := tests/neighbours common
+twheel-library.rooms := tests/library common
 
 # objects ROOM...: what the C files in these folders are compiled to.
 objects = $(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c)))
+
+comma := ,
 
 CFLAGS ?= -O2 -g
 TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib \
 	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
 LIB := $(BUILD)/lib/libtwheel.a
 
+SHARED_LIB := $(BUILD)/lib/libtwheel.so.0
+
 .PHONY: tools
-tools: $(PROGS:%=$(BUILD)/bin/%)
+tools: $(PROGS:%=$(BUILD)/bin/%) $(SHARED_LIB)
 
 $(BUILD)/obj/%.o: tools/%.c dkms.conf Makefile
 	@mkdir -p $(@D)
@@ -76,17 +97,59 @@ $(BUILD)/kselftest: | deps
 # Unit tests are of the command's parts.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
-	$(filter-out %/main.o,$(call objects,command))
-
-$(LIB): $(call objects,lib)
-	@mkdir -p $(@D)
-	@rm -f $@
-	$(AR) rcs $@ $^
+	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 
 $(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
 $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -static -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
+
+# ---- The library -----------------------------------------------------------
+#
+# It has the core of the module, compiled with stand-ins for the kernel's headers. An
+# exception may pass through it on its way out of a callback.
+
+LIB_CFLAGS = -Itools/lib/kernel -I. -fPIC -fvisibility=hidden -fexceptions \
+	-fno-strict-aliasing -fno-tree-vectorize -Wno-sign-compare
+LIB_OBJECTS = $(call objects,lib) $(BUILD)/obj/lib/twheel_core.o
+
+$(BUILD)/obj/lib/%.o: TOOL_CFLAGS += $(LIB_CFLAGS)
+$(BUILD)/obj/lib/twheel_core.o: twheel_core.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(TOOL_CFLAGS) -c -o $@ $<
+
+$(LIB): $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
+		-Wl,--version-script=tools/lib/libtwheel.map -Wl,-z,defs
+	@ln -sf $(@F) $(@D)/libtwheel.so
+
+# Its tests say what time it is; and all of it together, for the sanitizers and valgrind.
+$(BUILD)/bin/twheel-library: LDLIBS = -Wl,--wrap=clock_gettime
+
+LIBRARY_SOURCES := $(wildcard tools/tests/library/*.c tools/common/*.c tools/lib/*.c) \
+	twheel_core.c
+LIBRARY_DEPENDS := $(LIBRARY_SOURCES) $(wildcard twheel*.h tools/tests/library/*.h \
+	tools/common/*.h tools/lib/*.h tools/lib/kernel/linux/*.h) Makefile
+LIBRARY_BUILD = -g $(filter-out -MMD -MP,$(TOOL_CFLAGS)) $(filter-out -fPIC,$(LIB_CFLAGS)) \
+	-o $@ $(LIBRARY_SOURCES) -Wl,--wrap=clock_gettime
+
+.PHONY: libraries
+libraries: $(BUILD)/native/library-asan $(BUILD)/native/library-tsan $(BUILD)/native/library
+
+$(BUILD)/native/library-%san: $(LIBRARY_DEPENDS)
+	@mkdir -p $(@D)
+	$(CC) -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
+		-fsanitize=$(if $(filter t,$*),thread,address$(comma)undefined) $(LIBRARY_BUILD)
+
+$(BUILD)/native/library: $(LIBRARY_DEPENDS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LIBRARY_BUILD)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
@@ -108,13 +171,14 @@ else
 KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.c \
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
 	tools/bench/module/*.[ch])
 
 .PHONY: module module-tree module-build
-module: $(if $(filter running,$(KERNEL)),,deps)
+module: MODULE_STEPS = module-build
+module install-module: $(if $(filter running,$(KERNEL)),needs,deps)
 	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/tools/bench/module
-	+@flock $(MODULE_DIR)/lock $(MAKE) module-tree module-build
+	+@flock $(MODULE_DIR)/lock $(MAKE) $(MODULE_STEPS)
 
 module-build: module-tree
 	+@$(KBUILD) modules
@@ -122,10 +186,6 @@ module-build: module-tree
 # What was built for another version of the kernel goes.
 module-tree:
 ifeq ($(KERNEL),running)
-	@test -e /lib/modules/$$(uname -r)/build/Makefile || { \
-	 echo "The headers of the running kernel are missing." \
-	      "On Debian: apt install linux-headers-$$(uname -r)" >&2; \
-	 exit 1; }
 	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
 else
 	@tools/vm/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
@@ -141,10 +201,14 @@ include tools/native/rules.mk
 
 # ---- Running it ------------------------------------------------------------
 
-.PHONY: deps demo test test-matrix check bench
-deps:
-	@tools/vm/deps
+# What the machine needs for it: a set of tools/vm/deps.
+DEPS ?= test
 
+.PHONY: deps demo test quick test-matrix check bench
+deps:
+	@tools/vm/deps $(DEPS)
+
+demo: export DEPS = demo
 demo: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-demo
 	@$(MAKE) -s module KERNEL=stock
@@ -152,6 +216,9 @@ demo: deps
 
 test: deps
 	@tools/tests/run $(SUITE)
+
+quick: deps
+	@tools/tests/run --quick
 
 test-matrix: deps
 	@tools/tests/matrix $(ROW)
@@ -163,12 +230,18 @@ check: deps
 coverage: deps
 	@tools/tests/coverage/run $(RUN)
 
+.PHONY: html
+html: deps
+	@tools/html/run $(BUILD)/html
+	@echo "$(BUILD)/html/index.html"
+
 # What to measure: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 FACILITY ?=
 OP ?=
 PENDING ?=
 BATCH ?=
 
+bench: export DEPS = bench
 bench: deps
 	@$(MAKE) -s $(BUILD)/bin/twheel-bench
 	@$(MAKE) -s module KERNEL=stock
@@ -177,35 +250,74 @@ bench: deps
 
 # ---- Installing it ---------------------------------------------------------
 
+# With DESTDIR, everything goes below that folder, for who makes a package of it.
+
 MANUALS := $(wildcard tools/man/*.[1-8])
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
-DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH))
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
-.PHONY: install uninstall
-install: all
-	+$(KBUILD) INSTALL_MOD_DIR=extra CONFIG_MODULE_SIG_ALL= modules_install
-	$(DEPMOD) $(RELEASE)
-	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir) \
-		$(includedir)/linux $(completiondir) $(MANUAL_DIRS))
+# depmod RELEASE: renews the list that modprobe looks in; a package has none.
+depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
+	if command -v depmod >/dev/null; then depmod $(1); else \
+	echo "depmod is missing, and modprobe does not know of the change." \
+		"On Debian: apt install kmod" >&2; fi
+
+.PHONY: install install-module install-user install-library module-install
+install: install-module install-user
+
+# What tests and benchmarks need besides twheel.ko is not installed.
+install-module: MODULE_STEPS = module-install \
+	KBUILD_ARGS="$(filter-out CONFIG_%,$(KBUILD_ARGS)) CONFIG_KUNIT= CONFIG_TWHEEL_BENCH="
+
+module-install: module-build
+	+@$(KBUILD) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
+		CONFIG_MODULE_SIG_ALL= modules_install
+	@$(call depmod,$(RELEASE))
+
+install-user: $(BUILD)/bin/twheel install-library
+	install -d $(addprefix $(DESTDIR),$(bindir) $(completiondir) $(MANUAL_DIRS))
 	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
 	install -m 644 tools/command/completion.bash $(DESTDIR)$(completiondir)/twheel
-	install -m 644 $(BUILD)/lib/libtwheel.a $(DESTDIR)$(libdir)
-	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
-	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
 	$(foreach m,$(MANUALS),install -m 644 $(m) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)));)
 
-uninstall:
-	for f in $(INSTALL_MOD_PATH)/lib/modules/*/extra/twheel.ko*; do \
+# For programs that can do without the module.
+install-library: $(LIB) $(SHARED_LIB)
+	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux)
+	install -m 644 $(LIB) $(DESTDIR)$(libdir)
+	install $(SHARED_LIB) $(DESTDIR)$(libdir)
+	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
+	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
+	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
+	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
+
+.PHONY: uninstall uninstall-module uninstall-user
+uninstall: uninstall-module uninstall-user
+
+# Of all kernels: the module may have been installed for one before an update.
+uninstall-module:
+	@for f in $(DESTDIR)/lib/modules/*/extra/twheel.ko*; do \
 	 test -e $$f || continue; \
-	 rm -f $$f; \
+	 rm -v $$f; \
 	 release=$${f%/extra/*}; \
-	 $(DEPMOD) $${release##*/}; done
-	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel $(libdir)/libtwheel.a \
+	 ($(call depmod,$${release##*/})); done
+
+uninstall-user:
+	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel \
+		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
+			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(completiondir)/twheel \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
+
+# ---- In a kernel's source --------------------------------------------------
+
+.PHONY: in-tree
+in-tree:
+	@test -n "$(LINUX)" || \
+	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
+	@tools/in-tree/put "$(LINUX)"
 
 .PHONY: clean
 clean:
@@ -217,6 +329,7 @@ make tools            all programs, also the tests', in build/bin
 make module KERNEL=K  the module for a kernel of tools/vm/kernel --list
 make demo             half an hour of an order system, in a virtual machine
 make test             all tests; one suite: SUITE=... of tools/tests/run --list
+make quick            the tests for the minutes between two edits: two minutes
 make test-matrix      the self-tests on kernels old and new, PREEMPT_RT, with
                       32-bit programs, on arm64; some: ROW=... of tools/tests/matrix --list
 make check            the checks of the source
@@ -226,9 +339,14 @@ make bench            twheel next to all else that has timers, in numbers;
                       choose: FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 make bench-native     the core in user space next to a heap and std::multimap;
                       choose: FACILITY=a,b PENDING=n,m
+make html             the documentation as HTML, in build/html
+make drawings         the drawings of the documentation, from runs of the core
 make fuzz-core        random operations on the core, for SECONDS=n
-sudo make install     module, command, library and header; prefix=/usr/local
+sudo make install     module, command, library and header; prefix=/usr/local;
+                      DESTDIR=DIR for a package; install-module, install-user: a part
+make install-library  the library and its header alone: it does without the module
 sudo make uninstall   removes them
+make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
 make clean            removes build/
 endef
 

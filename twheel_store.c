@@ -32,9 +32,6 @@
 
 #include "twheel_store.h"
 
-/* Chunks that the first directory has room for. */
-#define TWHEEL_DIR_CHUNKS	8
-
 static u64 bare_block(u32 tag, u32 next)
 {
 	return (u64)tag << 32 | next << 1 | 1;

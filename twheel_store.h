@@ -72,6 +72,9 @@ struct twheel_page {
 #define TWHEEL_CHUNK_BITS	(PAGE_SHIFT - 3)
 #define TWHEEL_CHUNK_BLOCKS	BIT(TWHEEL_CHUNK_BITS)
 
+/* Chunks that the first directory has room for. */
+#define TWHEEL_DIR_CHUNKS	8
+
 /**
  * struct twheel_store - the timers of one wheel
  * @dir: the directory: chunks of blocks, by number. A block is the address of

@@ -2,12 +2,16 @@
 /*
  * KUnit suite of the store: the memory of the timers and their ids
  *
- * The store is the driver's own and not exported, so it is tested as a copy.
+ * The store is the driver's own and not exported, so a module tests a copy of it.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
 
+#ifdef MODULE
 #include "../twheel_store.c"
+#else
+#include "../twheel_store.h"
+#endif
 
 static int store_test_init(struct kunit *test)
 {

@@ -12,15 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "clock.h"
 #include "helpers.h"
 
-#define NS_PER_SEC	1000000000ULL
-#define NS_PER_MSEC	1000000ULL
-
 /* Deadlines are uniform over this time; afterwards all timers are due. */
-#define BENCH_SPAN_NS	(30 * 60 * NS_PER_SEC)
+#define BENCH_SPAN_NS	(30 * MINUTE)
 #define BENCH_BATCH_MAX	1024
 
 /* Timers that are due soon have this many ticks at most. */
@@ -53,6 +50,7 @@ struct shape {
  * @pending: number of timers, which are numbered from 0.
  * @batch: how many to pass at once; 1 for single calls.
  * @delay_ns: of each timer, from when it is added; but see DEADLINES_PAST.
+ * @timeout_ns: how far deadlines are pushed back; usually the whole span.
  * @order: all numbers, in a random order.
  */
 struct work {
@@ -60,6 +58,7 @@ struct work {
 	size_t pending;
 	size_t batch;
 	uint64_t *delay_ns;
+	uint64_t timeout_ns;
 	uint32_t *order;
 };
 
@@ -74,11 +73,14 @@ struct work {
  * @handle: bytes that the program keeps for each timer to name it.
  * @open: get ready for the work, whose arrays stay.
  * @add: arm the timers numbered @first to @first + @n - 1.
- * @modify: push the deadlines of @n timers back to the whole span from now.
+ * @modify: push the deadlines of @n timers back to @timeout_ns from now.
  * @cancel: drop @n timers, some of which may have expired, but not been
  *	delivered.
  * @deliver: take at most @max expired timers, and add the numbers they were
  *	armed with to *@sum. Returns how many; waits until there is one.
+ * @churn: arm and cancel each of @n timers, one after the other; or NULL, and @add and
+ *	@cancel do it.
+ * @turn: once around a server's loop: like @deliver, but without waiting; or NULL.
  * @close: drop everything.
  */
 struct facility {
@@ -92,6 +94,8 @@ struct facility {
 	void (*modify)(const uint32_t *which, size_t n);
 	void (*cancel)(const uint32_t *which, size_t n);
 	size_t (*deliver)(size_t max, uint64_t *sum);
+	void (*churn)(size_t first, size_t n);
+	size_t (*turn)(uint64_t *sum);
 	void (*close)(void);
 };
 
@@ -103,6 +107,8 @@ extern const struct facility posix_facility;
 extern const struct facility io_uring_facility;
 extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
+extern const struct facility libtwheel_facility;
+extern const struct facility libtwheel_user_facility;
 
 /**
  * struct run - what the command line asks for
@@ -128,6 +134,8 @@ struct cost {
 
 enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
 
+/* measure.c */
+
 /* Prints a result; with @done less than what was asked for, it was stopped. */
 void bench_say(const struct run *run, const char *op, double value,
 	       const char *unit, size_t done);
@@ -141,6 +149,17 @@ bool bench_fill(const struct run *run, const struct work *work, const char *op,
 		struct cost *cost);
 
 /*
+ * Everything is due at once: what does it take until all @n are delivered? Like
+ * bench_measure(), it stops at the limit.
+ */
+struct cost bench_expire(const struct run *run, const struct work *work, size_t n);
+
+/* Memory for @n elements of @size that are there, not only promised. */
+void *bench_array(size_t n, size_t size);
+
+/* scene/ */
+
+/*
  * What is measured of a run besides. They open the facility themselves, and are
  * a process of their own.
  */
@@ -151,24 +170,7 @@ void bench_fires(const struct run *run, struct work *work);
 void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
+void bench_idle(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
-
-void bench_sleep(uint64_t ns);
-
-/* Memory for @n elements of @size that are there, not only promised. */
-void *bench_array(size_t n, size_t size);
-
-static inline uint64_t bench_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
-}
-
-static inline struct timespec bench_timespec(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC };
-}
 
 #endif /* BENCH_H */

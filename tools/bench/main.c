@@ -25,18 +25,19 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "chance.h"
 #include "kernel.h"
 #include "libtwheel.h"
 
 /* What a run leaves the kernel to do in the background is done by then. */
-#define SETTLE_NS	(2 * NS_PER_SEC)
-/* How many timers to work on before looking whether the limit has passed. */
-#define STRIDE		1024
+#define SETTLE_NS	(2 * SEC)
 /* The share of orders that are paid, and so cancelled. */
 #define MIX_PERCENT	95
 
 static const struct facility *const facilities[] = {
 	&twheel_facility,
+	&libtwheel_facility,
+	&libtwheel_user_facility,
 	&timerfd_facility,
 	&posix_facility,
 	&io_uring_facility,
@@ -47,41 +48,15 @@ static const struct facility *const facilities[] = {
 	&(const struct facility){ .name = "timer_list", .kernel = TWHEEL_BENCH_TIMER_LIST },
 };
 
-void *bench_array(size_t n, size_t size)
-{
-	void *array = malloc(n * size);
-
-	if (!array)
-		err(1, "%zu bytes", n * size);
-	memset(array, 0, n * size);
-	return array;
-}
-
-void bench_sleep(uint64_t ns)
-{
-	struct timespec ts = bench_timespec(ns);
-
-	if (nanosleep(&ts, NULL))
-		err(1, "nanosleep");
-}
-
-/* Numbers that are the same in every run: xorshift64*. */
-static uint64_t random_number(void)
-{
-	static uint64_t x = 88172645463325252ULL;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	return x * 2685821657736338717ULL;
-}
+/* The same timers in every run. */
+static struct chance chance = { .state = 88172645463325252ULL };
 
 static void shuffle(struct work *work)
 {
 	size_t i;
 
 	for (i = work->pending; i-- > 1;) {
-		size_t other = random_number() % (i + 1);
+		size_t other = chance_below(&chance, i + 1);
 		uint32_t tmp = work->order[i];
 
 		work->order[i] = work->order[other];
@@ -94,11 +69,11 @@ static uint64_t delay(const struct shape *shape)
 	switch (shape->deadlines) {
 	case DEADLINES_PAST:
 		/* On the clock, which is long past that: booting takes longer. */
-		return random_number() % NS_PER_SEC;
+		return chance_below(&chance, SEC);
 	case DEADLINES_NEAR:
-		return (1 + random_number() % BENCH_NEAR_TICKS) * shape->tick_ns;
+		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * shape->tick_ns;
 	default:
-		return random_number() % BENCH_SPAN_NS;
+		return chance_below(&chance, BENCH_SPAN_NS);
 	}
 }
 
@@ -109,6 +84,7 @@ static void plan(struct work *work, const struct run *run)
 	work->shape = &run->shape;
 	work->pending = run->pending;
 	work->batch = run->batch;
+	work->timeout_ns = BENCH_SPAN_NS;
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
@@ -118,103 +94,9 @@ static void plan(struct work *work, const struct run *run)
 	shuffle(work);
 }
 
-void bench_say(const struct run *run, const char *op, double value,
-	       const char *unit, size_t done)
-{
-	printf("%s %s", run->facility->name, op);
-	if (run->shape.name)
-		printf(":%s", run->shape.name);
-	printf(" %zu %zu ", run->pending, run->batch);
-	if (done || !run->pending)
-		printf("%.2f %s", value, unit);
-	else
-		printf("- %s", unit);
-	if (done < run->pending)
-		printf(" %zu", done);
-	printf("\n");
-	fflush(stdout);
-}
-
-/* Does @n timers in batches: the loop around everything but deliveries. */
-static void step(const struct facility *f, const struct work *work, enum bench_op op,
-		 size_t first, size_t n)
-{
-	const uint32_t *order = work->order;
-	size_t batch = work->batch;
-	size_t end = first + n;
-
-	switch (op) {
-	case BENCH_ADD:
-		for (; first < end; first += batch)
-			f->add(first, batch < end - first ? batch : end - first);
-		break;
-	case BENCH_MODIFY:
-		for (; first < end; first += batch)
-			f->modify(order + first, batch < end - first ? batch : end - first);
-		break;
-	case BENCH_CANCEL:
-		for (; first < end; first += batch)
-			f->cancel(order + first, batch < end - first ? batch : end - first);
-		break;
-	}
-}
-
-struct cost bench_measure(const struct run *run, const struct work *work,
-			  enum bench_op op, size_t n)
-{
-	uint64_t began = bench_now();
-	struct cost cost = { };
-
-	while (cost.done < n && cost.ns < run->limit_ns) {
-		size_t some = n - cost.done < STRIDE ? n - cost.done : STRIDE;
-
-		step(run->facility, work, op, cost.done, some);
-		cost.done += some;
-		cost.ns = bench_now() - began;
-	}
-	return cost;
-}
-
-/* Everything is due at once: what does it take until all @n are delivered? */
-static struct cost expire(const struct run *run, const struct work *work, size_t n)
-{
-	const struct facility *f = run->facility;
-	struct cost cost = { };
-	uint64_t began, sum = 0;
-
-	if (f->loop) {
-		bench_sleep(BENCH_SPAN_NS);
-		began = bench_now();
-	} else {
-		began = bench_now();
-		kernel_jump(BENCH_SPAN_NS);
-	}
-	while (cost.done < n && cost.ns < run->limit_ns) {
-		size_t target = n - cost.done < STRIDE ? n : cost.done + STRIDE;
-
-		while (cost.done < target)
-			cost.done += f->deliver(work->batch, &sum);
-		cost.ns = bench_now() - began;
-	}
-	if (cost.done == work->pending && sum != cost.done * (cost.done - 1) / 2)
-		errx(1, "%s: delivered %zu timers, but not the right ones",
-		     f->name, cost.done);
-	return cost;
-}
-
 static void report(const struct run *run, const char *op, struct cost cost)
 {
 	bench_say(run, op, cost.done ? (double)cost.ns / cost.done : 0, "insn", cost.done);
-}
-
-bool bench_fill(const struct run *run, const struct work *work, const char *op,
-		struct cost *cost)
-{
-	*cost = bench_measure(run, work, BENCH_ADD, work->pending);
-	if (cost->done == work->pending)
-		return true;
-	bench_say(run, op, 0, "insn", 0);
-	return false;
 }
 
 static void run_cancel(const struct run *run, struct work *work)
@@ -241,7 +123,7 @@ static void run_expire(const struct run *run, struct work *work)
 	struct cost cost;
 
 	if (bench_fill(run, work, "expire", &cost))
-		report(run, "expire", expire(run, work, work->pending));
+		report(run, "expire", bench_expire(run, work, work->pending));
 }
 
 static void run_mix(const struct run *run, struct work *work)
@@ -256,7 +138,7 @@ static void run_mix(const struct run *run, struct work *work)
 		bench_say(run, "mix", 0, "insn", 0);
 		return;
 	}
-	rest = expire(run, work, work->pending - paid);
+	rest = bench_expire(run, work, work->pending - paid);
 	add.ns += cancel.ns + rest.ns;
 	report(run, "mix", add);
 }
@@ -269,21 +151,23 @@ static void run_shapes(const struct run *run, struct work *work)
 	if (!bench_fill(run, work, "shape_add", &cost))
 		return;
 	report(run, "shape_add", cost);
-	report(run, "shape_expire", expire(run, work, work->pending));
+	report(run, "shape_expire", bench_expire(run, work, work->pending));
 }
 
 /* Each timer from @first on is armed and cancelled before the next one is. */
 static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
 {
 	struct cost cost = { .done = work->pending - first };
-	uint64_t began = bench_now();
+	uint64_t began = now_ns();
 	uint32_t i;
 
-	for (i = first; i < work->pending; i++) {
+	if (run->facility->churn)
+		run->facility->churn(first, cost.done);
+	for (i = first; i < work->pending && !run->facility->churn; i++) {
 		run->facility->add(i, 1);
 		run->facility->cancel(&i, 1);
 	}
-	cost.ns = bench_now() - began;
+	cost.ns = now_ns() - began;
 	return cost;
 }
 
@@ -327,6 +211,7 @@ static const struct op_entry {
 	{ "wakeups", bench_wakeups, .opens = true },
 	{ "threads", bench_threads, .opens = true },
 	{ "null", bench_null, .opens = true },
+	{ "idle", bench_idle, .opens = true },
 };
 
 static void in_kernel(const struct run *run, const struct op_entry *op)
@@ -502,7 +387,7 @@ int main(int argc, char **argv)
 			ok &= in_child(&run, op_by_name(op));
 		else
 			in_kernel(&run, op_by_name(op));
-		bench_sleep(SETTLE_NS);
+		sleep_for(SETTLE_NS);
 	}
 	return !ok;
 }

@@ -215,7 +215,7 @@ static void run_query(struct session *session, char *args)
 	timer = parse_timer(session, number);
 	if (!timer)
 		return;
-	if (twheel_query(session->fd, timer->id, &query)) {
+	if (twheel_query_timer(session->fd, timer->id, &query)) {
 		refuse_timer(session);
 		return;
 	}

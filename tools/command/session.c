@@ -153,7 +153,7 @@ static int set_up(struct session *session,
 		setup.wheel_size = options->wheel_size;
 	if (options->has_clock)
 		setup.clock_id = options->clock_id;
-	if (twheel_setup(session->fd, &setup))
+	if (twheel_set_up(session->fd, &setup))
 		return fail_setup(&setup);
 	session->tick_ns = setup.tick_ns;
 	session->clock_id = setup.clock_id;
@@ -177,7 +177,7 @@ int session_open(struct session *session,
 	session->fd = twheel_open(options->device, O_NONBLOCK | O_CLOEXEC);
 	if (session->fd < 0)
 		return fail_open(options->device);
-	if (twheel_info(session->fd, &info)) {
+	if (twheel_get_info(session->fd, &info)) {
 		status = fail_info(options->device);
 		goto out_close;
 	}
@@ -245,7 +245,7 @@ struct timer *session_add(struct session *session,
 	if (!timer)
 		return NULL;
 	add.data = timer->number;
-	if (twheel_add(session->fd, &add)) {
+	if (twheel_add_timer(session->fd, &add)) {
 		err = errno;
 		timer_table_remove(&session->timers, timer);
 		errno = err;
@@ -266,7 +266,7 @@ struct timer *session_add(struct session *session,
  */
 int session_cancel(struct session *session, struct timer *timer)
 {
-	if (twheel_cancel(session->fd, timer->id))
+	if (twheel_cancel_timer(session->fd, timer->id))
 		return -1;
 	timer_table_remove(&session->timers, timer);
 	return 0;
@@ -283,7 +283,7 @@ int session_cancel(struct session *session, struct timer *timer)
 int session_modify(struct session *session, struct timer *timer,
 		   uint64_t delay_ns)
 {
-	return twheel_modify(session->fd, timer->id, delay_ns, 0);
+	return twheel_modify_timer(session->fd, timer->id, delay_ns, 0);
 }
 
 /**
@@ -352,7 +352,7 @@ int session_print_info(const struct session *session)
 {
 	struct twheel_info info;
 
-	if (twheel_info(session->fd, &info))
+	if (twheel_get_info(session->fd, &info))
 		return -1;
 	output_begin("info");
 	session_put_info(&info);

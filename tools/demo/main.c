@@ -28,15 +28,16 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/twheel.h>
 
+#include "chance.h"
+#include "clock.h"
+#include "options.h"
+
 #define DEVICE		"/dev/twheel"
-#define NS_PER_SEC	1000000000ULL
-#define NS_PER_MSEC	1000000ULL
-#define SLOT_NS		(5 * NS_PER_MSEC)
+#define SLOT_NS		(5 * MSEC)
 #define BATCH_MAX	1024
 #define READ_MAX	256
 #define PRODUCTS	1000
@@ -48,10 +49,10 @@
 
 /* One paying customer in a thousand pays this close to the deadline. */
 #define LAST_MOMENT_IN	1000
-#define LAST_MOMENT_NS	(10 * NS_PER_MSEC)
+#define LAST_MOMENT_NS	(10 * MSEC)
 
 /* How long after the last deadline an expiry may come before it is lost. */
-#define GRACE_NS	NS_PER_SEC
+#define GRACE_NS	SEC
 
 #define NEVER		UINT32_MAX
 
@@ -123,8 +124,8 @@ static struct {
 	uint64_t seed;
 } option = {
 	.count = 1000000,
-	.hold_ns = 1800 * NS_PER_SEC,
-	.window_ns = 60 * NS_PER_SEC,
+	.hold_ns = 30 * MINUTE,
+	.window_ns = MINUTE,
 	.paid_percent = 95,
 	.seed = 1,
 };
@@ -149,20 +150,13 @@ static struct {
 } shop;
 
 static int wheel;
+static struct chance customers;	/* the same seed gives the same everywhere */
 static uint64_t opening;	/* CLOCK_MONOTONIC when the shop's clock is 0 */
 static uint64_t clock_cost;	/* of reading the clock, within a measurement */
 
-static uint64_t monotonic(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_SEC + now.tv_nsec;
-}
-
 static uint64_t shop_time(void)
 {
-	return monotonic() - opening;
+	return now_ns() - opening;
 }
 
 /* Reading the clock takes part of what it measures: the least of many tries. */
@@ -171,8 +165,8 @@ static uint64_t measure_clock(void)
 	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < 1000; i++) {
-		uint64_t start = monotonic();
-		uint64_t took = monotonic() - start;
+		uint64_t start = now_ns();
+		uint64_t took = now_ns() - start;
 
 		if (took < least)
 			least = took;
@@ -189,22 +183,9 @@ static void *allocate(size_t count, size_t size)
 	return memory;
 }
 
-/* SplitMix64: the same seed gives the same customers everywhere. */
-static uint64_t random_below(uint64_t bound)
-{
-	static uint64_t weyl;
-	uint64_t z;
-
-	weyl += 0x9e3779b97f4a7c15ULL;
-	z = weyl + option.seed * 0xd1342543de82ef95ULL;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return (z ^ (z >> 31)) % bound;
-}
-
 static uint64_t random_between(uint64_t from, uint64_t to)
 {
-	return from + random_below(to - from);
+	return from + chance_below(&customers, to - from);
 }
 
 /* Planning: who does what when */
@@ -212,29 +193,29 @@ static uint64_t random_between(uint64_t from, uint64_t to)
 static void plan_customer(uint32_t who, uint32_t *slot[ACTIONS])
 {
 	struct reservation *r = &shop.reservation[who];
-	uint64_t arrival = random_below(option.window_ns);
+	uint64_t arrival = chance_below(&customers, option.window_ns);
 	uint64_t deadline = arrival + option.hold_ns;
 	uint64_t from = arrival;
 	uint64_t moment;
 
 	r->deadline = deadline;
-	r->product = random_below(PRODUCTS);
-	r->units = 1 + random_below(UNITS_MAX);
+	r->product = chance_below(&customers, PRODUCTS);
+	r->units = 1 + chance_below(&customers, UNITS_MAX);
 	shop.product[r->product].initial += r->units;
 	slot[ARRIVE][who] = arrival / SLOT_NS;
 	slot[EXTEND][who] = NEVER;
 	slot[PAY][who] = NEVER;
 
-	if (random_below(100) < EXTEND_PERCENT) {
+	if (chance_hit(&customers, EXTEND_PERCENT)) {
 		from = random_between(arrival + option.hold_ns / 2, deadline);
 		slot[EXTEND][who] = from / SLOT_NS;
 		deadline += EXTENSION(option.hold_ns);
 	}
 	if (deadline > shop.closing)
 		shop.closing = deadline;
-	if (random_below(100) >= option.paid_percent)
+	if (!chance_hit(&customers, option.paid_percent))
 		return;
-	if (random_below(LAST_MOMENT_IN))
+	if (chance_below(&customers, LAST_MOMENT_IN))
 		moment = random_between(from, deadline);
 	else
 		moment = random_between(deadline - LAST_MOMENT_NS,
@@ -277,7 +258,7 @@ static void plan(void)
 
 	/* Enough of everything, and some of it stays on the shelf. */
 	for (int p = 0; p < PRODUCTS; p++) {
-		shop.product[p].initial += random_below(100);
+		shop.product[p].initial += chance_below(&customers, 100);
 		shop.product[p].on_shelf = shop.product[p].initial;
 	}
 }
@@ -288,7 +269,7 @@ static void account(enum operation op, uint64_t start, int64_t done)
 {
 	struct cost *cost = done > 1 ? &operations[op].grouped :
 				       &operations[op].alone;
-	uint64_t took = monotonic() - start;
+	uint64_t took = now_ns() - start;
 
 	cost->ns += took > clock_cost ? took - clock_cost : 0;
 	cost->calls++;
@@ -305,7 +286,7 @@ static int submit(enum operation op, void *entries, uint32_t count)
 		.entries = (uintptr_t)entries,
 		.count = count,
 	};
-	uint64_t start = monotonic();
+	uint64_t start = now_ns();
 	int done;
 
 	if (count > 1)
@@ -465,7 +446,7 @@ static void read_expiries(void)
 	ssize_t count;
 
 	do {
-		uint64_t start = monotonic();
+		uint64_t start = now_ns();
 		ssize_t bytes = read(wheel, event, sizeof(event));
 		uint64_t now = shop_time();
 
@@ -513,13 +494,13 @@ static const char *span(uint64_t ns)
 	static char buffers[4][32];
 	static unsigned int turn;
 	char *buffer = buffers[turn++ % 4];
-	uint64_t minutes = ns / (60 * NS_PER_SEC);
+	uint64_t minutes = ns / MINUTE;
 
-	if (minutes && ns % (60 * NS_PER_SEC) == 0)
+	if (minutes && ns % MINUTE == 0)
 		snprintf(buffer, 32, "%s minute%s", commas(minutes), plural(minutes));
 	else
 		snprintf(buffer, 32, "%g second%s", ns / 1e9,
-			 plural(ns / NS_PER_SEC));
+			 plural(ns / SEC));
 	return buffer;
 }
 
@@ -545,7 +526,7 @@ static void tell_plan(void)
 static void tell_progress(uint64_t now)
 {
 	static uint64_t next_placed, next_minute = 1;
-	const uint64_t seconds = now / NS_PER_SEC;
+	const uint64_t seconds = now / SEC;
 
 	if (shop.placed < next_placed && seconds / 60 < next_minute)
 		return;
@@ -604,10 +585,7 @@ static void wait_until(uint64_t until)
 	uint64_t now;
 
 	while ((now = shop_time()) < until) {
-		struct timespec left = {
-			.tv_sec = (until - now) / NS_PER_SEC,
-			.tv_nsec = (until - now) % NS_PER_SEC,
-		};
+		struct timespec left = timespec_of(until - now);
 		int ready = ppoll(&pollfd, 1, &left, NULL);
 
 		if (ready < 0 && errno != EINTR)
@@ -633,7 +611,7 @@ static void run_shop(void)
 		tell_progress(shop_time());
 	}
 	while (held() && shop_time() < shop.closing + GRACE_NS) {
-		wait_until(shop_time() + NS_PER_SEC / 4);
+		wait_until(shop_time() + SEC / 4);
 		tell_progress(shop_time());
 	}
 	get_info(&info);
@@ -808,54 +786,42 @@ static void usage(void)
 	       "1 when not, or when the wheel failed; 2 for a wrong command line.\n");
 }
 
-static uint64_t parse_number(const char *name, const char *text, uint64_t least,
-			     uint64_t most)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
-		errx(2, "--%s wants a whole number from %llu to %llu, not \"%s\"; see --help",
-		     name, (unsigned long long)least, (unsigned long long)most, text);
-	return value;
-}
-
 static void parse_options(int argc, char **argv)
 {
-	enum { COUNT, HOLD, WINDOW, PAID_PERCENT, SEED, HELP };
 	static const struct option known[] = {
-		[COUNT] = { "count", required_argument, NULL, 0 },
-		[HOLD] = { "hold", required_argument, NULL, 0 },
-		[WINDOW] = { "window", required_argument, NULL, 0 },
-		[PAID_PERCENT] = { "paid-percent", required_argument, NULL, 0 },
-		[SEED] = { "seed", required_argument, NULL, 0 },
-		[HELP] = { "help", no_argument, NULL, 0 },
-		{ NULL, 0, NULL, 0 },
+		{ "count", required_argument, NULL, 'c' },
+		{ "hold", required_argument, NULL, 't' },
+		{ "window", required_argument, NULL, 'w' },
+		{ "paid-percent", required_argument, NULL, 'p' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
 	};
-	static const struct {
-		uint64_t *to;
-		uint64_t least, most, scale;
-	} target[] = {
-		[COUNT] = { &option.count, 1, 10000000, 1 },
-		[HOLD] = { &option.hold_ns, 1, 86400, NS_PER_SEC },
-		[WINDOW] = { &option.window_ns, 1, 3600, NS_PER_SEC },
-		[PAID_PERCENT] = { &option.paid_percent, 0, 100, 1 },
-		[SEED] = { &option.seed, 0, UINT64_MAX, 1 },
-	};
-	int which, result;
+	int which;
 
-	while ((result = getopt_long(argc, argv, "", known, &which)) != -1) {
-		if (result)
-			exit(2);
-		if (which == HELP) {
+	while ((which = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (which) {
+		case 'c':
+			option.count = number_or_exit("--count", optarg, 1, 10000000);
+			break;
+		case 't':
+			option.hold_ns = SEC * number_or_exit("--hold", optarg, 1, 86400);
+			break;
+		case 'w':
+			option.window_ns = SEC * number_or_exit("--window", optarg, 1, 3600);
+			break;
+		case 'p':
+			option.paid_percent = number_or_exit("--paid-percent", optarg, 0, 100);
+			break;
+		case 's':
+			option.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
+			break;
+		case 'h':
 			usage();
 			exit(0);
+		default:
+			exit(2);
 		}
-		*target[which].to = target[which].scale *
-			parse_number(known[which].name, optarg,
-				     target[which].least, target[which].most);
 	}
 	if (optind < argc)
 		errx(2, "unexpected \"%s\"; see --help", argv[optind]);
@@ -869,9 +835,10 @@ int main(int argc, char **argv)
 	prctl(PR_SET_TIMERSLACK, 1);
 
 	tell_plan();
+	chance_init(&customers, option.seed, 0);
 	plan();
 	clock_cost = measure_clock();
-	opening = monotonic();
+	opening = now_ns();
 	run_shop();
 	return report() ? 0 : 1;
 }

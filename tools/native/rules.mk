@@ -35,12 +35,13 @@ $(NATIVE)/bench/%.o: tools/bench/native/%.cc tools/native/rules.mk
 	$(CXX) $(CFLAGS) -Wall -Wextra -MMD -MP -c -o $@ $<
 
 # The C library's own headers, not the stand-ins' kernel.
-$(NATIVE)/bench/main.o: NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
+$(addprefix $(NATIVE)/bench/,main.o memory.o): \
+	NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
 
-BENCH_NATIVE := bench/main bench/core bench/heap bench/multimap twheel_core \
-	twheel_store timerqueue rbtree
+BENCH_NATIVE := bench/main bench/memory bench/core bench/heap bench/multimap \
+	twheel_core twheel_store timerqueue rbtree
 
-$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o)
+$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 	$(CXX) $(CFLAGS) -o $@ $^
 
 -include $(wildcard $(NATIVE)/*.d $(NATIVE)/bench/*.d)
@@ -48,8 +49,9 @@ $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o)
 # ---- Fuzzing ----
 
 # Everything in one go: all of it has to be instrumented.
-FUZZ_SOURCES := twheel_core.c tools/native/timerqueue.c tools/tests/fuzz-core/fuzz-core.c
-FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h tools/tests/fuzz-core/*.h \
+FUZZ_SOURCES := twheel_core.c kunit/model.c tools/native/timerqueue.c \
+	tools/tests/fuzz-core/fuzz-core.c
+FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	$(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c
@@ -57,11 +59,24 @@ FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
 $(NATIVE)/fuzz-core: tools/tests/fuzz-core/libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
 	clang -fsanitize=fuzzer,address,undefined $(FUZZ_BUILD) $<
 
-$(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) | $(NATIVE)/source
-	$(CC) -fsanitize=address,undefined $(FUZZ_BUILD) $<
+$(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined -Itools/common $(FUZZ_BUILD) $< $(filter %.o,$^)
 
 # Without clang there is the one that needs no more than the C compiler.
 FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
+
+# ---- Drawings ----
+
+$(NATIVE)/drawings/%.o: tools/drawings/%.c tools/native/rules.mk | $(NATIVE)/source
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
+
+$(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c)) \
+	$(NATIVE)/twheel_core.o $(NATIVE)/timerqueue.o $(NATIVE)/rbtree.o
+	$(CC) $(CFLAGS) -o $@ $^
+
+-include $(wildcard $(NATIVE)/drawings/*.d)
 
 # ---- The driver on threads ----
 
@@ -87,7 +102,7 @@ drivers: deps
 
 # ---- Running it ----
 
-.PHONY: native bench-native fuzzers fuzz-core
+.PHONY: native bench-native drawings fuzzers fuzz-core
 native: $(NATIVE)/bench-native fuzzers
 
 fuzzers: deps
@@ -98,6 +113,15 @@ bench-native: deps
 	@$(NATIVE)/bench-native --json $(BUILD)/bench-native.json \
 		$(if $(FACILITY),--facility $(FACILITY)) \
 		$(if $(PENDING),--pending $(PENDING))
+
+# Those in the documentation, where make check wants them to be what the core does.
+DRAWINGS ?= documentation/drawings
+
+drawings: deps
+	@$(MAKE) -s $(NATIVE)/draw
+	@mkdir -p $(DRAWINGS)
+	@for d in levels journeys wakeups; do \
+	 $(NATIVE)/draw $$d >$(DRAWINGS)/$$d.svg || exit; done
 
 # How long: make fuzz-core SECONDS=n
 SECONDS ?= 60

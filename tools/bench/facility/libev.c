@@ -36,7 +36,7 @@ static void add(size_t first, size_t n)
 {
 	for (; n; n--, first++) {
 		ev_timer_init(&timers[first], on_timer,
-			      work->delay_ns[first] / (double)NS_PER_SEC, 0);
+			      work->delay_ns[first] / (double)SEC, 0);
 		ev_timer_start(loop, &timers[first]);
 	}
 }
@@ -44,7 +44,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++) {
-		timers[*which].repeat = BENCH_SPAN_NS / (double)NS_PER_SEC;
+		timers[*which].repeat = work->timeout_ns / (double)SEC;
 		ev_timer_again(loop, &timers[*which]);
 	}
 }
@@ -65,6 +65,14 @@ static size_t deliver(size_t max, uint64_t *sum)
 	return expired;
 }
 
+static size_t turn(uint64_t *sum)
+{
+	expired = 0;
+	sum_expired = sum;
+	ev_run(loop, EVRUN_NOWAIT);
+	return expired;
+}
+
 static void close_loop(void)
 {
 	ev_loop_destroy(loop);
@@ -80,5 +88,6 @@ const struct facility libev_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.turn = turn,
 	.close = close_loop,
 };

@@ -36,8 +36,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 static void set(struct event *timer, uint64_t delay_ns)
 {
 	struct timeval tv = {
-		.tv_sec = delay_ns / NS_PER_SEC,
-		.tv_usec = delay_ns % NS_PER_SEC / 1000,
+		.tv_sec = delay_ns / SEC,
+		.tv_usec = delay_ns % SEC / 1000,
 	};
 
 	if (evtimer_add(timer, &tv))
@@ -56,7 +56,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(&timers[*which], BENCH_SPAN_NS);
+		set(&timers[*which], work->timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -66,15 +66,25 @@ static void cancel(const uint32_t *which, size_t n)
 			errx(1, "evtimer_del");
 }
 
+static size_t run_loop(int flags, uint64_t *sum)
+{
+	expired = 0;
+	sum_expired = sum;
+	if (event_base_loop(base, flags) < 0)
+		errx(1, "event_base_loop");
+	return expired;
+}
+
 /* It calls back for everything that is due, whatever @max says. */
 static size_t deliver(size_t max, uint64_t *sum)
 {
 	(void)max;
-	expired = 0;
-	sum_expired = sum;
-	if (event_base_loop(base, EVLOOP_ONCE) < 0)
-		errx(1, "event_base_loop");
-	return expired;
+	return run_loop(EVLOOP_ONCE, sum);
+}
+
+static size_t turn(uint64_t *sum)
+{
+	return run_loop(EVLOOP_NONBLOCK, sum);
 }
 
 static void close_base(void)
@@ -92,5 +102,6 @@ const struct facility libevent_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.turn = turn,
 	.close = close_base,
 };

@@ -31,7 +31,7 @@ static void open_signals(const struct work *w)
 
 static void set(timer_t timer, uint64_t delay_ns)
 {
-	struct itimerspec its = { .it_value = bench_timespec(delay_ns) };
+	struct itimerspec its = { .it_value = timespec_of(delay_ns) };
 
 	if (timer_settime(timer, 0, &its, NULL))
 		err(1, "timer_settime");
@@ -55,7 +55,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(timers[*which], BENCH_SPAN_NS);
+		set(timers[*which], work->timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)

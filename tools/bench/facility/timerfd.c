@@ -26,7 +26,7 @@ static void open_epoll(const struct work *w)
 
 static void set(int fd, uint64_t delay_ns)
 {
-	struct itimerspec its = { .it_value = bench_timespec(delay_ns) };
+	struct itimerspec its = { .it_value = timespec_of(delay_ns) };
 
 	if (timerfd_settime(fd, 0, &its, NULL))
 		err(1, "timerfd_settime");
@@ -51,7 +51,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(fds[*which], BENCH_SPAN_NS);
+		set(fds[*which], work->timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -60,10 +60,10 @@ static void cancel(const uint32_t *which, size_t n)
 		close(fds[*which]);
 }
 
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t wait(size_t max, int timeout_ms, uint64_t *sum)
 {
 	static struct epoll_event events[BENCH_BATCH_MAX];
-	int n = epoll_wait(epoll, events, max, -1);
+	int n = epoll_wait(epoll, events, max, timeout_ms);
 	int i;
 
 	if (n < 0)
@@ -77,6 +77,16 @@ static size_t deliver(size_t max, uint64_t *sum)
 		*sum += which;
 	}
 	return n;
+}
+
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	return wait(max, -1, sum);
+}
+
+static size_t turn(uint64_t *sum)
+{
+	return wait(BENCH_BATCH_MAX, 0, sum);
 }
 
 /* The descriptors of timers that were cancelled are closed already. */
@@ -95,5 +105,6 @@ const struct facility timerfd_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.turn = turn,
 	.close = close_epoll,
 };

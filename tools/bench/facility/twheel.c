@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static void open_wheel(const struct work *w)
 	wheel = twheel_open(NULL, O_CLOEXEC);
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_setup(wheel, &setup))
+	if (twheel_set_up(wheel, &setup))
 		err(1, "TWHEEL_SETUP");
 }
 
@@ -57,7 +58,7 @@ static void add(size_t first, size_t n)
 		adds[i].data = first + i;
 	}
 	if (n == 1) {
-		if (twheel_add(wheel, adds))
+		if (twheel_add_timer(wheel, adds))
 			err(1, "TWHEEL_ADD");
 	} else if (twheel_add_batch(wheel, adds, n) != (int)n) {
 		err(1, "TWHEEL_ADD_BATCH");
@@ -71,15 +72,15 @@ static void modify(const uint32_t *which, size_t n)
 	size_t i;
 
 	if (n == 1) {
-		if (twheel_modify(wheel, ids[*which], BENCH_SPAN_NS, 0))
+		if (twheel_modify_timer(wheel, ids[*which], work->timeout_ns, 0))
 			err(1, "TWHEEL_MODIFY");
 		return;
 	}
 	for (i = 0; i < n; i++) {
 		mods[i].id = ids[which[i]];
-		mods[i].time_ns = BENCH_SPAN_NS;
+		mods[i].time_ns = work->timeout_ns;
 	}
-	if (twheel_modify_batch(wheel, mods, n) != (int)n)
+	if (twheel_modify_batch(wheel, mods, NULL, n) != (int)n)
 		err(1, "TWHEEL_MODIFY_BATCH");
 }
 
@@ -88,13 +89,13 @@ static void cancel(const uint32_t *which, size_t n)
 	size_t i;
 
 	if (n == 1) {
-		if (twheel_cancel(wheel, ids[*which]))
+		if (twheel_cancel_timer(wheel, ids[*which]))
 			err(1, "TWHEEL_CANCEL");
 		return;
 	}
 	for (i = 0; i < n; i++)
 		cancels[i] = ids[which[i]];
-	if (twheel_cancel_batch(wheel, cancels, n) != (int)n)
+	if (twheel_cancel_batch(wheel, cancels, NULL, n) != (int)n)
 		err(1, "TWHEEL_CANCEL_BATCH");
 }
 
@@ -108,6 +109,13 @@ static size_t deliver(size_t max, uint64_t *sum)
 	for (i = 0; i < n; i++)
 		*sum += events[i].data;
 	return n;
+}
+
+static size_t turn(uint64_t *sum)
+{
+	struct pollfd pollfd = { .fd = wheel, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) ? deliver(BENCH_BATCH_MAX, sum) : 0;
 }
 
 static void close_wheel(void)
@@ -130,5 +138,6 @@ const struct facility twheel_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
+	.turn = turn,
 	.close = close_wheel,
 };

@@ -44,8 +44,8 @@ static struct io_uring_sqe *request(void)
 
 static struct __kernel_timespec *after(size_t i, uint64_t ns)
 {
-	times[i].tv_sec = ns / NS_PER_SEC;
-	times[i].tv_nsec = ns % NS_PER_SEC;
+	times[i].tv_sec = ns / SEC;
+	times[i].tv_nsec = ns % SEC;
 	return &times[i];
 }
 
@@ -99,7 +99,7 @@ static void modify(const uint32_t *which, size_t n)
 	for (i = 0; i < n; i++) {
 		struct io_uring_sqe *sqe = request();
 
-		io_uring_prep_timeout_update(sqe, after(i, BENCH_SPAN_NS), which[i], 0);
+		io_uring_prep_timeout_update(sqe, after(i, work->timeout_ns), which[i], 0);
 		control(sqe);
 	}
 	submit(n);

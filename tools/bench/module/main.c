@@ -7,40 +7,16 @@
  * watches how long locks are held and interrupts are off. It is for the benchmark's
  * virtual machine and nothing else: it reaches for functions that are not exported.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/fs.h>
-#include <linux/hrtimer.h>
-#include <linux/kprobes.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/time64.h>
 #include <linux/tick.h>
 #include <linux/uaccess.h>
 
-#include "twheel_compat.h"
 #include "module.h"
 
 static DEFINE_MUTEX(bench_lock);	/* one run at a time */
-
-static struct hrtimer bench_hrtimer;	/* does nothing but fire */
-
-static void (*inject_sleeptime)(const struct timespec64 *delta);
-
-static enum hrtimer_restart bench_fired(struct hrtimer *hrtimer)
-{
-	return HRTIMER_NORESTART;
-}
-
-void bench_jump(u64 ns)
-{
-	struct timespec64 delta = ns_to_timespec64(ns);
-
-	inject_sleeptime(&delta);
-	/* The kernel would look at this CPU's hrtimers with the next tick only. */
-	hrtimer_start(&bench_hrtimer, 0, HRTIMER_MODE_ABS);
-}
 
 static long bench_jump_ioctl(u64 __user *arg)
 {
@@ -127,27 +103,11 @@ static struct miscdevice bench_misc = {
 	.mode	= 0600,
 };
 
-void *bench_symbol(const char *name)
-{
-	struct kprobe probe = { .symbol_name = name };
-	int err = register_kprobe(&probe);
-	void *addr = probe.addr;
-
-	if (err) {
-		pr_err("no %s in this kernel\n", name);
-		return ERR_PTR(err);
-	}
-	unregister_kprobe(&probe);
-	return addr;
-}
-
 static int __init bench_init(void)
 {
-	inject_sleeptime = bench_symbol("timekeeping_inject_sleeptime64");
-	if (IS_ERR(inject_sleeptime))
-		return PTR_ERR(inject_sleeptime);
-	hrtimer_setup(&bench_hrtimer, bench_fired, CLOCK_BOOTTIME, HRTIMER_MODE_ABS);
-	return misc_register(&bench_misc);
+	int err = bench_clock_init();
+
+	return err ?: misc_register(&bench_misc);
 }
 module_init(bench_init);
 
@@ -157,7 +117,7 @@ static void __exit bench_exit(void)
 
 	bench_watched(&unused);
 	misc_deregister(&bench_misc);
-	hrtimer_cancel(&bench_hrtimer);
+	bench_clock_exit();
 }
 module_exit(bench_exit);
 

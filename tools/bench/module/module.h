@@ -14,10 +14,12 @@ int bench_run(struct twheel_bench_run *run);
 int bench_watch(void);
 void bench_watched(struct twheel_bench_watch *watch);
 
-/* Move CLOCK_BOOTTIME forward. */
+/* clock.c: moves CLOCK_BOOTTIME forward. */
+int bench_clock_init(void);
+void bench_clock_exit(void);
 void bench_jump(u64 ns);
 
-/* The address of a function of the kernel, or an error. */
+/* symbol.c: the address of a function of the kernel, or an error. */
 void *bench_symbol(const char *name);
 
 #endif /* _BENCH_H */

@@ -11,22 +11,21 @@
 #include <err.h>
 #include <getopt.h>
 #include <linux/perf_event.h>
-#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "chance.h"
 #include "helpers.h"
 #include "native.h"
+#include "options.h"
 
 #define SPAN_NS		1800000000000ULL
-#define HUGE_PAGE	(2UL << 20)
 #define MAX_SIZES	16
 #define MAX_TURNS	2000
 /* A turn does about this much at least, and a size about that much in all. */
@@ -85,73 +84,16 @@ static struct options options = {
 static struct samples samples[NR_FACILITIES][NR_OPS];
 static struct cost result[MAX_SIZES][NR_FACILITIES][NR_OPS];
 
-/* Memory */
-
-static size_t map_bytes(size_t bytes)
-{
-	return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-}
-
-void *bench_alloc(size_t bytes)
-{
-	size_t length = map_bytes(bytes);
-	void *p = mmap(NULL, length, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		err(1, "%zu bytes of memory", length);
-	/* The kernel sees its memory through huge pages too. Not vital. */
-	if (bytes >= HUGE_PAGE)
-		madvise(p, length, MADV_HUGEPAGE);
-	memset(p, 0, bytes);
-	return p;
-}
-
-void bench_free(void *p, size_t bytes)
-{
-	munmap(p, map_bytes(bytes));
-}
-
-void bench_fill_heap(size_t bytes)
-{
-	char *p;
-
-	mallopt(M_MMAP_THRESHOLD, INT32_MAX);
-	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
-	p = malloc(bytes);
-	if (!p)
-		err(1, "%zu bytes of memory", bytes);
-	madvise((void *)map_bytes((size_t)p), bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
-	memset(p, 0, bytes);
-	/* The compiler must not think that nobody will miss it. */
-	__asm__ volatile("" : : "r"(p) : "memory");
-	free(p);
-}
-
 /* Chance */
 
-static uint64_t rnd;
-
-static uint64_t random64(void)
-{
-	/* xorshift64*, by S. Vigna. */
-	rnd ^= rnd >> 12;
-	rnd ^= rnd << 25;
-	rnd ^= rnd >> 27;
-	return rnd * 0x2545f4914f6cdd1dULL;
-}
-
-static uint64_t below(uint64_t limit)
-{
-	return (__uint128_t)random64() * limit >> 64;
-}
+static struct chance chance;
 
 static void random_delays(uint64_t *delay, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		delay[i] = 1 + below(SPAN_NS);
+		delay[i] = 1 + chance_below(&chance, SPAN_NS);
 }
 
 static void random_order(uint32_t *order, uint32_t n)
@@ -159,7 +101,7 @@ static void random_order(uint32_t *order, uint32_t n)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		uint32_t j = below(i + 1);
+		uint32_t j = chance_below(&chance, i + 1);
 
 		order[i] = order[j];
 		order[j] = i;
@@ -205,7 +147,7 @@ static inline void chain_step(uint64_t *x, uint64_t *y)
 static double clock_rate(void)
 {
 	const unsigned int steps = 1 << 18;
-	uint64_t x = 1, y = rnd;
+	uint64_t x = 1, y = chance_next(&chance);
 	double begin = cpu_ns();
 	unsigned int i;
 
@@ -546,7 +488,6 @@ static void parse_options(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	char *end;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
@@ -561,7 +502,7 @@ static void parse_options(int argc, char **argv)
 			options.json = optarg;
 			break;
 		case 's':
-			options.seed = parse_number(optarg, &end, UINT64_MAX);
+			options.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 'h':
 			usage(stdout);
@@ -598,7 +539,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	parse_options(argc, argv);
-	rnd = options.seed;
+	chance_init(&chance, options.seed, 0);
 	open_cycles();
 	drop_large_sizes();
 	for (i = 0; i < options.nr_sizes; i++)

@@ -19,8 +19,7 @@
 #include "libtwheel.h"
 
 /* When the first of the timers is due whose lateness is measured. */
-#define LEAD_NS		(10 * NS_PER_SEC)
-#define HOUR_NS		(3600 * NS_PER_SEC)
+#define LEAD_NS		(10 * SEC)
 #define NULL_CALLS	10000
 /* No ioctl of twheel: it does nothing but say so. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
@@ -29,7 +28,7 @@
 
 static uint64_t busy(void)
 {
-	return bench_now() - kernel_idle();
+	return now_ns() - kernel_idle();
 }
 
 /**
@@ -46,7 +45,7 @@ void bench_live(const struct run *run, struct work *work)
 	struct cost cost;
 
 	began = busy();
-	bench_sleep(BENCH_SPAN_NS);
+	sleep_for(BENCH_SPAN_NS);
 	background = busy() - began;
 
 	run->facility->open(work);
@@ -70,7 +69,7 @@ static int new_wheel(const struct shape *shape)
 
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_setup(wheel, &setup))
+	if (twheel_set_up(wheel, &setup))
 		err(1, "TWHEEL_SETUP");
 	return wheel;
 }
@@ -79,7 +78,7 @@ static uint64_t fires(int wheel)
 {
 	struct twheel_info info;
 
-	if (twheel_info(wheel, &info))
+	if (twheel_get_info(wheel, &info))
 		err(1, "TWHEEL_INFO");
 	return info.fires;
 }
@@ -88,7 +87,7 @@ static uint64_t fires(int wheel)
 static void arm(int wheel, const struct work *work)
 {
 	static struct twheel_add adds[BENCH_BATCH_MAX];
-	uint64_t base = bench_now() + LEAD_NS;
+	uint64_t base = now_ns() + LEAD_NS;
 	size_t first, i;
 
 	for (first = 0; first < work->pending; first += i) {
@@ -121,7 +120,7 @@ static size_t wait_for_all(int wheel, const struct work *work, struct arrival *a
 		if (poll(&poll_fd, 1, -1) != 1)
 			err(1, "poll");
 		got = twheel_read(wheel, events, BENCH_BATCH_MAX);
-		now = bench_now();
+		now = now_ns();
 		if (got < 0)
 			err(1, "read");
 		for (i = 0; i < got; i++) {
@@ -216,14 +215,14 @@ void bench_fires(const struct run *run, struct work *work)
  */
 void bench_wakeups(const struct run *run, struct work *work)
 {
-	struct twheel_add add = { .time_ns = HOUR_NS / 2 };
+	struct twheel_add add = { .time_ns = HOUR / 2 };
 	int wheel = new_wheel(work->shape);
 	uint64_t before;
 
-	if (twheel_add(wheel, &add) || twheel_cancel(wheel, add.id))
+	if (twheel_add_timer(wheel, &add) || twheel_cancel_timer(wheel, add.id))
 		err(1, "adding and cancelling a timer");
 	before = fires(wheel);
-	bench_sleep(HOUR_NS);
+	sleep_for(HOUR);
 	bench_say(run, "wakeups", fires(wheel) - before, "per hour", run->pending);
 }
 
@@ -240,14 +239,14 @@ void bench_null(const struct run *run, struct work *work)
 
 	if (!ioctl(wheel, UNKNOWN) || errno != ENOTTY)
 		errx(1, "twheel knows an ioctl that does not exist");
-	began = bench_now();
+	began = now_ns();
 	for (i = 0; i < NULL_CALLS; i++)
 		syscall(SYS_getppid);
-	middle = bench_now();
+	middle = now_ns();
 	for (i = 0; i < NULL_CALLS; i++)
 		ioctl(wheel, UNKNOWN);
 	bench_say(run, "null_syscall", (middle - began) / (double)NULL_CALLS, "insn",
 		  run->pending);
-	bench_say(run, "null_ioctl", (bench_now() - middle) / (double)NULL_CALLS, "insn",
+	bench_say(run, "null_ioctl", (now_ns() - middle) / (double)NULL_CALLS, "insn",
 		  run->pending);
 }

@@ -21,7 +21,7 @@
 /* How many times somebody waits. */
 #define WAITS		100
 /* With a tick of a millisecond and 256 buckets, one bucket of level 2. */
-#define BUCKET_NS	(65536 * NS_PER_MSEC)
+#define BUCKET_NS	(65536 * MSEC)
 
 /* Every timer in one bucket, which cascades when its time comes. */
 static void fill_one_bucket(const struct run *run, struct work *work)
@@ -74,7 +74,7 @@ static int open_wheel(uint64_t tick_ns, uint32_t size)
 
 	if (wheel < 0)
 		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_setup(wheel, &setup))
+	if (twheel_set_up(wheel, &setup))
 		err(1, "TWHEEL_SETUP");
 	return wheel;
 }
@@ -88,21 +88,21 @@ static void add_all(int wheel, struct twheel_add *adds, uint32_t n)
 /* Timers that are due when they are added, while a crowd cascades ahead of time. */
 static void due_at_once(const struct run *run, struct work *work)
 {
-	uint64_t expiry = (bench_now() / BUCKET_NS + 3) * BUCKET_NS;
+	uint64_t expiry = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
 	static struct twheel_event events[CHUNK];
-	int wheel = open_wheel(NS_PER_MSEC, 256);
+	int wheel = open_wheel(MSEC, 256);
 	size_t i;
 
 	run->facility->close();
 	for (i = 0; i < work->pending; i++) {
 		struct twheel_add add = {
-			.time_ns = expiry + i % 60000 * NS_PER_MSEC,
+			.time_ns = expiry + i % 60000 * MSEC,
 			.flags = TWHEEL_ABSTIME,
 		};
 
 		add_all(wheel, &add, 1);
 	}
-	bench_sleep(expiry - BUCKET_NS / 16 - bench_now() + NS_PER_MSEC);
+	sleep_until(expiry - BUCKET_NS / 16 + MSEC);
 	for (i = 0; i < 100; i++) {
 		struct twheel_add adds[CHUNK] = { };
 
@@ -162,7 +162,7 @@ static void read_one(int wheel)
 /* One sleeps in read() until the only timer is due, again and again. */
 static void wait_in_read(const struct run *run, struct work *work)
 {
-	int wheel = open_wheel(NS_PER_MSEC, 256);
+	int wheel = open_wheel(MSEC, 256);
 	unsigned int i;
 
 	(void)work;
@@ -170,7 +170,7 @@ static void wait_in_read(const struct run *run, struct work *work)
 	if (fcntl(wheel, F_SETFL, 0))
 		err(1, "F_SETFL");
 	for (i = 0; i < WAITS; i++) {
-		struct twheel_add add = { .time_ns = 10 * NS_PER_MSEC };
+		struct twheel_add add = { .time_ns = 10 * MSEC };
 
 		add_all(wheel, &add, 1);
 		read_one(wheel);
@@ -191,14 +191,14 @@ static int open_epoll(int watched)
 /* The same, with the wheel in an epoll, and that in another one. */
 static void wait_in_epoll(const struct run *run, struct work *work)
 {
-	int wheel = open_wheel(NS_PER_MSEC, 256);
+	int wheel = open_wheel(MSEC, 256);
 	int inner = open_epoll(wheel), outer = open_epoll(inner);
 	unsigned int i;
 
 	(void)work;
 	run->facility->close();
 	for (i = 0; i < WAITS; i++) {
-		struct twheel_add add = { .time_ns = 10 * NS_PER_MSEC };
+		struct twheel_add add = { .time_ns = 10 * MSEC };
 		struct epoll_event event;
 
 		add_all(wheel, &add, 1);

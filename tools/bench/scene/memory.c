@@ -10,7 +10,7 @@
 #include "bench.h"
 
 /* What is freed late, after a grace period of RCU, should be by then. */
-#define SETTLE_NS	(2 * NS_PER_SEC)
+#define SETTLE_NS	(2 * SEC)
 
 /* Free pages are in the zones, or on the CPUs' lists in front of them. */
 static double free_bytes(void)
@@ -19,7 +19,7 @@ static double free_bytes(void)
 	char line[256];
 	FILE *file;
 
-	bench_sleep(SETTLE_NS);
+	sleep_for(SETTLE_NS);
 	file = fopen("/proc/zoneinfo", "r");
 	if (!file)
 		err(1, "/proc/zoneinfo");

@@ -38,7 +38,7 @@ static void turn_over(const struct worker *worker)
 			err(1, "TWHEEL_ADD_BATCH");
 		for (i = 0; i < batch; i++)
 			ids[i] = adds[i].id;
-		if (twheel_cancel_batch(worker->wheel, ids, batch) != (int)batch)
+		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
 			err(1, "TWHEEL_CANCEL_BATCH");
 	}
 }
@@ -48,9 +48,9 @@ static void *work(void *arg)
 	struct worker *worker = arg;
 
 	pthread_barrier_wait(worker->start);
-	worker->began_ns = bench_now();
+	worker->began_ns = now_ns();
 	turn_over(worker);
-	worker->end_ns = bench_now();
+	worker->end_ns = now_ns();
 	return NULL;
 }
 

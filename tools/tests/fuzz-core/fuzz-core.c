@@ -1,186 +1,134 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzing the core of the wheel, against a model that is obviously right
+ * Fuzzing the core of the wheel, against the model that KUnit has, too
  *
  * The bytes of an input are decoded into a wheel (size, tick, time of start) and
- * operations on it. The model is an array of the pending timers sorted by tick,
- * and an array of the expired ones in the order in which they expired. After
- * every operation both must agree on what is pending, what has expired and in
- * which order; and the wheel's levels, buckets and what is due first must be sound.
+ * operations on it. After every operation the wheel must agree with the model; and
+ * its levels, buckets and what is due first must be sound.
  * Every timer is an allocation of its own that is freed when the timer has left
  * the wheel, so that AddressSanitizer sees a wheel that still looks at it.
  *
- * With libFuzzer the inputs come from there. Without it, main() makes them from
- * a seed.
+ * The inputs come from libFuzzer (libfuzzer.c) or from a seed (seeded.c).
  */
 #include <linux/bits.h>
 #include <linux/limits.h>
-#include <linux/overflow.h>
+#include <linux/kernel.h>
 #include <linux/slab.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "twheel.h"
+#include "kunit/model.h"
 #include "fuzz-core.h"
 
 #define MAX_TIMERS	512
 
-enum state {
-	IDLE,
-	PENDING,
-	EXPIRED,
-};
-
 /**
- * struct slot - a timer, and what the model knows of it
- * @timer: the wheel's; NULL while @state is IDLE.
- * @tick: when it is due.
- * @turn: when it expired. Timers of one tick that expire in the wheel have the
- *	same turn, for among them any order is right.
+ * struct slot - a timer that is in the wheel
+ * @nr: its number.
  * @level: the level it was last seen at: it must never rise.
- * @state: what it is doing.
+ * @timer: the wheel's and the model's.
  */
 struct slot {
-	struct twheel_timer *timer;
-	u64 tick;
-	u64 turn;
+	u16 nr;
 	u8 level;
-	enum state state;
+	struct model_timer timer;
 };
 
 /**
- * struct row - the numbers of some slots, in an order
- * @count: number of them.
- * @slot: their numbers.
- */
-struct row {
-	unsigned int count;
-	u16 slot[MAX_TIMERS];
-};
-
-/**
- * struct model - one input at work
- * @data: what is left of the input.
+ * struct input - one input at work
+ * @data: what is left of it.
  * @left: how many bytes that is.
- * @wheel: the wheel under test.
- * @size: its size.
- * @unit: the length of its tick.
- * @end: its last tick, that of the latest deadline.
- * @now: where the wheel's clock was last told to go.
- * @more: the wheel said that it has not got there yet, or has other work.
+ * @model: the wheel and its model.
  * @focus: a tick near which many timers are due.
- * @pending: the pending timers, ordered by tick.
- * @expired: the expired timers, oldest first.
- * @turn: the last turn that was given to an expired timer.
- * @last: the last tick that expired in the wheel.
- * @turn_open: the next timer that expires at @last has turn @turn too.
  * @seen: for each level and bucket, how many timers have been found in it.
- * @slot: all timers.
+ * @slot: the timers by their numbers, or NULL.
  */
-struct model {
+struct input {
 	const uint8_t *data;
 	size_t left;
-
-	struct twheel wheel;
-	u32 size;
-	u64 unit;
-	u64 end;
-	u64 now;
-	bool more;
+	struct model model;
 	u64 focus;
-
-	struct row pending;
-	struct row expired;
-	u64 turn;
-	u64 last;
-	bool turn_open;
 	u32 *seen[TWHEEL_MAX_LEVELS];
-	struct slot slot[MAX_TIMERS];
+	struct slot *slot[MAX_TIMERS];
 };
 
 unsigned long long fuzz_operations;
 bool fuzz_verbose;
+const char *fuzz_repeat;
 
 /* What to say if a check fails; with fuzz_verbose every operation is told. */
-static void __attribute__((__format__(printf, 2, 3))) tell(const struct model *m,
+static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *in,
 							   const char *format, ...)
 {
+	const struct model *m = &in->model;
 	va_list args;
 
 	fuzz_operations++;
 	if (!fuzz_verbose)
 		return;
-	fprintf(stderr, "clock %lu, %u pending, %u expired: ", m->wheel.now,
-		m->pending.count, m->expired.count);
+	fprintf(stderr, "clock %lu, %lu pending, %lu expired: ", m->wheel.now,
+		m->nr_pending, m->nr_expired);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
 }
 
-static void failed(const struct model *m, int line, const char *check)
+static void wrong(const struct model *m, const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: not so: %s\n"
 		"size %u, tick %lu, clock %lu, told to go to %lu, %s\n",
-		__FILE__, line, check, m->size, m->unit, m->wheel.now, m->now,
+		file, line, what, m->size, m->tick, m->wheel.now, m->now,
 		m->more ? "more to do" : "nothing to do");
-	fuzz_failed();
+	if (fuzz_repeat)
+		fprintf(stderr, "repeat it: %s\n", fuzz_repeat);
+	abort();
 }
-
-#define CHECK(m, condition) \
-	((condition) ? (void)0 : failed(m, __LINE__, #condition))
 
 /* Numbers from the input; when it has ended they are all zero. */
 
-static u8 byte(struct model *m)
+static u8 byte(struct input *in)
 {
-	if (!m->left)
+	if (!in->left)
 		return 0;
-	m->left--;
-	return *m->data++;
+	in->left--;
+	return *in->data++;
 }
 
-static u32 below(struct model *m, u32 limit)
+static u32 below(struct input *in, u32 limit)
 {
-	u32 high = limit > 256 ? byte(m) : 0;
+	u32 high = limit > 256 ? byte(in) : 0;
 
-	return (high << 8 | byte(m)) % limit;
+	return (high << 8 | byte(in)) % limit;
 }
 
-static u64 word(struct model *m)
+static u64 word(struct input *in)
 {
 	u64 n = 0;
 	int i;
 
 	for (i = 0; i < 8; i++)
-		n = n << 8 | byte(m);
+		n = n << 8 | byte(in);
 	return n;
 }
 
 /* A number of any order of magnitude, most often near a power of two. */
-static u64 magnitude(struct model *m)
+static u64 magnitude(struct input *in)
 {
-	u8 kind = byte(m);
+	u8 kind = byte(in);
 	u64 n = BIT_ULL(kind & 63);
 
 	switch (kind >> 6) {
 	case 0:
 		return n - 1;
 	case 1:
-		return n + below(m, 4);
+		return n + below(in, 4);
 	case 2:
-		return n + (n >> 8) * byte(m);
+		return n + (n >> 8) * byte(in);
 	default:
-		return word(m) >> (kind & 63);
+		return word(in) >> (kind & 63);
 	}
-}
-
-static u64 plus(const struct model *m, u64 tick, u64 delay)
-{
-	u64 sum;
-
-	return check_add_overflow(tick, delay, &sum) ? m->end : min(sum, m->end);
 }
 
 static u64 minus(u64 tick, u64 delay)
@@ -189,199 +137,94 @@ static u64 minus(u64 tick, u64 delay)
 }
 
 /* The edge of a bucket of any level, some buckets ahead, or next to it. */
-static u64 edge(struct model *m)
+static u64 edge(struct input *in)
 {
-	unsigned int nr = m->wheel.nr_levels ? below(m, m->wheel.nr_levels) : 0;
+	const struct model *m = &in->model;
+	unsigned int nr = m->wheel.nr_levels ? below(in, m->wheel.nr_levels) : 0;
 	u64 length = 1;
 	u64 tick;
 
 	while (nr-- && length <= m->end / m->size)
 		length *= m->size;
-	tick = plus(m, m->now / length * length, min(below(m, 2 * m->size) * length, m->end));
-	return minus(plus(m, tick, below(m, 3)), 1);
+	tick = model_after(m, m->now / length * length,
+			   min(below(in, 2 * m->size) * length, m->end));
+	return minus(model_after(m, tick, below(in, 3)), 1);
 }
 
 /* Where the next bucket is opened, or next to it. */
-static u64 next_opening(struct model *m)
+static u64 next_opening(struct input *in)
 {
+	const struct model *m = &in->model;
 	u64 tick = m->now;
 
 	twheel_next(&m->wheel, &tick);
-	return minus(plus(m, tick, below(m, 3)), 1);
+	return minus(model_after(m, tick, below(in, 3)), 1);
 }
 
-static u64 some_tick(struct model *m)
+static u64 some_tick(struct input *in)
 {
-	switch (byte(m) % 9) {
+	const struct model *m = &in->model;
+
+	switch (byte(in) % 9) {
 	case 0:
-		return minus(m->now, magnitude(m));
+		return minus(m->now, magnitude(in));
 	case 1:
-		return minus(m->end, magnitude(m));
+		return minus(m->end, magnitude(in));
 	case 2:
-		m->focus = plus(m, m->now, magnitude(m));
-		return m->focus;
+		in->focus = model_after(m, m->now, magnitude(in));
+		return in->focus;
 	case 3:
 	case 4:
-		return plus(m, m->focus, byte(m));
+		return model_after(m, in->focus, byte(in));
 	case 5:
-		return edge(m);
+		return edge(in);
 	case 6:
-		return plus(m, m->now, byte(m));
+		return model_after(m, m->now, byte(in));
 	case 7:
-		return next_opening(m);
+		return next_opening(in);
 	default:
-		return plus(m, m->now, magnitude(m));
+		return model_after(m, m->now, magnitude(in));
 	}
 }
 
 /* A deadline that expires at @tick: on it, or anywhere after the tick before. */
-static u64 some_deadline(struct model *m, u64 tick)
+static u64 some_deadline(struct input *in, u64 tick)
 {
-	u64 deadline = tick * m->unit;
+	u64 unit = in->model.tick;
+	u64 deadline = tick * unit;
 
 	if (!tick)
 		return 0;
-	switch (byte(m) % 4) {
+	switch (byte(in) % 4) {
 	case 0:
-		return deadline - (m->unit - 1);
+		return deadline - (unit - 1);
 	case 1:
-		return deadline - word(m) % m->unit;
+		return deadline - word(in) % unit;
 	default:
 		return deadline;
 	}
 }
 
-/* The model */
-
-static void insert(struct row *row, unsigned int place, u16 nr)
-{
-	memmove(&row->slot[place + 1], &row->slot[place],
-		(row->count++ - place) * sizeof(row->slot[0]));
-	row->slot[place] = nr;
-}
-
-static void delete(struct row *row, unsigned int place)
-{
-	memmove(&row->slot[place], &row->slot[place + 1],
-		(--row->count - place) * sizeof(row->slot[0]));
-}
-
-static unsigned int find(struct model *m, const struct row *row, u16 nr)
-{
-	unsigned int place = 0;
-
-	while (place < row->count && row->slot[place] != nr)
-		place++;
-	CHECK(m, place < row->count);
-	return place;
-}
-
-static void model_expire(struct model *m, u16 nr)
-{
-	m->slot[nr].state = EXPIRED;
-	m->slot[nr].turn = m->turn;
-	insert(&m->expired, m->expired.count, nr);
-}
-
-/* Expired on the spot: its turn is its own. */
-static void model_expire_at_once(struct model *m, u16 nr)
-{
-	m->turn++;
-	m->turn_open = false;
-	model_expire(m, nr);
-}
-
-/* Expired in the wheel: never after a later tick. */
-static void model_expire_in_wheel(struct model *m, unsigned int place)
-{
-	u16 nr = m->pending.slot[place];
-	u64 tick = m->slot[nr].tick;
-
-	CHECK(m, tick >= m->last);
-	if (tick != m->last || !m->turn_open)
-		m->turn++;
-	m->turn_open = true;
-	m->last = tick;
-	delete(&m->pending, place);
-	model_expire(m, nr);
-}
-
-static void model_add(struct model *m, u16 nr, u64 tick)
-{
-	unsigned int place = m->pending.count;
-
-	m->slot[nr].tick = tick;
-	if (tick <= m->wheel.now) {
-		model_expire_at_once(m, nr);
-		return;
-	}
-	m->slot[nr].state = PENDING;
-	m->slot[nr].level = U8_MAX;
-	while (place && m->slot[m->pending.slot[place - 1]].tick > tick)
-		place--;
-	insert(&m->pending, place, nr);
-}
-
-static void model_remove(struct model *m, u16 nr)
-{
-	struct row *row = m->slot[nr].state == PENDING ? &m->pending : &m->expired;
-
-	delete(row, find(m, row, nr));
-	m->slot[nr].state = IDLE;
-}
-
-/*
- * Follow the wheel's clock. Whatever it has passed has expired; only as long as
- * there is more work may timers that are due at this very tick be waiting.
- */
-static void model_follow(struct model *m)
-{
-	unsigned int place = 0;
-
-	while (place < m->pending.count) {
-		const struct slot *s = &m->slot[m->pending.slot[place]];
-		bool expired = twheel_expired(&m->wheel, s->timer);
-
-		if (s->tick > m->wheel.now)
-			return;
-		if (expired) {
-			model_expire_in_wheel(m, place);
-			continue;
-		}
-		CHECK(m, m->more && s->tick == m->wheel.now);
-		place++;
-	}
-}
-
 /* What must be so at any time */
 
-static void check_counters(struct model *m)
+static struct slot *slot_of(struct model_timer *t)
 {
-	u64 tick = 0, first;
-	bool next = twheel_next(&m->wheel, &tick);
-
-	CHECK(m, m->wheel.nr_pending == m->pending.count);
-	CHECK(m, m->wheel.nr_expired == m->expired.count);
-	if (!m->pending.count) {
-		CHECK(m, !next);
-	} else if (!m->more) {
-		first = m->slot[m->pending.slot[0]].tick;
-		CHECK(m, next && tick <= first);
-	}
+	return container_of(t, struct slot, timer);
 }
 
 /* A pending timer is in the bucket of its tick, on a level no higher than before. */
-static struct twheel_bucket *check_timer(struct model *m, struct slot *s)
+static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
 {
-	const struct twheel_timer *t = s->timer;
+	struct slot *s = slot_of(t);
+	u8 nr = t->timer.level;
 	struct twheel_level *level;
 
-	CHECK(m, t->level < m->wheel.nr_levels && t->level <= s->level);
-	s->level = t->level;
-	level = m->wheel.level[t->level];
-	CHECK(m, level->nr == t->level);
-	CHECK(m, t->bucket == s->tick / level->length.divisor % m->size);
-	return &level->bucket[t->bucket];
+	MODEL_CHECK(m, nr < m->wheel.nr_levels && nr <= s->level);
+	s->level = nr;
+	level = m->wheel.level[nr];
+	MODEL_CHECK(m, level->nr == nr);
+	MODEL_CHECK(m, t->timer.bucket == t->tick / level->length.divisor % m->size);
+	return &level->bucket[t->timer.bucket];
 }
 
 static u32 length_of(const struct list_head *list)
@@ -394,12 +237,14 @@ static u32 length_of(const struct list_head *list)
 	return n;
 }
 
-/* A bucket that holds timers: what it knows of them is so. */
-static void check_bucket(struct model *m, const struct twheel_bucket *b, const struct slot *s)
+/* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
+static void check_bucket(struct model *m, const struct twheel_bucket *b,
+			 const struct model_timer *t, u32 count)
 {
-	u8 nr = s->timer->level;
+	u8 nr = t->timer.level;
+	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = s->tick / level->length.divisor;
+	u64 number = t->tick / level->length.divisor;
 	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
 	u32 todo = opened ? length_of(&level->todo) : 0;
 	unsigned int i;
@@ -407,18 +252,18 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b, const s
 	for (i = m->wheel.heap; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
 		todo += length_of(&m->wheel.heaps[i]);
 
-	CHECK(m, b->count == length_of(&b->timers) + todo);
-	CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
-	CHECK(m, b->count == m->seen[nr][s->timer->bucket]);
-	CHECK(m, number - m->wheel.now / level->length.divisor < m->size);
-	CHECK(m, test_bit(s->timer->bucket, level->busy));
-	CHECK(m, level->bound <= s->timer->deadline);
+	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);
+	MODEL_CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
+	MODEL_CHECK(m, b->count == count);
+	MODEL_CHECK(m, number - m->wheel.now / level->length.divisor < m->size);
+	MODEL_CHECK(m, test_bit(place, level->busy));
+	MODEL_CHECK(m, level->bound <= t->timer.deadline);
 	if (!opened)
-		CHECK(m, b->earliest <= s->timer->deadline);
+		MODEL_CHECK(m, b->earliest <= t->timer.deadline);
 	/* Opened in time, and before all those after it in the ring. */
-	CHECK(m, (u64)level->node.expires <= s->tick);
-	CHECK(m, (level->first + m->size - level->clock) % m->size <=
-		 (s->timer->bucket + m->size - level->clock) % m->size);
+	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
+	MODEL_CHECK(m, (level->first + m->size - level->clock) % m->size <=
+		       (place + m->size - level->clock) % m->size);
 }
 
 static u32 count_busy(const struct twheel_level *level)
@@ -435,368 +280,355 @@ static void check_queue(struct model *m)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&m->wheel.queue);
 	u64 queued = 0, busy = 0, last = 0;
-	unsigned int i;
+	struct model_timer *t;
 
-	for (i = 0; i < m->pending.count; i++)
-		busy |= BIT_ULL(m->slot[m->pending.slot[i]].timer->level);
+	for (t = model_first(m); t; t = model_next(t))
+		busy |= BIT_ULL(t->timer.level);
 	for (; node; node = timerqueue_iterate_next(node)) {
 		const struct twheel_level *level = container_of(node, struct twheel_level, node);
 
-		CHECK(m, (u64)node->expires >= last);
+		MODEL_CHECK(m, (u64)node->expires >= last);
 		last = node->expires;
 		queued |= BIT_ULL(level->nr);
-		CHECK(m, level->nr_busy == count_busy(level));
+		MODEL_CHECK(m, level->nr_busy == count_busy(level));
 	}
-	CHECK(m, queued == busy);
-	CHECK(m, !(m->wheel.opened & ~busy));
+	MODEL_CHECK(m, queued == busy);
+	MODEL_CHECK(m, !(m->wheel.opened & ~busy));
 }
 
 /* All timers are in their buckets, and buckets hold nothing else. */
-static void check_structure(struct model *m)
+static void check_structure(struct input *in)
 {
-	unsigned int i;
+	struct model *m = &in->model;
+	struct model_timer *t;
+	u32 *seen;
 
-	for (i = 0; i < m->pending.count; i++) {
-		struct slot *s = &m->slot[m->pending.slot[i]];
-
-		check_timer(m, s);
-		m->seen[s->timer->level][s->timer->bucket]++;
+	for (t = model_first(m); t; t = model_next(t)) {
+		check_timer(m, t);
+		in->seen[t->timer.level][t->timer.bucket]++;
 	}
-	for (i = 0; i < m->pending.count; i++) {
-		struct slot *s = &m->slot[m->pending.slot[i]];
-
-		if (m->seen[s->timer->level][s->timer->bucket])
-			check_bucket(m, check_timer(m, s), s);
-		m->seen[s->timer->level][s->timer->bucket] = 0;
+	for (t = model_first(m); t; t = model_next(t)) {
+		seen = &in->seen[t->timer.level][t->timer.bucket];
+		if (*seen)
+			check_bucket(m, check_timer(m, t), t, *seen);
+		*seen = 0;
 	}
-	CHECK(m, length_of(&m->wheel.expired) == m->expired.count);
+	MODEL_CHECK(m, length_of(&m->wheel.expired) == m->nr_expired);
 	check_queue(m);
 }
 
 /* Operations, on the wheel and on the model */
 
-static void install_level(struct model *m)
+static void install_level(struct input *in)
 {
-	struct twheel *w = &m->wheel;
+	struct twheel *w = &in->model.wheel;
 	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	m->seen[w->nr_levels] = calloc(m->size, sizeof(u32));
-	if (!level || !m->seen[w->nr_levels])
+	in->seen[w->nr_levels] = calloc(in->model.size, sizeof(u32));
+	if (!level || !in->seen[w->nr_levels])
 		abort();
 	twheel_level_install(w, level);
 }
 
-/* Arm a timer; where levels are missing it must fail first, and change nothing. */
-static void arm(struct model *m, u16 nr, u64 deadline, u64 tick)
+/* Where levels are missing, adding must fail first, and change nothing. */
+static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
+	struct model *m = &in->model;
 	struct twheel *w = &m->wheel;
 	u8 need = twheel_levels_for(w, w->now, deadline);
 
-	m->slot[nr].timer->deadline = deadline;
-	CHECK(m, twheel_tick(w, deadline) == tick);
-	CHECK(m, need >= 1 && need <= TWHEEL_MAX_LEVELS);
+	t->timer.deadline = deadline;
+	MODEL_CHECK(m, need >= 1 && need <= TWHEEL_MAX_LEVELS);
 	while (!twheel_covers(w, deadline)) {
-		CHECK(m, w->nr_levels < need);
-		CHECK(m, !twheel_add(w, m->slot[nr].timer));
-		install_level(m);
+		MODEL_CHECK(m, w->nr_levels < need);
+		MODEL_CHECK(m, !twheel_add(w, &t->timer));
+		install_level(in);
 	}
-	CHECK(m, w->nr_levels >= need || tick <= w->now);
-	CHECK(m, twheel_add(w, m->slot[nr].timer));
-	model_add(m, nr, tick);
-	CHECK(m, twheel_expired(w, m->slot[nr].timer) == (m->slot[nr].state == EXPIRED));
+	MODEL_CHECK(m, w->nr_levels >= need || twheel_tick(w, deadline) <= w->now);
 }
 
-static void new_timer(struct model *m, u16 nr)
+static struct model_timer *new_timer(struct input *in, u16 nr)
 {
-	/* What the memory held before must not matter. */
-	m->slot[nr].timer = malloc(sizeof(*m->slot[nr].timer));
-	if (!m->slot[nr].timer)
+	struct slot *s = malloc(sizeof(*s));
+
+	if (!s)
 		abort();
-	memset(m->slot[nr].timer, 0xa5, sizeof(*m->slot[nr].timer));
+	/* What the memory held before must not matter. */
+	memset(s, 0xa5, sizeof(*s));
+	s->nr = nr;
+	s->level = U8_MAX;
+	s->timer.state = MODEL_IDLE;
+	in->slot[nr] = s;
+	return &s->timer;
 }
 
-static void free_timer(struct model *m, u16 nr)
+static void free_timer(struct input *in, struct model_timer *t)
 {
-	free(m->slot[nr].timer);
-	m->slot[nr].timer = NULL;
+	struct slot *s = slot_of(t);
+
+	in->slot[s->nr] = NULL;
+	free(s);
 }
 
-static void cancel(struct model *m, u16 nr)
+static void cancel_timer(struct input *in, struct model_timer *t)
 {
-	const struct slot *s = &m->slot[nr];
+	model_cancel(&in->model, t);
+	free_timer(in, t);
+}
 
-	CHECK(m, twheel_expired(&m->wheel, s->timer) == (s->state == EXPIRED));
-	twheel_cancel(&m->wheel, s->timer);
-	model_remove(m, nr);
-	free_timer(m, nr);
+/* If there is such a timer. */
+static void cancel(struct input *in, u16 nr)
+{
+	if (in->slot[nr])
+		cancel_timer(in, &in->slot[nr]->timer);
 }
 
 /* Add a timer, or give one that is in the wheel a new deadline. */
-static void add(struct model *m, u16 nr, u64 tick)
+static void add(struct input *in, u16 nr, u64 tick)
 {
-	u64 deadline = some_deadline(m, tick);
+	u64 deadline = some_deadline(in, tick);
+	struct model_timer *t;
 
-	tell(m, "%s %u: deadline %lu, tick %lu",
-	     m->slot[nr].state ? "modify" : "add", nr, deadline, tick);
-	if (m->slot[nr].state)
-		cancel(m, nr);
-	new_timer(m, nr);
-	arm(m, nr, deadline, tick);
+	tell(in, "%s %u: deadline %lu, tick %lu",
+	     in->slot[nr] ? "modify" : "add", nr, deadline, tick);
+	cancel(in, nr);
+	t = new_timer(in, nr);
+	make_levels(in, t, deadline);
+	model_add(&in->model, t, deadline);
 }
 
-static void do_add(struct model *m)
+static void do_add(struct input *in)
 {
-	u16 nr = below(m, MAX_TIMERS);
+	u16 nr = below(in, MAX_TIMERS);
 
-	add(m, nr, some_tick(m));
+	add(in, nr, some_tick(in));
 }
 
 /* Many timers near each other: enough of them get a bucket opened early. */
-static void do_add_crowd(struct model *m)
+static void do_add_crowd(struct input *in)
 {
-	u16 nr = below(m, MAX_TIMERS);
-	unsigned int n = byte(m);
-	u64 tick = some_tick(m);
-	u64 stride = magnitude(m);
+	u16 nr = below(in, MAX_TIMERS);
+	unsigned int n = byte(in);
+	u64 tick = some_tick(in);
+	u64 stride = magnitude(in);
 
-	m->focus = tick;
+	in->focus = tick;
 	while (n--) {
-		add(m, nr++ % MAX_TIMERS, tick);
-		tick = n % 8 ? tick : plus(m, tick, stride);
+		add(in, nr++ % MAX_TIMERS, tick);
+		tick = n % 8 ? tick : model_after(&in->model, tick, stride);
 	}
 }
 
-static void do_cancel(struct model *m)
+static void do_cancel(struct input *in)
 {
-	u16 nr = below(m, MAX_TIMERS);
+	u16 nr = below(in, MAX_TIMERS);
 
-	tell(m, "cancel %u", nr);
-	if (m->slot[nr].state)
-		cancel(m, nr);
+	tell(in, "cancel %u", nr);
+	cancel(in, nr);
 }
 
-static void do_cancel_many(struct model *m)
+static void do_cancel_many(struct input *in)
 {
-	unsigned int nr = below(m, MAX_TIMERS), step = 1 + below(m, 8), n = byte(m);
+	unsigned int nr = below(in, MAX_TIMERS), step = 1 + below(in, 8), n = byte(in);
 
-	tell(m, "cancel %u from %u, every %u", n, nr, step);
+	tell(in, "cancel %u from %u, every %u", n, nr, step);
 	for (; n--; nr += step) {
 		fuzz_operations++;
-		if (m->slot[nr % MAX_TIMERS].state)
-			cancel(m, nr % MAX_TIMERS);
+		cancel(in, nr % MAX_TIMERS);
 	}
 }
 
 /* The first, the last or any timer that is pending: where counts get to zero. */
-static void do_cancel_pending(struct model *m)
+static void do_cancel_pending(struct input *in)
 {
-	u8 which = byte(m);
-	unsigned int n = m->pending.count;
+	u8 which = byte(in);
+	struct model *m = &in->model;
+	struct model_timer *t = model_first(m);
+	unsigned int place;
 
-	tell(m, "cancel pending, %u", which);
-	if (n)
-		cancel(m, m->pending.slot[which < 64 ? 0 : which < 128 ? n - 1 : which % n]);
-}
-
-static void do_expire(struct model *m)
-{
-	u16 nr = below(m, MAX_TIMERS);
-
-	tell(m, "expire %u", nr);
-	if (m->slot[nr].state)
-		cancel(m, nr);
-	new_timer(m, nr);
-	/* As far as the wheel is concerned, its deadline means nothing. */
-	m->slot[nr].timer->deadline = word(m);
-	twheel_expire(&m->wheel, m->slot[nr].timer);
-	model_expire_at_once(m, nr);
-}
-
-static void pop(struct model *m)
-{
-	struct twheel_timer *timer = twheel_pop(&m->wheel);
-	unsigned int place = 0;
-	u16 nr;
-
-	CHECK(m, !timer == !m->expired.count);
-	if (!timer)
+	tell(in, "cancel pending, %u", which);
+	if (!t)
 		return;
-	while (m->slot[m->expired.slot[place]].timer != timer) {
-		place++;
-		CHECK(m, place < m->expired.count);
-	}
-	nr = m->expired.slot[place];
-	CHECK(m, m->slot[nr].turn == m->slot[m->expired.slot[0]].turn);
-	model_remove(m, nr);
-	free_timer(m, nr);
+	place = which < 64 ? 0 : which < 128 ? m->nr_pending - 1 : which % m->nr_pending;
+	while (place--)
+		t = model_next(t);
+	cancel_timer(in, t);
 }
 
-static void do_pop(struct model *m)
+static void do_expire(struct input *in)
 {
-	unsigned int n = byte(m);
+	u16 nr = below(in, MAX_TIMERS);
+	struct model_timer *t;
 
-	tell(m, "pop %u", n + 1);
+	tell(in, "expire %u", nr);
+	cancel(in, nr);
+	t = new_timer(in, nr);
+	/* As far as the wheel is concerned, its deadline means nothing. */
+	t->timer.deadline = word(in);
+	model_expire(&in->model, t);
+}
+
+static void pop(struct input *in)
+{
+	struct model_timer *t = model_pop(&in->model);
+
+	if (t)
+		free_timer(in, t);
+}
+
+static void do_pop(struct input *in)
+{
+	unsigned int n = byte(in);
+
+	tell(in, "pop %u", n + 1);
 	do {
 		fuzz_operations++;
-		pop(m);
+		pop(in);
 	} while (n--);
 }
 
-static void move_clock(struct model *m, u64 now, unsigned int budget)
+static void move_clock(struct input *in, u64 now, unsigned int budget)
 {
-	u64 before = m->wheel.now, tick;
-
-	tell(m, "advance to %lu, budget %u", now, budget);
-	m->now = max(m->now, now);
-	m->more = twheel_advance(&m->wheel, now, budget);
-	CHECK(m, m->wheel.now >= before);
-	CHECK(m, m->wheel.now <= m->now);
-	/* What is left to do is due, or cascades ahead of its time. */
-	if (m->more)
-		CHECK(m, m->wheel.opened || (twheel_next(&m->wheel, &tick) && tick <= m->now));
-	else
-		CHECK(m, m->wheel.now == max(before, now));
-	model_follow(m);
+	tell(in, "advance to %lu, budget %u", now, budget);
+	model_advance(&in->model, now, budget);
 }
 
-static unsigned int some_budget(struct model *m)
+static unsigned int some_budget(struct input *in)
 {
 	static const unsigned int budgets[] = { 0, 1, 2, 3, 10, 64, 1000, UINT_MAX };
 
-	return budgets[below(m, ARRAY_SIZE(budgets))];
+	return budgets[below(in, ARRAY_SIZE(budgets))];
 }
 
-static void do_advance(struct model *m)
+static void do_advance(struct input *in)
 {
-	unsigned int budget = some_budget(m);
+	unsigned int budget = some_budget(in);
 
-	move_clock(m, some_tick(m), budget);
+	move_clock(in, some_tick(in), budget);
 }
 
-static void do_advance_next(struct model *m)
+static void do_advance_next(struct input *in)
 {
-	unsigned int budget = some_budget(m);
+	unsigned int budget = some_budget(in);
 
-	move_clock(m, next_opening(m), budget);
+	move_clock(in, next_opening(in), budget);
 }
 
 /* On with what is left to do, of which there is no more than so much. */
-static void do_continue(struct model *m)
+static void do_continue(struct input *in)
 {
-	unsigned int budget = 1 + byte(m);
-	unsigned int most = (m->pending.count + 2) * 2 * (m->wheel.nr_levels + 1);
+	const struct model *m = &in->model;
+	unsigned int budget = 1 + byte(in);
+	unsigned int most = (m->nr_pending + 2) * 2 * (m->wheel.nr_levels + 1);
 	unsigned int calls = 0;
 
 	while (m->more) {
-		move_clock(m, m->now, budget);
-		CHECK(m, calls++ < most);
+		move_clock(in, m->now, budget);
+		MODEL_CHECK(m, calls++ < most);
 	}
 }
 
-static void do_forward(struct model *m)
+static void do_forward(struct input *in)
 {
-	u64 now = some_tick(m), before = m->wheel.now;
+	u64 now = some_tick(in);
 
-	tell(m, "forward to %lu", now);
-	twheel_forward(&m->wheel, now);
-	m->now = max(m->now, m->wheel.now);
-	CHECK(m, m->wheel.now == before || (m->wheel.now > before && m->wheel.now <= now));
-	/* Whatever is due stays to be expired by twheel_advance(). */
-	model_follow(m);
-	if (m->pending.count && !m->more)
-		CHECK(m, m->slot[m->pending.slot[0]].tick > m->wheel.now);
+	tell(in, "forward to %lu", now);
+	model_forward(&in->model, now);
 }
 
 /* What only asks: divisions, and levels. */
-static void do_ask(struct model *m)
+static void do_ask(struct input *in)
 {
-	struct twheel *w = &m->wheel;
-	u64 time = magnitude(m);
+	const struct model *m = &in->model;
+	const struct twheel *w = &m->wheel;
+	u64 time = magnitude(in);
 	u64 tick, delay;
 
-	time = byte(m) & 1 ? time / 2 : S64_MAX - time / 2;
-	tell(m, "ask about %lu", time);
-	CHECK(m, twheel_floor(w, time) == time / m->unit);
-	CHECK(m, twheel_tick(w, time) == time / m->unit + !!(time % m->unit));
+	time = byte(in) & 1 ? time / 2 : S64_MAX - time / 2;
+	tell(in, "ask about %lu", time);
+	MODEL_CHECK(m, twheel_floor(w, time) == time / m->tick);
+	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
 
-	delay = magnitude(m) / 2;
-	tick = plus(m, w->now, delay);
-	CHECK(m, twheel_levels_within(w, delay) <= TWHEEL_MAX_LEVELS);
+	delay = magnitude(in) / 2;
+	tick = model_after(m, w->now, delay);
+	MODEL_CHECK(m, twheel_levels_within(w, delay) <= TWHEEL_MAX_LEVELS);
 	if (w->nr_levels >= twheel_levels_within(w, delay))
-		CHECK(m, twheel_covers(w, tick * m->unit));
-	CHECK(m, twheel_levels_for(w, w->now, tick * m->unit) <=
-		 twheel_levels_within(w, delay));
+		MODEL_CHECK(m, twheel_covers(w, tick * m->tick));
+	MODEL_CHECK(m, twheel_levels_for(w, w->now, tick * m->tick) <=
+		       twheel_levels_within(w, delay));
 }
 
-static void one_operation(struct model *m)
+static void one_operation(struct input *in)
 {
-	static void (* const operation[])(struct model *m) = {
+	static void (* const operation[])(struct input *in) = {
 		do_add, do_add, do_add, do_add, do_add_crowd, do_cancel,
 		do_cancel_many, do_cancel_pending, do_expire, do_pop, do_advance,
 		do_advance, do_advance_next, do_advance_next, do_continue,
 		do_forward, do_ask,
 	};
 
-	operation[below(m, ARRAY_SIZE(operation))](m);
+	operation[below(in, ARRAY_SIZE(operation))](in);
 }
 
 /* From the first byte of an input to the last */
 
-static void begin(struct model *m)
+static void begin(struct input *in)
 {
 	static const u32 sizes[] = { 2, 3, 4, 10, 20, 60, 256, 65536 };
-	static const u64 units[] = { 1, 2, 3, 7, 1000, 1000000, 3600000000000ULL };
-	u8 size = byte(m), unit = byte(m);
-	u64 start;
+	static const u64 ticks[] = { 1, 2, 3, 7, 1000, 1000000, 3600000000000ULL };
+	u8 what_size = byte(in), what_tick = byte(in);
+	u64 tick, last;
+	u32 size;
 
-	m->size = size < 128 ? sizes[size % ARRAY_SIZE(sizes)] : 2 + below(m, 1000);
-	m->unit = unit < 192 ? units[unit % ARRAY_SIZE(units)] : max(magnitude(m) / 2, 1UL);
-	m->end = S64_MAX / m->unit;
-	start = byte(m) & 1 ? minus(m->end, magnitude(m)) : min(magnitude(m), m->end);
-	m->now = start;
-	m->focus = start;
-	twheel_init(&m->wheel, m->unit, m->size, start);
-	tell(m, "wheel of size %u, tick %lu", m->size, m->unit);
+	size = what_size < 128 ? sizes[what_size % ARRAY_SIZE(sizes)] : 2 + below(in, 1000);
+	tick = what_tick < 192 ? ticks[what_tick % ARRAY_SIZE(ticks)] :
+				 max(magnitude(in) / 2, 1UL);
+	last = MODEL_TIME_END / tick;
+	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
+	model_init(&in->model, tick, size, in->focus, wrong);
+	tell(in, "wheel of size %u, tick %lu", size, tick);
 }
 
 /* Nothing is lost: in a last jump all that the wheel holds expires. */
-static void drain(struct model *m)
+static void drain(struct input *in)
 {
-	move_clock(m, m->end, UINT_MAX);
-	CHECK(m, !m->more && !m->pending.count);
-	while (m->expired.count)
-		pop(m);
-	CHECK(m, !twheel_pop(&m->wheel));
-	check_counters(m);
-	check_structure(m);
+	struct model *m = &in->model;
+
+	move_clock(in, m->end, UINT_MAX);
+	MODEL_CHECK(m, !m->more && !m->nr_pending);
+	while (m->nr_expired)
+		pop(in);
+	MODEL_CHECK(m, !twheel_pop(&m->wheel));
+	model_compare(m);
+	check_structure(in);
 }
 
-static void end(struct model *m)
+static void end(struct input *in)
 {
 	u8 nr;
 
-	for (nr = 0; nr < m->wheel.nr_levels; nr++)
-		free(m->seen[nr]);
-	twheel_destroy(&m->wheel);
+	for (nr = 0; nr < in->model.wheel.nr_levels; nr++)
+		free(in->seen[nr]);
+	twheel_destroy(&in->model.wheel);
 }
 
 void fuzz_one(const uint8_t *data, size_t length)
 {
-	static struct model model;
-	struct model *m = &model;
+	static struct input input;
+	struct input *in = &input;
 	unsigned int n = 0;
 
-	memset(m, 0, sizeof(*m));
-	m->data = data;
-	m->left = length;
-	begin(m);
-	while (m->left) {
-		one_operation(m);
-		check_counters(m);
+	memset(in, 0, sizeof(*in));
+	in->data = data;
+	in->left = length;
+	begin(in);
+	while (in->left) {
+		one_operation(in);
+		model_compare(&in->model);
 		/* The more there is to look at, the more seldom. */
-		if (n++ % (1 + m->pending.count / 32) == 0)
-			check_structure(m);
+		if (n++ % (1 + in->model.nr_pending / 32) == 0)
+			check_structure(in);
 	}
-	drain(m);
-	end(m);
+	drain(in);
+	end(in);
 }

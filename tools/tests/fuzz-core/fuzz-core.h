@@ -13,12 +13,11 @@
 extern unsigned long long fuzz_operations;
 /* Tell every operation on standard error. */
 extern bool fuzz_verbose;
+/* How to repeat the input that is running, for those who see a check fail; or NULL. */
+extern const char *fuzz_repeat;
 
 /* Run one input; it returns only if all checks held. */
 void fuzz_one(const uint8_t *data, size_t length);
-
-/* A check has failed and said so: does not return. */
-void fuzz_failed(void);
 
 /* What libFuzzer calls, by the names that it has for them. */
 int libfuzzer_begin(int *argc, char ***argv) __asm__("LLVMFuzzerInitialize");

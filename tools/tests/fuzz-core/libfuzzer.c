@@ -10,11 +10,6 @@
 
 #include "fuzz-core.h"
 
-void fuzz_failed(void)
-{
-	abort();
-}
-
 static void report(void)
 {
 	printf("operations: %llu\n", fuzz_operations);

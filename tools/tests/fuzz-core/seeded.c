@@ -3,18 +3,15 @@
  * A random number generator feeds the fuzzer of the core: for machines without
  * libFuzzer, and for runs that are the same everywhere
  */
-#include <err.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
+#include "chance.h"
 #include "fuzz-core.h"
+#include "options.h"
 
 #define MAX_LENGTH	4096
-
-static uint64_t seed = 1;
-static uint64_t current;
 
 static void usage(FILE *stream)
 {
@@ -29,43 +26,22 @@ static void usage(FILE *stream)
 		"  --verbose    tell every operation\n");
 }
 
-void fuzz_failed(void)
+/* The seed makes the input, whatever ran before it. */
+static void one_input(uint64_t seed)
 {
-	fprintf(stderr, "replay: fuzz-seeded --verbose --inputs 1 --seed %llu\n",
-		(unsigned long long)current);
-	abort();
-}
-
-/* The seed makes the input, whatever ran before it: by G. Steele's splitmix64. */
-static uint64_t random64(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
-static void one_input(void)
-{
+	static char repeat[80];
 	static uint8_t data[MAX_LENGTH];
-	uint64_t state = current;
-	size_t length = random64(&state) % MAX_LENGTH;
-	size_t i;
+	struct chance chance;
+	size_t i, length;
 
+	snprintf(repeat, sizeof(repeat), "fuzz-seeded --verbose --inputs 1 --seed %llu",
+		 (unsigned long long)seed);
+	fuzz_repeat = repeat;
+	chance_init(&chance, seed, 0);
+	length = chance_below(&chance, MAX_LENGTH);
 	for (i = 0; i < length; i++)
-		data[i] = random64(&state);
+		data[i] = chance_next(&chance) >> 56;
 	fuzz_one(data, length);
-}
-
-static uint64_t parse_number(const char *text)
-{
-	char *end;
-	uint64_t n = strtoull(text, &end, 0);
-
-	if (end == text || *end)
-		errx(2, "%s: not a number", text);
-	return n;
 }
 
 int main(int argc, char **argv)
@@ -78,20 +54,20 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	uint64_t seconds = 0, inputs = 0, n;
+	uint64_t seed = 1, seconds = 0, inputs = 0, n;
 	time_t begin = time(NULL);
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		switch (c) {
 		case 's':
-			seed = parse_number(optarg);
+			seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
 			break;
 		case 't':
-			seconds = parse_number(optarg);
+			seconds = number_or_exit("--seconds", optarg, 0, UINT64_MAX);
 			break;
 		case 'n':
-			inputs = parse_number(optarg);
+			inputs = number_or_exit("--inputs", optarg, 0, UINT64_MAX);
 			break;
 		case 'v':
 			fuzz_verbose = true;
@@ -109,8 +85,7 @@ int main(int argc, char **argv)
 	for (n = 0; n < inputs; n++) {
 		if (seconds && (uint64_t)(time(NULL) - begin) >= seconds)
 			break;
-		current = seed + n;
-		one_input();
+		one_input(seed + n);
 	}
 	printf("inputs: %llu\noperations: %llu\n", (unsigned long long)n, fuzz_operations);
 	return 0;

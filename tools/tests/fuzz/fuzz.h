@@ -3,9 +3,11 @@
  * fuzz.h - the parts of twheel-fuzz
  *
  * A fuzzer is a thread. It has a wheel of its own, of which it knows everything
- * (fuzz-model.c): there each call has one right answer. It shares other wheels
- * with the other fuzzers (fuzz-shared.c), where calls must end somehow. What it
- * hands to the kernel lies in memory of all sorts (fuzz-memory.c).
+ * (model.c): there each call has one right answer. It shares other wheels with the
+ * other fuzzers (shared.c), where calls must end somehow. What it hands to the
+ * kernel (arguments.c) lies in memory of all sorts (memory.c).
+ *
+ * main calls model and shared; those call calls, arguments and memory.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -14,10 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <linux/twheel.h>
 
-#include "stress.h"
+#include "chance.h"
+#include "helpers.h"
 
 #define FUZZ_SHARED	3	/* wheels that all fuzzers share */
 #define FUZZ_SHARED_FD	100	/* the descriptor of the first; nothing else gets there */
@@ -56,6 +60,8 @@ struct spot {
 	size_t readable;
 	size_t writable;
 };
+
+/* memory.c */
 
 void memory_open(struct memory *memory);
 void memory_close(struct memory *memory);
@@ -148,20 +154,29 @@ struct fuzzer {
 	uint64_t ops;
 };
 
+/* calls.c: calls are counted, and what was wrong is said once and ends everything. */
+
 __printf(2, 3) void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...);
 long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret);
 /* Opens a wheel; -1 when large ones leave no memory for it. */
 int fuzz_open(struct fuzzer *fuzzer);
 long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg);
 
-uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags);
+/* arguments.c */
+
 void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add);
 void any_modify(struct fuzzer *fuzzer, clockid_t clock, struct twheel_modify *modify);
 void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup);
+/* A field that must be zero, and nearly always is. */
+uint32_t any_reserved(struct chance *chance);
+
+/* model.c */
 
 void model_open(struct fuzzer *fuzzer);
 void model_close(struct fuzzer *fuzzer);
 void model_act(struct fuzzer *fuzzer);
+
+/* shared.c */
 
 void shared_open(struct fuzzer *fuzzer, unsigned int nr);
 void shared_act(struct fuzzer *fuzzer);

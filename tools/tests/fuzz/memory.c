@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "tap.h"
 
 #define SIZE	(64 * 1024)
 

@@ -14,7 +14,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fuzz.h"
+#include "tap.h"
 
 /* A timer that is due must show within this time. */
 #define PATIENCE_MS	20000

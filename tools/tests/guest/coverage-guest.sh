@@ -11,7 +11,8 @@ usage()
 	Usage: coverage-guest.sh 'COMMAND...'...
 
 	Runs each COMMAND, which prints TAP, unloads the module twheel, and prints every
-	file of counters that the kernel has, compressed and as text, for tools/tests/coverage/run.
+	file of counters that the kernel has, compressed and as text. It is for
+	tools/tests/coverage/run.
 	END
 }
 

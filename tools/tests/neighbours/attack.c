@@ -20,7 +20,10 @@
 
 #include <linux/twheel.h>
 
+#include "clock.h"
+#include "machine.h"
 #include "neighbours.h"
+#include "tap.h"
 
 /* As many as systemd lets a user have. */
 #define MAX_FDS		524288

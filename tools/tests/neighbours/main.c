@@ -9,10 +9,13 @@
  */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "clock.h"
+#include "helpers.h"
+#include "machine.h"
 #include "neighbours.h"
+#include "options.h"
+#include "tap.h"
 
 /* What wheels may cost others, in tenths of what timerfds cost them. */
 #define ALLOWED_TENTHS	12
@@ -266,31 +269,6 @@ static void list_attacks(void)
 		printf("%-16s %s\n", attacks[i].name, attacks[i].about);
 }
 
-static bool is_wanted(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++) {
-		if (!strcmp(name, *names))
-			return true;
-	}
-	return false;
-}
-
-static void check_names(char **names)
-{
-	unsigned int i;
-
-	for (; *names; names++) {
-		for (i = 0; i < ARRAY_SIZE(attacks) && strcmp(*names, attacks[i].name); i++)
-			;
-		if (i == ARRAY_SIZE(attacks)) {
-			fprintf(stderr, "twheel-neighbours: no attack is called '%s'\n", *names);
-			exit(2);
-		}
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option list[] = {
@@ -319,7 +297,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	check_names(argv + optind);
+	names_or_exit(argv + optind, attacks, ARRAY_SIZE(attacks), sizeof(attacks[0]));
 	puts("TAP version 13");
 	keep_few_free_pages();
 	from_nobody = suffer_from_nobody();

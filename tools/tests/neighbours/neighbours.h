@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "stress.h"
+#include "clock.h"
 
 /* What the victims ask for: so much time. */
 #define VICTIM_PERIOD	MSEC

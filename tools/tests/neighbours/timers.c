@@ -7,8 +7,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "neighbours.h"
+#include "tap.h"
 
 #define TICK	USEC
 
@@ -18,11 +20,6 @@ static int timerfd_open(const struct attack *attack)
 {
 	(void)attack;
 	return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-}
-
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec) { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
 }
 
 static void timerfd_set(int fd, uint64_t when, uint64_t interval)
@@ -68,7 +65,7 @@ static int wheel_open(const struct attack *attack)
 				      .clock_id = CLOCK_MONOTONIC };
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 
-	if (fd >= 0 && twheel_setup(fd, &setup))
+	if (fd >= 0 && twheel_set_up(fd, &setup))
 		bail_out("cannot set up a wheel");
 	return fd;
 }
@@ -102,7 +99,7 @@ static void wheel_modify_all(struct attacker *a, int fd, const uint64_t *when,
 			.flags = TWHEEL_ABSTIME,
 		};
 	}
-	if (twheel_modify_batch(fd, a->modify, a->timers) != (int)a->timers)
+	if (twheel_modify_batch(fd, a->modify, NULL, a->timers) != (int)a->timers)
 		bail_out("cannot modify timers");
 }
 
@@ -121,7 +118,7 @@ static void wheel_disarm(struct attacker *a, unsigned int nr)
 {
 	uint64_t *id = a->id + (size_t)nr * a->timers;
 
-	if (twheel_cancel_batch(a->fd[nr], id, a->timers) != (int)a->timers)
+	if (twheel_cancel_batch(a->fd[nr], id, NULL, a->timers) != (int)a->timers)
 		bail_out("cannot cancel timers");
 	*id = 0;
 }

@@ -13,8 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
 #include "neighbours.h"
+#include "tap.h"
 
 /* How much later the reader is due than the sleeper, who is not to be in his way. */
 #define READER_PHASE	(20 * USEC)
@@ -78,7 +81,7 @@ static int open_own_wheel(void)
 				      .clock_id = CLOCK_MONOTONIC };
 	int fd = twheel_open(NULL, O_CLOEXEC);
 
-	if (fd < 0 || twheel_setup(fd, &setup))
+	if (fd < 0 || twheel_set_up(fd, &setup))
 		bail_out("cannot make a wheel");
 	return fd;
 }
@@ -93,7 +96,7 @@ static void *reader(void *unused)
 					  .flags = TWHEEL_ABSTIME };
 		struct twheel_event event;
 
-		if (twheel_add(fd, &add) || twheel_read(fd, &event, 1) != 1)
+		if (twheel_add_timer(fd, &add) || twheel_read(fd, &event, 1) != 1)
 			bail_out("cannot add and read a timer");
 		note_longest(&seen.reader_late, now_ns() - add.time_ns);
 	}

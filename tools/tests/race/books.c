@@ -15,8 +15,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 /* Timers that somebody is likely to have an interest in yet. */
 #define RECENT	4000
@@ -70,7 +72,7 @@ struct wheel *books_wheel(struct books *books, int flags, const struct twheel_se
 	wheel->fd = twheel_open(NULL, flags | O_CLOEXEC);
 	if (wheel->fd < 0)
 		bail_out("cannot open " TWHEEL_DEVICE);
-	if (setup && twheel_setup(wheel->fd, setup))
+	if (setup && twheel_set_up(wheel->fd, setup))
 		bail_out("cannot set up a wheel");
 	return wheel;
 }
@@ -125,7 +127,7 @@ bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count)
 	worker->count = count;
 	worker->doing = ADDING;
 	if (count == 1)
-		ret = twheel_add(wheel->fd, worker->add) ? -1 : 1;
+		ret = twheel_add_timer(wheel->fd, worker->add) ? -1 : 1;
 	else
 		ret = twheel_add_batch(wheel->fd, worker->add, count);
 	if (ret != (int)count)
@@ -169,9 +171,9 @@ void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int coun
 	worker->count = count;
 	worker->doing = CANCELLING;
 	if (count == 1)
-		ret = twheel_cancel(wheel->fd, worker->id[0]) ? -1 : 1;
+		ret = twheel_cancel_timer(wheel->fd, worker->id[0]) ? -1 : 1;
 	else
-		ret = twheel_cancel_batch(wheel->fd, worker->id, count);
+		ret = twheel_cancel_batch(wheel->fd, worker->id, NULL, count);
 	if (ret < 0 && errno != ENOENT)
 		books_error(books, "cancel: %s", strerror(errno));
 	for (i = 0; i < ret; i++)
@@ -191,7 +193,7 @@ void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int coun
 		return;
 	for (i = 0; i < count; i++)
 		worker->modify[i].id = worker->id[i];
-	ret = twheel_modify_batch(wheel->fd, worker->modify, count);
+	ret = twheel_modify_batch(wheel->fd, worker->modify, NULL, count);
 	if (ret < 0 && errno != ENOENT)
 		books_error(worker->books, "modify: %s", strerror(errno));
 	worker->ops += ret < 1 ? 1 : ret;
@@ -323,7 +325,7 @@ uint64_t books_drain(struct books *books)
 
 		if (!record->id || record->delivered || record->cancelled)
 			continue;
-		if (!twheel_cancel(books->wheel[record->wheel].fd, record->id)) {
+		if (!twheel_cancel_timer(books->wheel[record->wheel].fd, record->id)) {
 			record->cancelled++;
 			cancelled++;
 		} else if (errno != ENOENT) {
@@ -359,7 +361,7 @@ static void check_wheel(struct books *books, const struct wheel *wheel)
 	struct twheel_info info;
 	uint32_t n;
 
-	if (twheel_info(wheel->fd, &info))
+	if (twheel_get_info(wheel->fd, &info))
 		bail_out("TWHEEL_INFO failed");
 	for (n = 0; n < end; n++) {
 		const struct record *record = &books->record[n];

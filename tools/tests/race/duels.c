@@ -11,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 /* What takes longer than this has been lost. */
 #define PATIENCE	(20 * SEC)
@@ -80,7 +83,7 @@ static unsigned int cancel_when_due(struct worker *worker, uint64_t after)
 	for (i = 0; i < MAX_BATCH; i++) {
 		struct record *record = &books->record[first + i];
 
-		if (!twheel_cancel(books->wheel[0].fd, record->id)) {
+		if (!twheel_cancel_timer(books->wheel[0].fd, record->id)) {
 			record->cancelled++;
 			cancelled++;
 		} else if (errno != ENOENT) {
@@ -133,7 +136,7 @@ static void modify_crowd(struct worker *worker, uint32_t first, uint64_t due,
 		uint64_t deadline = due - spread + chance_below(&worker->chance, 2 * spread);
 		struct record *record = &books->record[number];
 
-		if (!twheel_modify(books->wheel[0].fd, record->id, deadline, TWHEEL_ABSTIME))
+		if (!twheel_modify_timer(books->wheel[0].fd, record->id, deadline, TWHEEL_ABSTIME))
 			record->deadline = deadline;
 		else if (errno != ENOENT)
 			books_error(books, "modify: %s", strerror(errno));
@@ -200,7 +203,7 @@ void race_modify_cascade(const struct race_options *options)
 	pthread_join(reader, NULL);
 	books_drain(books);
 	check_deadlines(books);
-	twheel_info(books->wheel[0].fd, &info);
+	twheel_get_info(books->wheel[0].fd, &info);
 	tap_note("%llu deadlines changed, %llu moves to a lower level", info.modified,
 		 info.cascaded);
 	finish(books, "modify against cascade", "operations", books_ops(books));
@@ -312,7 +315,7 @@ static bool close_once(struct chance *chance, unsigned int *late)
 	pthread_t thread;
 
 	sleeper.fd = twheel_open(NULL, O_CLOEXEC);
-	if (sleeper.fd < 0 || twheel_add(sleeper.fd, &add))
+	if (sleeper.fd < 0 || twheel_add_timer(sleeper.fd, &add))
 		bail_out("cannot add a timer");
 	thread = start(sleep_in_call, &sleeper);
 	while (!sleeper.awake)
@@ -362,7 +365,7 @@ static int open_crowd(struct chance *chance, uint64_t due)
 			.data = i,
 			.flags = TWHEEL_ABSTIME,
 		};
-	if (fd < 0 || twheel_setup(fd, &setup) ||
+	if (fd < 0 || twheel_set_up(fd, &setup) ||
 	    twheel_add_batch(fd, add, CLOSED_CROWD) != CLOSED_CROWD)
 		bail_out("cannot add timers");
 	return fd;
@@ -448,7 +451,7 @@ static void *set_up(void *arg)
 		pthread_barrier_wait(&race->barrier);
 		if (race->last)
 			return NULL;
-		race->setup_error = twheel_setup(race->fd, &setup) ? errno : 0;
+		race->setup_error = twheel_set_up(race->fd, &setup) ? errno : 0;
 		pthread_barrier_wait(&race->barrier);
 	}
 }
@@ -462,16 +465,16 @@ static bool set_up_once(struct setup_race *race, unsigned int *early)
 
 	race->fd = twheel_open(NULL, O_CLOEXEC);
 	pthread_barrier_wait(&race->barrier);
-	ok = !twheel_add(race->fd, &add);
+	ok = !twheel_add_timer(race->fd, &add);
 	pthread_barrier_wait(&race->barrier);
-	ok = ok && !twheel_info(race->fd, &info) && info.pending == 1 && info.added == 1;
+	ok = ok && !twheel_get_info(race->fd, &info) && info.pending == 1 && info.added == 1;
 	if (!race->setup_error) {
 		ok = ok && info.tick_ns == 5 * MSEC && info.wheel_size == 3;
 		++*early;
 	} else {
 		ok = ok && race->setup_error == EBUSY && info.tick_ns != 5 * MSEC;
 	}
-	ok = ok && !twheel_cancel(race->fd, add.id);
+	ok = ok && !twheel_cancel_timer(race->fd, add.id);
 	close(race->fd);
 	return ok;
 }
@@ -600,14 +603,14 @@ static bool periodic_round(struct periodic_race *race, struct chance *chance)
 		reader[i] = start(read_periodic, race);
 	for (i = 0; i < PERIODIC; i++) {
 		sleep_for(chance_below(chance, 200 * USEC));
-		if (twheel_cancel(race->fd, race->timer[i].id))
+		if (twheel_cancel_timer(race->fd, race->timer[i].id))
 			race->errors++;
 		race->timer[i].cancelled_at = now_ns();
 	}
 	race->stop = true;
 	for (i = 0; i < 2; i++)
 		pthread_join(reader[i], NULL);
-	return check_periods(race) && !twheel_info(race->fd, &info) &&
+	return check_periods(race) && !twheel_get_info(race->fd, &info) &&
 	       !info.pending && !info.expired;
 }
 
@@ -621,7 +624,7 @@ void race_periodic(const struct race_options *options)
 
 	chance_init(&chance, options->seed, 0);
 	race.fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
-	if (race.fd < 0 || twheel_setup(race.fd, &setup))
+	if (race.fd < 0 || twheel_set_up(race.fd, &setup))
 		bail_out("cannot open " TWHEEL_DEVICE);
 	do {
 		ok = periodic_round(&race, &chance);
@@ -682,7 +685,7 @@ static void *receive_wheels(void *arg)
 		/* Every fourth is dropped as it is, with its timers. */
 		if (passing->received++ % 4 &&
 		    (twheel_read(fd, &event, 1) != 1 || event.data != passing->received - 1 ||
-		     twheel_info(fd, &info) || info.pending != 1 || info.expired))
+		     twheel_get_info(fd, &info) || info.pending != 1 || info.expired))
 			passing->errors++;
 		close(fd);
 	}
@@ -709,7 +712,7 @@ void race_passing(const struct race_options *options)
 		struct twheel_add later = { .time_ns = HOUR };
 		int fd = twheel_open(NULL, O_CLOEXEC);
 
-		if (fd < 0 || twheel_add(fd, &due) || twheel_add(fd, &later))
+		if (fd < 0 || twheel_add_timer(fd, &due) || twheel_add_timer(fd, &later))
 			bail_out("cannot add a timer");
 		send_fd(pair[0], fd);
 	}

@@ -14,8 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
+#include "machine.h"
 #include "race.h"
+#include "tap.h"
 
 #define CPU1_ONLINE	"/sys/devices/system/cpu/cpu1/online"
 
@@ -56,7 +59,7 @@ static bool lose_cpu(struct chance *chance, uint64_t *late)
 	unsigned int i;
 	bool ok = true;
 
-	if (fd < 0 || twheel_setup(fd, &setup))
+	if (fd < 0 || twheel_set_up(fd, &setup))
 		bail_out("cannot open " TWHEEL_DEVICE);
 	run_on(1, 1);
 	if (twheel_add_batch(fd, add, 3) != 3)
@@ -142,7 +145,7 @@ static void use_wheel(struct unload_race *race, int fd)
 	struct twheel_add due = { }, later = { .time_ns = 50 * USEC };
 	struct twheel_event event;
 
-	if (twheel_add(fd, &later) || twheel_add(fd, &due) ||
+	if (twheel_add_timer(fd, &later) || twheel_add_timer(fd, &due) ||
 	    twheel_read(fd, &event, 1) != 1 ||
 	    (event.id != due.id && event.id != later.id))
 		race->errors++;

@@ -7,10 +7,12 @@
  */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "helpers.h"
+#include "machine.h"
+#include "options.h"
 #include "race.h"
+#include "tap.h"
 
 struct race {
 	const char *name;
@@ -49,31 +51,6 @@ static void usage(FILE *out)
 	      "  --help         print this text\n", out);
 }
 
-static bool wanted(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++) {
-		if (!strcmp(name, *names))
-			return true;
-	}
-	return false;
-}
-
-static void check_names(char **names)
-{
-	unsigned int i;
-
-	for (; *names; names++) {
-		for (i = 0; i < ARRAY_SIZE(races) && strcmp(*names, races[i].name); i++)
-			;
-		if (i == ARRAY_SIZE(races)) {
-			fprintf(stderr, "twheel-race: no race is called '%s'\n", *names);
-			exit(2);
-		}
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option list[] = {
@@ -110,10 +87,10 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	check_names(argv + optind);
+	names_or_exit(argv + optind, races, ARRAY_SIZE(races), sizeof(races[0]));
 	puts("TAP version 13");
 	for (i = 0; i < ARRAY_SIZE(races); i++) {
-		if (wanted(races[i].name, argv + optind))
+		if (is_wanted(races[i].name, argv + optind))
 			races[i].run(&options);
 	}
 	return tap_done();

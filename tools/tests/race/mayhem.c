@@ -12,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "libtwheel.h"
 #include "race.h"
+#include "tap.h"
 
 #define THREADS		3
 #define PROCESSES	3
@@ -69,7 +71,7 @@ static void look_at_wheel(struct worker *worker, struct wheel *wheel)
 {
 	struct twheel_info info;
 
-	if (twheel_info(wheel->fd, &info) ||
+	if (twheel_get_info(wheel->fd, &info) ||
 	    info.added != info.pending + info.expired + info.cancelled + info.delivered)
 		books_error(worker->books, "the counters of wheel %u do not balance", wheel->nr);
 	worker->ops++;
@@ -84,7 +86,7 @@ static void look_at_timer(struct worker *worker, struct wheel *wheel)
 
 	if (books->record[number].wheel != wheel->nr || !id)
 		return;
-	if (twheel_query(wheel->fd, id, &query) ? errno != ENOENT : query.data != number)
+	if (twheel_query_timer(wheel->fd, id, &query) ? errno != ENOENT : query.data != number)
 		books_error(books, "query of timer %u failed", number);
 	worker->ops++;
 }

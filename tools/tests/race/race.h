@@ -16,10 +16,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <linux/twheel.h>
 
-#include "stress.h"
+#include "chance.h"
+#include "helpers.h"
 
 #define MAX_WHEELS	4
 #define MAX_WORKERS	8

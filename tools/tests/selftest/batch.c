@@ -60,11 +60,11 @@ static bool add_ids(int fd, __u64 *id, unsigned int count)
 
 static void shuffle(__u64 *id, unsigned int count)
 {
-	__u64 seed = 555555555;
+	struct chance chance = { .state = 555555555 };
 	unsigned int i;
 
 	for (i = count - 1; i; i--) {
-		unsigned int other = next_random(&seed) % (i + 1);
+		unsigned int other = chance_below(&chance, i + 1);
 		__u64 swap = id[i];
 
 		id[i] = id[other];
@@ -208,18 +208,19 @@ TEST_F(batch, timers_expire_as_single_ones_do)
 {
 	static struct twheel_event event[1000];
 	static struct twheel_add add[1000];
-	__u64 base = now() + SEC, seed = 31415926, last = 0;
+	__u64 base = now_ns() + SEC, last = 0;
+	struct chance chance = { .state = 31415926 };
 	int i, ret, seen = 0;
 
 	for (i = 0; i < 1000; i++) {
 		add[i] = (struct twheel_add) {
-			.time_ns = base + next_random(&seed) % (200 * MSEC),
+			.time_ns = base + chance_below(&chance, 200 * MSEC),
 			.data = i,
 			.flags = TWHEEL_ABSTIME,
 		};
 	}
 	ASSERT_EQ(1000, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 1000));
-	ASSERT_GT(base, now())
+	ASSERT_GT(base, now_ns())
 		TH_LOG("the machine is too slow for this test");
 	while (seen < 1000) {
 		ret = wait_and_read(self->fd, event, 1000);
@@ -229,7 +230,7 @@ TEST_F(batch, timers_expire_as_single_ones_do)
 
 			ASSERT_EQ(add[event[i].data].id, event[i].id);
 			ASSERT_EQ(add[event[i].data].time_ns, event[i].deadline_ns);
-			ASSERT_LE(boundary, now());
+			ASSERT_LE(boundary, now_ns());
 			ASSERT_LE(last, boundary);
 			last = boundary;
 			add[event[i].data].id = 0;
@@ -259,7 +260,7 @@ TEST_F(batch, timers_that_are_due_queue_in_the_order_of_the_batch)
 
 TEST_F(batch, relative_absolute_and_periodic_timers_mix)
 {
-	__u64 deadline = now() + HOUR;
+	__u64 deadline = now_ns() + HOUR;
 	struct twheel_query query;
 	struct twheel_add add[3] = {
 		{ .time_ns = 2 * HOUR, .data = 1 },
@@ -289,7 +290,7 @@ TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 	__u64 before, after;
 
 	for (round = 0; round < 4; round++) {
-		before = now();
+		before = now_ns();
 		for (i = 0; i < 1000; i++) {
 			unsigned int kind = rand() % 4;
 
@@ -306,7 +307,7 @@ TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 			}
 		}
 		ASSERT_EQ(1000, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 1000));
-		after = now();
+		after = now_ns();
 		ASSERT_EQ(250, tw_read(self->fd, event, 250));
 		for (i = 0; i < 1000; i++) {
 			bool absolute = add[i].flags & TWHEEL_ABSTIME;
@@ -430,7 +431,7 @@ TEST_F(batch, modify_moves_every_timer)
 	int i, ret, seen = 0;
 
 	ASSERT_TRUE(add_ids(self->fd, id, 1000));
-	base = now() + 200 * MSEC;
+	base = now_ns() + 200 * MSEC;
 	for (i = 0; i < 1000; i++) {
 		modify[i] = (struct twheel_modify) {
 			.id = id[i],
@@ -446,7 +447,7 @@ TEST_F(batch, modify_moves_every_timer)
 		for (i = 0; i < ret; i++, seen++) {
 			ASSERT_EQ(id[event[i].data], event[i].id);
 			ASSERT_EQ(base + event[i].data * 77777, event[i].deadline_ns);
-			ASSERT_LE(event[i].deadline_ns, now());
+			ASSERT_LE(event[i].deadline_ns, now_ns());
 		}
 	}
 	EXPECT_TRUE(balanced(self->fd));
@@ -464,7 +465,7 @@ TEST_F(batch, modify_stops_at_a_bad_entry)
 	ASSERT_TRUE(add_ids(self->fd, id, 1000));
 	for (i = 0; i < ARRAY_SIZE(bad_places); i++) {
 		unsigned int bad = bad_places[i];
-		__u64 deadline = now() + (2 + i) * HOUR;
+		__u64 deadline = now_ns() + (2 + i) * HOUR;
 
 		for (j = 0; j < 1000; j++) {
 			modify[j] = (struct twheel_modify) {
@@ -493,7 +494,7 @@ TEST_F(batch, modify_stops_at_a_bad_entry)
 
 TEST_F(batch, modify_may_repeat_an_id)
 {
-	__u64 id = add_after(self->fd, HOUR, 1), deadline = now() + 3 * HOUR;
+	__u64 id = add_after(self->fd, HOUR, 1), deadline = now_ns() + 3 * HOUR;
 	struct twheel_query query;
 	struct twheel_modify modify[3] = {
 		{ .id = id, .time_ns = 0 },
@@ -761,7 +762,8 @@ TEST_F(batch, cancelling_all_at_random_gives_the_memory_back)
 {
 	static struct twheel_add add[CROWD];
 	static __u64 id[CROWD];
-	__u64 empty = tw_info(self->fd).memory, full, seed = 4711;
+	__u64 empty = tw_info(self->fd).memory, full;
+	struct chance chance = { .state = 4711 };
 	unsigned int i;
 
 	for (i = 0; i < CROWD; i++)
@@ -769,7 +771,7 @@ TEST_F(batch, cancelling_all_at_random_gives_the_memory_back)
 	ASSERT_EQ(CROWD, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, CROWD));
 	full = tw_info(self->fd).memory;
 	for (i = 0; i < CROWD; i++) {
-		unsigned int other = next_random(&seed) % (i + 1);
+		unsigned int other = chance_below(&chance, i + 1);
 
 		id[i] = id[other];
 		id[other] = add[i].id;

@@ -137,10 +137,10 @@ TEST_F(ids, modify_of_a_pending_timer_moves_it)
 	ASSERT_NE(0, later = add_after(self->fd, 100 * MSEC, 1));
 	ASSERT_NE(0, sooner = add_after(self->fd, HOUR, 2));
 	EXPECT_EQ(0, tw_modify(self->fd, later, HOUR, 0));
-	deadline = now() + 200 * MSEC;
+	deadline = now_ns() + 200 * MSEC;
 	EXPECT_EQ(0, tw_modify(self->fd, sooner, deadline, TWHEEL_ABSTIME));
 	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	when = now();
+	when = now_ns();
 	EXPECT_EQ(sooner, event.id);
 	EXPECT_EQ(2, event.data);
 	EXPECT_EQ(deadline, event.deadline_ns);
@@ -160,18 +160,18 @@ TEST_F(ids, modify_of_an_expired_timer_takes_it_back)
 	ASSERT_NE(0, id[0] = add_after(self->fd, MSEC, 1));
 	ASSERT_NE(0, id[1] = add_after(self->fd, 0, 2));
 	ASSERT_TRUE(wait_expired(self->fd, 2));
-	deadline = now() + 300 * MSEC;
+	deadline = now_ns() + 300 * MSEC;
 	EXPECT_EQ(0, tw_modify(self->fd, id[0], HOUR, 0));
 	EXPECT_EQ(0, tw_modify(self->fd, id[1], deadline, TWHEEL_ABSTIME));
 	ASSERT_EQ(0, tw_query(self->fd, id[1], &query));
 	EXPECT_EQ(deadline, query.deadline_ns);
 	EXPECT_EQ(2, query.data);
-	if (now() < deadline) {
+	if (now_ns() < deadline) {
 		EXPECT_EQ(TWHEEL_PENDING, query.state);
 		EXPECT_FALSE(readable(self->fd));
 	}
 	ASSERT_EQ(1, wait_and_read(self->fd, event, 4));
-	EXPECT_LE(deadline, now());
+	EXPECT_LE(deadline, now_ns());
 	EXPECT_EQ(id[1], event[0].id);
 	EXPECT_EQ(deadline, event[0].deadline_ns);
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, event, 4))
@@ -186,9 +186,9 @@ TEST_F(ids, modify_keeps_id_data_and_interval)
 	struct twheel_query query;
 	__u64 before, after;
 
-	before = now();
+	before = now_ns();
 	ASSERT_EQ(0, tw_modify(self->fd, id, 2 * HOUR, 0));
-	after = now();
+	after = now_ns();
 	ASSERT_EQ(0, tw_query(self->fd, id, &query));
 	EXPECT_EQ(0x1122334455667788, query.data);
 	EXPECT_EQ(7 * SEC, query.interval_ns);
@@ -198,20 +198,23 @@ TEST_F(ids, modify_keeps_id_data_and_interval)
 
 TEST_F(ids, modify_many_times)
 {
-	__u64 id = add_after(self->fd, HOUR, 1), seed = 1234567, deadline = 0;
+	__u64 id = add_after(self->fd, HOUR, 1), deadline = 0;
+	struct chance chance = { .state = 1234567 };
 	struct twheel_event event;
 	int i;
 
 	ASSERT_NE(0, id);
 	for (i = 0; i < 2000; i++) {
 		/* Through all levels, and now and then to the past. */
-		deadline = i % 10 ? now() + SEC + next_random(&seed) % (1ULL << (30 + i % 33)) : i;
+		deadline = now_ns() + SEC + chance_below(&chance, 1ULL << (30 + i % 33));
+		if (i % 10 == 0)
+			deadline = i;
 		ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	}
-	deadline = now() + 20 * MSEC;
+	deadline = now_ns() + 20 * MSEC;
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	EXPECT_LE(deadline, now());
+	EXPECT_LE(deadline, now_ns());
 	EXPECT_EQ(deadline, event.deadline_ns);
 	EXPECT_EQ(2001, tw_info(self->fd).modified);
 	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 50));
@@ -374,23 +377,24 @@ TEST_F(ids, memory_follows_the_number_of_timers)
 /* Random calls by one thread; the counters are compared with its own books. */
 TEST_F_TIMEOUT(ids, counters_balance_after_random_calls, 60)
 {
-	__u64 cancelled = 0, modified = 0, delivered = 0, added = 0, seed = 987654321;
+	__u64 cancelled = 0, modified = 0, delivered = 0, added = 0;
+	struct chance chance = { .state = 987654321 };
 	static __u64 id[5000];
 	struct twheel_event event[8];
 	struct twheel_info info;
 	int ret;
 
 	while (added < ARRAY_SIZE(id)) {
-		__u64 other = added ? id[next_random(&seed) % added] : 0;
+		__u64 other = added ? id[chance_below(&chance, added)] : 0;
 
-		switch (next_random(&seed) % 6) {
+		switch (chance_below(&chance, 6)) {
 		case 0:
 			ret = tw_cancel(self->fd, other);
 			ASSERT_TRUE(ret == 0 || ret == -ENOENT);
 			cancelled += !ret;
 			break;
 		case 1:
-			ret = tw_modify(self->fd, other, next_random(&seed) % (20 * MSEC), 0);
+			ret = tw_modify(self->fd, other, chance_below(&chance, 20 * MSEC), 0);
 			ASSERT_TRUE(ret == 0 || ret == -ENOENT);
 			modified += !ret;
 			break;
@@ -400,7 +404,7 @@ TEST_F_TIMEOUT(ids, counters_balance_after_random_calls, 60)
 			delivered += ret > 0 ? ret : 0;
 			break;
 		default:
-			id[added] = add_after(self->fd, next_random(&seed) % (20 * MSEC), added);
+			id[added] = add_after(self->fd, chance_below(&chance, 20 * MSEC), added);
 			ASSERT_NE(0, id[added++]);
 		}
 		if (added % 100 == 0)

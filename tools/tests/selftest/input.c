@@ -408,7 +408,7 @@ TEST_F(input, modify_rejects_every_bad_field)
 		{ "deadline 2^63", 1ULL << 63, TWHEEL_ABSTIME, 0 },
 		{ "deadline 2^64-1", ~0ULL, TWHEEL_ABSTIME, 0 },
 	};
-	__u64 deadline = now() + HOUR;
+	__u64 deadline = now_ns() + HOUR;
 	__u64 id = add_at(self->fd, deadline, 1);
 	struct twheel_info before = tw_info(self->fd);
 	struct twheel_query query;

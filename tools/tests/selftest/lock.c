@@ -204,10 +204,10 @@ static void call_info(int fd, __u64 id)
 /* It has ended within a time that is long enough for it. */
 static bool has_ended(pid_t pid)
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 
 	while (!waitpid(pid, NULL, WNOHANG)) {
-		if (now() > until)
+		if (now_ns() > until)
 			return false;
 		sleep_for(MSEC);
 	}
@@ -273,7 +273,7 @@ static pid_t start_reader_of(int fd, __u64 data)
 TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
 {
 	/* The readers and the holder are there by then, on a busy host too. */
-	__u64 deadline = now() + 3 * SEC;
+	__u64 deadline = now_ns() + 3 * SEC;
 	int i;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 7));

@@ -48,16 +48,16 @@ static __u64 read_periods(struct __test_metadata *_metadata, int fd, __u64 id,
 	__u64 before;
 
 	ASSERT_EQ(POLLIN, poll_for(fd, POLLIN, 5000));
-	before = now();
+	before = now_ns();
 	ASSERT_EQ(1, tw_read(fd, &event, 1));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(0, event.data);
-	return check_periods(_metadata, &event, deadline, interval, before, now());
+	return check_periods(_metadata, &event, deadline, interval, before, now_ns());
 }
 
 TEST_F(periodic, keeps_phase)
 {
-	__u64 interval = 20 * MSEC, deadline = now() + 30 * MSEC + 12345;
+	__u64 interval = 20 * MSEC, deadline = now_ns() + 30 * MSEC + 12345;
 	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 0);
 	int i;
 
@@ -71,7 +71,7 @@ TEST_F(periodic, keeps_phase)
 
 TEST_F(periodic, keeps_phase_when_the_interval_is_no_multiple_of_the_tick)
 {
-	__u64 interval = 17 * MSEC + 333333, deadline = now() + 1;
+	__u64 interval = 17 * MSEC + 333333, deadline = now_ns() + 1;
 	__u64 id;
 	int i;
 
@@ -84,15 +84,15 @@ TEST_F(periodic, keeps_phase_when_the_interval_is_no_multiple_of_the_tick)
 		ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
 		EXPECT_EQ(deadline, event.deadline_ns);
 		deadline += event.count * interval;
-		EXPECT_LE(deadline - interval, now());
+		EXPECT_LE(deadline - interval, now_ns());
 	}
 }
 
 TEST_F(periodic, a_relative_delay_sets_the_phase)
 {
-	__u64 before = now();
+	__u64 before = now_ns();
 	__u64 id = tw_add(self->fd, 30 * MSEC, 0, 40 * MSEC, 0);
-	__u64 after = now();
+	__u64 after = now_ns();
 	struct twheel_query query;
 
 	ASSERT_NE(0, id);
@@ -104,7 +104,7 @@ TEST_F(periodic, a_relative_delay_sets_the_phase)
 
 TEST_F(periodic, missed_periods_collapse_into_one_event)
 {
-	__u64 interval = 10 * MSEC, deadline = now() + interval, next;
+	__u64 interval = 10 * MSEC, deadline = now_ns() + interval, next;
 	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 0);
 	struct twheel_event event;
 
@@ -121,7 +121,7 @@ TEST_F(periodic, missed_periods_collapse_into_one_event)
 
 TEST_F(periodic, a_first_deadline_long_ago_counts_all_periods_since)
 {
-	__u64 start = now(), interval = 3 * MSEC, next;
+	__u64 start = now_ns(), interval = 3 * MSEC, next;
 	__u64 id = tw_add(self->fd, 0, TWHEEL_ABSTIME, interval, 0);
 
 	ASSERT_NE(0, id);
@@ -133,7 +133,7 @@ TEST_F(periodic, a_first_deadline_long_ago_counts_all_periods_since)
 
 TEST_F(periodic, the_shortest_interval_counts_every_tick)
 {
-	__u64 interval = USEC, deadline = now(), total = 0;
+	__u64 interval = USEC, deadline = now_ns(), total = 0;
 	struct twheel_event event;
 	__u64 id;
 	int i;
@@ -145,7 +145,7 @@ TEST_F(periodic, the_shortest_interval_counts_every_tick)
 		ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
 		EXPECT_EQ(deadline + total * interval, event.deadline_ns);
 		total += event.count;
-		EXPECT_LE(deadline + (total - 1) * interval, now());
+		EXPECT_LE(deadline + (total - 1) * interval, now_ns());
 		sleep_for(MSEC);
 	}
 	EXPECT_LE(50 * MSEC / interval, total);
@@ -220,28 +220,28 @@ TEST_F(periodic, cancel_takes_back_an_unread_event)
 
 TEST_F(periodic, modify_sets_a_new_phase_and_keeps_the_interval)
 {
-	__u64 interval = 15 * MSEC, deadline = now() + HOUR;
+	__u64 interval = 15 * MSEC, deadline = now_ns() + HOUR;
 	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 0);
 	struct twheel_query query;
 	int i;
 
 	ASSERT_NE(0, id);
 	/* While it is pending for the first time, ... */
-	deadline = now() + 10 * MSEC;
+	deadline = now_ns() + 10 * MSEC;
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	for (i = 0; i < 3; i++)
 		deadline = read_periods(_metadata, self->fd, id, deadline, interval);
 	/* ... after it was read, perhaps expired again, ... */
-	deadline = now() + 21 * MSEC;
+	deadline = now_ns() + 21 * MSEC;
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	for (i = 0; i < 3; i++)
 		deadline = read_periods(_metadata, self->fd, id, deadline, interval);
 	/* ... and with periods that nobody has read, which are gone then. */
 	sleep_for(50 * MSEC);
 	EXPECT_TRUE(readable(self->fd));
-	deadline = now() + 200 * MSEC;
+	deadline = now_ns() + 200 * MSEC;
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
-	if (now() < deadline)
+	if (now_ns() < deadline)
 		EXPECT_FALSE(readable(self->fd));
 	ASSERT_EQ(0, tw_query(self->fd, id, &query));
 	EXPECT_EQ(interval, query.interval_ns);
@@ -253,18 +253,18 @@ TEST_F(periodic, many_do_not_disturb_each_other)
 	struct {
 		__u64 id, interval, deadline;
 	} timer[50];
-	__u64 until = now() + 500 * MSEC;
+	__u64 until = now_ns() + 500 * MSEC;
 	struct twheel_event event[16];
 	int i, ret;
 
 	for (i = 0; i < 50; i++) {
 		timer[i].interval = 5 * MSEC + i * 777777;
-		timer[i].deadline = now() + timer[i].interval;
+		timer[i].deadline = now_ns() + timer[i].interval;
 		timer[i].id = tw_add(self->fd, timer[i].deadline, TWHEEL_ABSTIME,
 				     timer[i].interval, i);
 		ASSERT_NE(0, timer[i].id);
 	}
-	while (now() < until) {
+	while (now_ns() < until) {
 		ret = wait_and_read(self->fd, event, 16);
 		ASSERT_LT(0, ret);
 		for (i = 0; i < ret; i++) {
@@ -274,7 +274,7 @@ TEST_F(periodic, many_do_not_disturb_each_other)
 			ASSERT_EQ(timer[nr].id, event[i].id);
 			ASSERT_EQ(timer[nr].deadline, event[i].deadline_ns);
 			timer[nr].deadline += event[i].count * timer[nr].interval;
-			ASSERT_LE(timer[nr].deadline - timer[nr].interval, now());
+			ASSERT_LE(timer[nr].deadline - timer[nr].interval, now_ns());
 		}
 	}
 	for (i = 0; i < 50; i++) {

@@ -187,7 +187,7 @@ TEST_F(reading, a_failed_read_leaves_the_timer_to_cancel_modify_and_query)
 
 TEST_F(reading, a_failed_read_of_a_periodic_timer_loses_no_period)
 {
-	__u64 deadline = now(), interval = 10 * MSEC;
+	__u64 deadline = now_ns(), interval = 10 * MSEC;
 	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 1);
 	struct twheel_event event;
 
@@ -267,13 +267,13 @@ FIXTURE_TEARDOWN(blocking)
 
 TEST_F(blocking, read_waits_for_the_deadline)
 {
-	__u64 deadline = now() + 100 * MSEC, when;
+	__u64 deadline = now_ns() + 100 * MSEC, when;
 	struct twheel_event event[2];
 	__u64 id = add_at(self->fd, deadline, 1);
 
 	ASSERT_NE(0, id);
 	ASSERT_EQ(1, tw_read(self->fd, event, 2));
-	when = now();
+	when = now_ns();
 	EXPECT_EQ(id, event[0].id);
 	EXPECT_LE(deadline, when);
 	EXPECT_GE(deadline + LATE_MAX, when);
@@ -342,13 +342,13 @@ TEST_F(blocking, a_signal_is_eintr)
 
 TEST_F(blocking, a_signal_with_sa_restart_goes_on_waiting)
 {
-	__u64 deadline = now() + 400 * MSEC;
+	__u64 deadline = now_ns() + 400 * MSEC;
 	struct twheel_event event;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	ASSERT_TRUE(start_signals(SA_RESTART));
 	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
-	EXPECT_LE(deadline, now());
+	EXPECT_LE(deadline, now_ns());
 }
 
 TEST_F(blocking, a_signal_takes_no_event)
@@ -375,7 +375,7 @@ static void *read_one(void *arg)
 	struct reader *reader = arg;
 
 	reader->ret = tw_read(reader->fd, &reader->event, 1);
-	reader->when = now();
+	reader->when = now_ns();
 	return NULL;
 }
 
@@ -408,7 +408,7 @@ TEST_F(blocking, a_nearer_deadline_wakes_the_reader_in_time)
 
 	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
 	ASSERT_TRUE(start_reader(&reader, self->fd));
-	deadline = now() + 50 * MSEC;
+	deadline = now_ns() + 50 * MSEC;
 	ASSERT_NE(0, id = add_at(self->fd, deadline, 2));
 	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
 	EXPECT_EQ(1, reader.ret);
@@ -526,7 +526,7 @@ static void *read_shared(void *arg)
 			return NULL;
 		}
 		for (i = 0; i < ret; i++) {
-			if (event[i].deadline_ns > now())
+			if (event[i].deadline_ns > now_ns())
 				shared->errors++;
 			if (event[i].data < NR_SHARED)
 				shared->times[event[i].data]++;
@@ -611,18 +611,18 @@ TEST_F(reading, poll_reports_what_there_is_to_read)
 
 TEST_F(reading, poll_sleeps_until_the_deadline)
 {
-	__u64 deadline = now() + 100 * MSEC;
+	__u64 deadline = now_ns() + 100 * MSEC;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
-	EXPECT_LE(deadline, now());
-	EXPECT_GE(deadline + LATE_MAX, now());
+	EXPECT_LE(deadline, now_ns());
+	EXPECT_GE(deadline + LATE_MAX, now_ns());
 }
 
 TEST_F(reading, select_sleeps_until_the_deadline)
 {
 	struct timeval timeout = { .tv_sec = 5 };
-	__u64 deadline = now() + 100 * MSEC;
+	__u64 deadline = now_ns() + 100 * MSEC;
 	fd_set set;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
@@ -630,7 +630,7 @@ TEST_F(reading, select_sleeps_until_the_deadline)
 	FD_SET(self->fd, &set);
 	EXPECT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &timeout));
 	EXPECT_TRUE(FD_ISSET(self->fd, &set));
-	EXPECT_LE(deadline, now());
+	EXPECT_LE(deadline, now_ns());
 }
 
 TEST_F(reading, epoll_level_triggered_reports_until_all_is_read)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selftest-ring.h - io_uring without a library, for the self-tests
+ * io_uring without a library, for the self-tests
  *
  * One thread, one request at a time: what a test needs to poll and to read. The
  * tests are built for several machines, of which not all have liburing.

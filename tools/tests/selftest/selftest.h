@@ -6,9 +6,8 @@
  * <linux/twheel.h> states. Every call here returns what the system call returned,
  * or minus its errno, so that a test names the error it expects.
  *
- * kselftest's harness keeps its list of tests in static variables. The sources
- * selftest-*.c are therefore one translation unit: twheel-selftest.c includes
- * them.
+ * kselftest's harness keeps its list of tests in static variables. The sources of
+ * this folder are therefore one translation unit: main.c includes them.
  */
 #ifndef _TWHEEL_SELFTEST_H
 #define _TWHEEL_SELFTEST_H
@@ -44,12 +43,10 @@
 #include "kselftest_harness.h"
 #pragma GCC diagnostic pop
 
-#define DEVICE		"/dev/twheel"
+#include "chance.h"
+#include "clock.h"
 
-#define USEC		1000ULL
-#define MSEC		1000000ULL
-#define SEC		1000000000ULL
-#define HOUR		(3600 * SEC)
+#define DEVICE		"/dev/twheel"
 
 /*
  * How late a reader may have an event. The tests run in an emulated machine on
@@ -64,45 +61,10 @@
 /* An id that a call was not to touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
-static inline __u64 now_on(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (__u64)ts.tv_sec * SEC + ts.tv_nsec;
-}
-
-static inline __u64 now(void)
-{
-	return now_on(CLOCK_MONOTONIC);
-}
-
-static inline void sleep_until(__u64 when)
-{
-	struct timespec ts = { .tv_sec = when / SEC, .tv_nsec = when % SEC };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-		;
-}
-
-static inline void sleep_for(__u64 ns)
-{
-	sleep_until(now() + ns);
-}
-
 /* The first multiple of @tick at or after @when. */
 static inline __u64 boundary_of(__u64 when, __u64 tick)
 {
 	return (when + tick - 1) / tick * tick;
-}
-
-/* xorshift64: the same numbers in every run. */
-static inline __u64 next_random(__u64 *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
 }
 
 static inline int tw_open(int flags)
@@ -236,10 +198,10 @@ static inline int wait_and_read(int fd, struct twheel_event *event, unsigned int
 /* Waits until @count timers have expired unread. */
 static inline bool wait_expired(int fd, __u64 count)
 {
-	__u64 until = now() + 5 * SEC;
+	__u64 until = now_ns() + 5 * SEC;
 
 	while (tw_info(fd).expired != count) {
-		if (now() > until)
+		if (now_ns() > until)
 			return false;
 		sleep_for(MSEC);
 	}
@@ -308,7 +270,7 @@ static inline long sleeps_of(pid_t tid)
 /* The same once it has been asleep for a while; or -1 if it does not go to sleep. */
 static inline long wait_asleep(pid_t tid)
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 	long sleeps = -1, before;
 
 	do {
@@ -317,7 +279,7 @@ static inline long wait_asleep(pid_t tid)
 		if (sleeps >= 0 && sleeps == before)
 			return sleeps;
 		sleep_for(2 * MSEC);
-	} while (now() < until);
+	} while (now_ns() < until);
 	return -1;
 }
 

@@ -242,7 +242,7 @@ TEST_F(sharing, many_wheels_at_once)
 		ASSERT_EQ(1, wait_and_read(fd[i], &event, 1));
 		EXPECT_EQ(id[i], event.id);
 		EXPECT_EQ(i, event.data);
-		EXPECT_LE(event.deadline_ns, now());
+		EXPECT_LE(event.deadline_ns, now_ns());
 		EXPECT_EQ(-EAGAIN, tw_read(fd[i], &event, 1));
 		close(fd[i]);
 	}

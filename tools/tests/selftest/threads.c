@@ -31,7 +31,6 @@ struct race {
 	bool batches;
 	atomic_bool stop;
 	atomic_uint errors;		/* what no thread may see */
-	atomic_uint next_seed;
 	atomic_ullong id[NR_TIMERS];	/* as the add returned it */
 	atomic_ullong read_id[NR_TIMERS];	/* as an event carried it */
 	atomic_uchar read[NR_TIMERS];
@@ -44,12 +43,12 @@ struct worker {
 	struct race *race;
 	unsigned int first;
 	unsigned int count;
-	__u64 seed;
+	struct chance chance;
 };
 
 static unsigned int pick(struct worker *worker)
 {
-	return worker->first + next_random(&worker->seed) % worker->count;
+	return worker->first + chance_below(&worker->chance, worker->count);
 }
 
 static void add_some(struct worker *worker)
@@ -60,7 +59,7 @@ static void add_some(struct worker *worker)
 
 	for (i = 0; i < nr; i++) {
 		add[i] = (struct twheel_add) {
-			.time_ns = next_random(&worker->seed) % (20 * MSEC),
+			.time_ns = chance_below(&worker->chance, 20 * MSEC),
 			.data = worker->first + worker->count + i,
 		};
 	}
@@ -95,7 +94,7 @@ static void cancel_one(struct worker *worker)
 
 static void modify_one(struct worker *worker)
 {
-	__u64 delay = next_random(&worker->seed) % (20 * MSEC);
+	__u64 delay = chance_below(&worker->chance, 20 * MSEC);
 	struct race *race = worker->race;
 	int ret = tw_modify(race->fd, race->id[pick(worker)], delay, 0);
 
@@ -111,9 +110,9 @@ static void *work(void *arg)
 
 	while (worker->count < PER_WORKER) {
 		add_some(worker);
-		if (next_random(&worker->seed) % 2)
+		if (chance_below(&worker->chance, 2))
 			cancel_one(worker);
-		if (next_random(&worker->seed) % 4 == 0)
+		if (chance_below(&worker->chance, 4) == 0)
 			modify_one(worker);
 	}
 	return NULL;
@@ -121,7 +120,7 @@ static void *work(void *arg)
 
 static void book_event(struct race *race, const struct twheel_event *event)
 {
-	if (event->data >= NR_TIMERS || event->count != 1 || event->deadline_ns > now()) {
+	if (event->data >= NR_TIMERS || event->count != 1 || event->deadline_ns > now_ns()) {
 		race->errors++;
 		return;
 	}
@@ -150,13 +149,13 @@ static void *read_events(void *arg)
 /* Waits until the readers have taken everything, or five seconds. */
 static void wait_until_empty(int fd)
 {
-	__u64 until = now() + 5 * SEC;
+	__u64 until = now_ns() + 5 * SEC;
 	struct twheel_info info;
 
 	do {
 		sleep_for(MSEC);
 		info = tw_info(fd);
-	} while (info.pending + info.expired && now() < until);
+	} while (info.pending + info.expired && now_ns() < until);
 }
 
 static void check_race(struct __test_metadata *_metadata, struct race *race)
@@ -195,8 +194,8 @@ static void run_race(struct __test_metadata *_metadata, struct race *race)
 		worker[i] = (struct worker) {
 			.race = race,
 			.first = i * PER_WORKER,
-			.seed = 1000003 + i,
 		};
+		chance_init(&worker[i].chance, 1, i);
 		ASSERT_EQ(0, pthread_create(&worker_thread[i], NULL, work, &worker[i]));
 	}
 	for (i = 0; i < NR_WORKERS; i++)

@@ -145,11 +145,11 @@ static void arm_and_read(struct __test_metadata *_metadata, int fd, unsigned int
 			 __u64 max_delay)
 {
 	struct ledger books = open_ledger(fd, count);
-	__u64 seed = 88172645463325252ULL;
+	struct chance chance = { .state = 88172645463325252ULL };
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		__u64 delay = next_random(&seed) % max_delay;
+		__u64 delay = chance_below(&chance, max_delay);
 
 		/* A delay and a deadline in turn. */
 		ASSERT_TRUE(i % 2 ? arm(&books, delay, 0) :
@@ -216,11 +216,11 @@ TEST_F(shape, keeps_the_order_for_a_reader_that_stalls)
 {
 	struct ledger books = open_ledger(self->fd, 500);
 	__u64 base = now_on(variant->clock) + SEC;
-	__u64 seed = 2463534242ULL;
+	struct chance chance = { .state = 2463534242ULL };
 	unsigned int i;
 
 	for (i = 0; i < 500; i++)
-		ASSERT_TRUE(arm(&books, base + next_random(&seed) % (300 * MSEC), TWHEEL_ABSTIME));
+		ASSERT_TRUE(arm(&books, base + chance_below(&chance, 300 * MSEC), TWHEEL_ABSTIME));
 	ASSERT_GT(base, now_on(variant->clock))
 		TH_LOG("the machine is too slow for this test");
 	sleep_for(base + 300 * MSEC + variant->tick - now_on(variant->clock));
@@ -277,17 +277,17 @@ TEST_F(timing, delivery_is_at_the_first_boundary_at_or_after_the_deadline)
 	int i;
 
 	ASSERT_EQ(0, tw_setup(self->fd, SEC, 256, CLOCK_MONOTONIC, 0));
-	base = boundary_of(now() + 300 * MSEC, SEC);
+	base = boundary_of(now_ns() + 300 * MSEC, SEC);
 	id[0] = add_at(self->fd, base, 0);
 	id[1] = add_at(self->fd, base + 1, 1);
 	id[2] = add_at(self->fd, base + SEC / 2, 2);
 	id[3] = add_at(self->fd, base + SEC, 3);
-	ASSERT_GT(base, now())
+	ASSERT_GT(base, now_ns())
 		TH_LOG("the machine is too slow for this test");
 
 	ASSERT_EQ(1, wait_and_read(self->fd, event, 8))
 		TH_LOG("only the first timer's deadline is on the first boundary");
-	when = now();
+	when = now_ns();
 	EXPECT_EQ(id[0], event[0].id);
 	EXPECT_LE(base, when);
 	EXPECT_GE(base + LATE_MAX, when);
@@ -295,14 +295,14 @@ TEST_F(timing, delivery_is_at_the_first_boundary_at_or_after_the_deadline)
 	/* Its deadline has passed, but its boundary has not. */
 	sleep_until(base + 10 * MSEC);
 	ASSERT_EQ(0, tw_query(self->fd, id[1], &query));
-	if (now() < base + SEC) {
+	if (now_ns() < base + SEC) {
 		EXPECT_EQ(TWHEEL_PENDING, query.state);
 		EXPECT_EQ(0, query.remaining_ns);
 	}
 
 	for (i = 1; i < 4; i++) {
 		ASSERT_EQ(1, wait_and_read(self->fd, event, 1));
-		when = now();
+		when = now_ns();
 		EXPECT_LE(base + SEC, when);
 		EXPECT_GE(base + SEC + LATE_MAX, when);
 		EXPECT_EQ(base + SEC, boundary_of(event[0].deadline_ns, SEC));
@@ -317,7 +317,7 @@ TEST_F(timing, what_is_due_when_added_is_delivered_at_once_whatever_the_tick)
 
 	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 256, CLOCK_MONOTONIC, 0));
 	ASSERT_NE(0, id[0] = add_after(self->fd, 0, 0));
-	ASSERT_NE(0, id[1] = add_at(self->fd, now() - 1, 1));
+	ASSERT_NE(0, id[1] = add_at(self->fd, now_ns() - 1, 1));
 	ASSERT_NE(0, id[2] = add_at(self->fd, 0, 2));
 	ASSERT_NE(0, id[3] = add_at(self->fd, 1, 3));
 	EXPECT_EQ(4, tw_info(self->fd).expired);
@@ -337,9 +337,9 @@ TEST_F(timing, a_tick_of_an_hour_holds_timers_until_its_boundary)
 
 	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 2, CLOCK_MONOTONIC, 0));
 	/* Unless the machine has been up for just under a multiple of an hour. */
-	while (boundary_of(now() + 2 * SEC, HOUR) != boundary_of(now(), HOUR))
+	while (boundary_of(now_ns() + 2 * SEC, HOUR) != boundary_of(now_ns(), HOUR))
 		sleep_for(SEC);
-	deadline = now() + MSEC;
+	deadline = now_ns() + MSEC;
 	id = add_at(self->fd, deadline, 1);
 	ASSERT_NE(0, id);
 	sleep_for(100 * MSEC);
@@ -419,14 +419,14 @@ static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool
 
 	ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
 	books = open_ledger(fd, count);
-	base = now() + 4 * SEC;
+	base = now_ns() + 4 * SEC;
 	if (by_modify)
 		last = add_after(fd, HOUR, count);
 	for (i = 0; i < count; i++)
 		ASSERT_TRUE(arm(&books, base - i % 50 * USEC, TWHEEL_ABSTIME));
-	ASSERT_GT(base - MSEC, now())
+	ASSERT_GT(base - MSEC, now_ns())
 		TH_LOG("the machine is too slow for this test");
-	while (now() < base + 10 * USEC)
+	while (now_ns() < base + 10 * USEC)
 		;
 	if (by_modify)
 		ret = tw_modify(fd, last, 0, TWHEEL_ABSTIME);
@@ -436,7 +436,7 @@ static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool
 	ASSERT_NE(0, last);
 	for (i = 0; i < count; i++) {
 		ASSERT_EQ(1, wait_and_read(fd, &event, 1));
-		check_event(_metadata, &books, &event, now(), HOUR);
+		check_event(_metadata, &books, &event, now_ns(), HOUR);
 	}
 	ASSERT_EQ(1, tw_read(fd, &event, 1));
 	EXPECT_EQ(last, event.id);
@@ -459,7 +459,7 @@ TEST_F(timing, what_is_due_when_modified_queues_behind_a_backlog)
 static __u64 arm_backlog(int fd)
 {
 	static struct twheel_add add[BACKLOG];
-	__u64 start = now() + SEC / 4;
+	__u64 start = now_ns() + SEC / 4;
 	unsigned int i;
 
 	for (i = 0; i < BACKLOG; i++) {
@@ -516,11 +516,11 @@ TEST_F(timing, a_nearer_timer_does_not_wait_for_a_farther_one)
 
 	far = add_after(self->fd, HOUR, 1);
 	ASSERT_NE(0, far);
-	deadline = now() + 50 * MSEC;
+	deadline = now_ns() + 50 * MSEC;
 	near = add_at(self->fd, deadline, 2);
 	ASSERT_NE(0, near);
 	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	when = now();
+	when = now_ns();
 	EXPECT_EQ(near, event.id);
 	EXPECT_LE(deadline, when);
 	EXPECT_GE(deadline + LATE_MAX, when);

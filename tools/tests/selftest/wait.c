@@ -133,7 +133,7 @@ static void *wait_once(void *arg)
 	struct rusage usage;
 	int result = waiter->wait(waiter);
 
-	waiter->when = now();
+	waiter->when = now_ns();
 	getrusage(RUSAGE_THREAD, &usage);
 	waiter->slept = usage.ru_nvcsw;
 	waiter->result = result ?: -ENODATA;
@@ -143,7 +143,7 @@ static void *wait_once(void *arg)
 /* Returns true when it sleeps. */
 static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waiter *waiter))
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 	pthread_t thread;
 
 	memset(waiter, 0, sizeof(*waiter));
@@ -151,7 +151,7 @@ static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waite
 	waiter->wait = wait;
 	if (pthread_create(&thread, NULL, wait_once, waiter))
 		return false;
-	while (!waiter->tid && !waiter->result && now() < until)
+	while (!waiter->tid && !waiter->result && now_ns() < until)
 		sleep_for(MSEC);
 	waiter->sleeps = wait_asleep(waiter->tid);
 	return waiter->sleeps >= 0;
@@ -160,9 +160,9 @@ static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waite
 /* What it returned, or 0 if it never did. */
 static int result_of(struct waiter *waiter)
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 
-	while (!waiter->result && now() < until)
+	while (!waiter->result && now_ns() < until)
 		sleep_for(MSEC);
 	return waiter->result;
 }
@@ -212,7 +212,7 @@ FIXTURE_TEARDOWN(waiting)
 
 TEST_F(waiting, ends_at_the_deadline)
 {
-	__u64 deadline = now() + SOON;
+	__u64 deadline = now_ns() + SOON;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
@@ -244,7 +244,7 @@ TEST_F(waiting, ends_for_a_timer_that_is_added_as_the_earliest)
 
 	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
-	deadline = now() + A_WHILE;
+	deadline = now_ns() + A_WHILE;
 	ASSERT_NE(0, add_at(self->fd, deadline, 2));
 	EXPECT_EQ(1, result_of(&self->waiter));
 	EXPECT_LE(deadline, self->waiter.when);
@@ -257,7 +257,7 @@ TEST_F(waiting, ends_for_a_timer_that_is_modified_to_be_the_earliest)
 	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
 	ASSERT_NE(0, id = add_after(self->fd, 2 * HOUR, 2));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
-	deadline = now() + A_WHILE;
+	deadline = now_ns() + A_WHILE;
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	EXPECT_EQ(1, result_of(&self->waiter));
 	EXPECT_LE(deadline, self->waiter.when);
@@ -265,7 +265,7 @@ TEST_F(waiting, ends_for_a_timer_that_is_modified_to_be_the_earliest)
 
 TEST_F(waiting, goes_on_when_the_only_timer_is_cancelled)
 {
-	__u64 deadline = now() + SOON;
+	__u64 deadline = now_ns() + SOON;
 	__u64 id = add_at(self->fd, deadline, 1);
 
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
@@ -273,7 +273,7 @@ TEST_F(waiting, goes_on_when_the_only_timer_is_cancelled)
 	sleep_until(deadline + A_WHILE);
 	EXPECT_TRUE(is_undisturbed(&self->waiter));
 	EXPECT_GE(1, tw_info(self->fd).fires);
-	deadline = now() + A_WHILE;
+	deadline = now_ns() + A_WHILE;
 	ASSERT_NE(0, add_at(self->fd, deadline, 2));
 	EXPECT_EQ(1, result_of(&self->waiter));
 	EXPECT_LE(deadline, self->waiter.when);
@@ -282,7 +282,7 @@ TEST_F(waiting, goes_on_when_the_only_timer_is_cancelled)
 /* The hrtimer fires in vain, and nobody notices. */
 TEST_F(waiting, goes_on_for_the_next_timer_when_the_first_is_cancelled)
 {
-	__u64 deadline = now() + SOON + BUCKET;
+	__u64 deadline = now_ns() + SOON + BUCKET;
 	__u64 id = add_after(self->fd, SOON, 1);
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 2));
@@ -300,7 +300,7 @@ TEST_F(waiting, goes_on_for_the_next_timer_when_the_first_is_cancelled)
  */
 TEST_F(waiting, goes_on_for_the_next_timer_of_the_bucket_when_the_first_is_cancelled)
 {
-	__u64 first = (now() / BUCKET + 5) * BUCKET + 100 * MSEC;
+	__u64 first = (now_ns() / BUCKET + 5) * BUCKET + 100 * MSEC;
 	__u64 id = add_at(self->fd, first, 1);
 
 	ASSERT_NE(0, add_at(self->fd, first + A_WHILE, 2));
@@ -314,7 +314,7 @@ TEST_F(waiting, goes_on_for_the_next_timer_of_the_bucket_when_the_first_is_cance
 
 TEST_F(waiting, goes_on_until_the_later_deadline_of_a_modified_timer)
 {
-	__u64 deadline = now() + SOON + A_WHILE;
+	__u64 deadline = now_ns() + SOON + A_WHILE;
 	__u64 id = add_after(self->fd, SOON, 1);
 
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
@@ -367,7 +367,7 @@ static bool run_alone(pid_t tid)
 /* It is woken, but by the time it runs, the timer is gone. */
 TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 {
-	__u64 deadline = now() + SOON;
+	__u64 deadline = now_ns() + SOON;
 	__u64 id = add_at(self->fd, deadline, 1);
 
 	/* With io_uring it ends, as it does with timerfds. */
@@ -376,7 +376,7 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
 	ASSERT_TRUE(run_alone(self->waiter.tid));
 	sleep_until(deadline - MSEC);
-	while (now() < deadline + 2 * MSEC)
+	while (now_ns() < deadline + 2 * MSEC)
 		;
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	sleep_for(A_WHILE);
@@ -410,7 +410,7 @@ static bool add_crowd(int fd, __u64 first)
 
 TEST_F(waiting, does_not_end_early_for_a_crowded_bucket)
 {
-	__u64 first = (now() / BUCKET + 5) * BUCKET + 100 * MSEC;
+	__u64 first = (now_ns() / BUCKET + 5) * BUCKET + 100 * MSEC;
 
 	ASSERT_TRUE(add_crowd(self->fd, first));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
@@ -463,9 +463,9 @@ static unsigned int count_undisturbed(struct waiter *waiter)
 /* One more has ended, or all time has passed; then it is quiet. */
 static void wait_ended(struct waiter *waiter, unsigned int count)
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 
-	while (count_ended(waiter) < count && now() < until)
+	while (count_ended(waiter) < count && now_ns() < until)
 		sleep_for(MSEC);
 	sleep_for(A_WHILE);
 }
@@ -486,7 +486,7 @@ TEST_F(waiters, that_read_are_woken_one_for_each_timer)
 
 TEST_F(waiters, that_read_pass_on_what_they_leave)
 {
-	__u64 deadline = now() + SOON;
+	__u64 deadline = now_ns() + SOON;
 	unsigned int i;
 
 	for (i = 0; i < NR_WAITERS; i++)
@@ -570,10 +570,10 @@ TEST_F(waiters, of_a_oneshot_epoll_are_told_once_each_time_it_is_armed)
 /* A completion within a time in which there has to be one. */
 static bool completes(struct ring *ring, struct io_uring_cqe *cqe)
 {
-	__u64 until = now() + AT_LAST;
+	__u64 until = now_ns() + AT_LAST;
 
 	while (!ring_next(ring, cqe, false)) {
-		if (now() > until)
+		if (now_ns() > until)
 			return false;
 		sleep_for(MSEC);
 	}
@@ -643,20 +643,20 @@ static bool one_reader_is_left(int fd, int signal, __u64 jitter)
 	wait_asleep(first);
 	second = start_reader_process(fd, &has_read[1]);
 	wait_asleep(second);
-	deadline = boundary_of(now() + 2 * MSEC, MSEC);
+	deadline = boundary_of(now_ns() + 2 * MSEC, MSEC);
 	add_at(fd, deadline, 1);
 	sleep_until(deadline - 50 * USEC + jitter);
 	kill(first, signal);
 	waitpid(first, NULL, 0);
 
 	/* The one or the other gets it. If it was the one, there is a second timer. */
-	until = now() + AT_LAST;
-	while (!has_read[1] && !is_drained(fd) && now() < until)
+	until = now_ns() + AT_LAST;
+	while (!has_read[1] && !is_drained(fd) && now_ns() < until)
 		sleep_for(100 * USEC);
 	sleep_for(MSEC);
 	if (!has_read[1] && is_drained(fd))
 		add_at(fd, 0, 2);
-	while (!has_read[1] && now() < until)
+	while (!has_read[1] && now_ns() < until)
 		sleep_for(100 * USEC);
 	left = has_read[1];
 	kill(second, SIGKILL);
@@ -667,12 +667,13 @@ static bool one_reader_is_left(int fd, int signal, __u64 jitter)
 
 TEST_F(waiters, that_read_pass_on_what_they_do_not_live_to_read)
 {
-	__u64 until = now() + 10 * SEC, seed = 1;
+	__u64 until = now_ns() + 10 * SEC;
+	struct chance chance = { .state = 1 };
 	int i;
 
-	for (i = 0; i < NR_ROUNDS && now() < until; i++) {
+	for (i = 0; i < NR_ROUNDS && now_ns() < until; i++) {
 		ASSERT_TRUE(one_reader_is_left(self->fd, i % 2 ? SIGKILL : SIGUSR1,
-					       next_random(&seed) % (200 * USEC)))
+					       chance_below(&chance, 200 * USEC)))
 			TH_LOG("round %d", i);
 	}
 }
@@ -682,7 +683,7 @@ TEST_F(waiters, that_read_pass_on_what_they_do_not_live_to_read)
  */
 static bool add_each_ms(int fd, unsigned int count)
 {
-	__u64 first = now() + A_WHILE;
+	__u64 first = now_ns() + A_WHILE;
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
@@ -695,10 +696,10 @@ static bool add_each_ms(int fd, unsigned int count)
 /* How often an epoll reports within a second and a half. */
 static unsigned int count_reports(int epoll)
 {
-	__u64 until = now() + 1500 * MSEC;
+	__u64 until = now_ns() + 1500 * MSEC;
 	unsigned int reports = 0;
 
-	while (now() < until) {
+	while (now_ns() < until) {
 		reports += epoll_for(epoll, 100) == EPOLLIN;
 		sleep_for(10 * MSEC);
 	}
@@ -745,7 +746,7 @@ TEST_F(waiters, that_there_are_none_of_let_no_hrtimer_fire)
 TEST_F(waiters, for_crowded_buckets_are_woken_once_ahead_of_each)
 {
 	struct twheel_event event[NR_CROWD];
-	__u64 first = (now() / BUCKET + 5) * BUCKET + 100 * MSEC;
+	__u64 first = (now_ns() / BUCKET + 5) * BUCKET + 100 * MSEC;
 	int epoll = watch(self->fd, EPOLLIN);
 	int i, n, got = 0;
 
@@ -756,7 +757,7 @@ TEST_F(waiters, for_crowded_buckets_are_woken_once_ahead_of_each)
 		n = tw_read(self->fd, event, NR_CROWD);
 		ASSERT_LT(0, n);
 		for (i = 0; i < n; i++)
-			ASSERT_LE(event[i].deadline_ns, now());
+			ASSERT_LE(event[i].deadline_ns, now_ns());
 		got += n;
 	}
 	EXPECT_GE(3 * (128 + 2), tw_info(self->fd).fires);

@@ -8,6 +8,7 @@
 
 #include "duration.h"
 #include "helpers.h"
+#include "tap.h"
 
 #define UNTOUCHED		0x5ca1ab1eULL
 
@@ -154,20 +155,19 @@ static const struct {
 	{ INT64_MIN, "-9223372036.854775808s" },
 };
 
-static int failed;
-static int nr;
-
+/* The name of a test has no line ends, and no # that is not one. */
 static void result(int ok, const char *what, const char *text)
 {
-	printf("%sok %d - %s \"", ok ? "" : "not ", ++nr, what);
-	for (; *text; text++) {
+	char name[256], *end = name;
+
+	for (; *text && end < name + sizeof(name) - 5; text++) {
 		if (*text < ' ' || *text == '#' || *text == '\\')
-			printf("\\x%02x", (unsigned char)*text);
+			end += sprintf(end, "\\x%02x", (unsigned char)*text);
 		else
-			putchar(*text);
+			*end++ = *text;
 	}
-	printf("\"\n");
-	failed += !ok;
+	*end = '\0';
+	tap_result(ok, "%s \"%s\"", what, name);
 }
 
 static void test_parse(void)
@@ -180,8 +180,7 @@ static void test_parse(void)
 		ns = UNTOUCHED;
 		err = duration_parse(parse_cases[i].text, &ns);
 		if (err != parse_cases[i].err || ns != parse_cases[i].ns)
-			printf("# got error %d, %ju ns\n", err,
-			       (uintmax_t)ns);
+			tap_note("got error %d, %ju ns", err, (uintmax_t)ns);
 		result(err == parse_cases[i].err && ns == parse_cases[i].ns,
 		       "parse", parse_cases[i].text);
 	}
@@ -200,7 +199,7 @@ static void test_format(void)
 		       (!duration_parse(text, &ns) &&
 			ns == (uint64_t)format_cases[i].ns);
 		if (strcmp(text, format_cases[i].text) || !back)
-			printf("# got %s\n", text);
+			tap_note("got %s", text);
 		result(!strcmp(text, format_cases[i].text) && back, "format",
 		       format_cases[i].text);
 	}
@@ -208,9 +207,8 @@ static void test_format(void)
 
 int main(void)
 {
-	printf("TAP version 13\n1..%zu\n",
-	       ARRAY_SIZE(parse_cases) + ARRAY_SIZE(format_cases));
+	puts("TAP version 13");
 	test_parse();
 	test_format();
-	return failed != 0;
+	return tap_done();
 }

@@ -8,6 +8,7 @@
 
 #include "helpers.h"
 #include "output.h"
+#include "tap.h"
 
 /* What a label looks like as text and as JSON. */
 static const struct {
@@ -53,8 +54,6 @@ static const struct {
 	  "\\xf0\\x9f\\x95x\\xe2\"", "\"\\ufffd\\ufffd\\ufffdx\\ufffd\\\"\"" },
 };
 
-static int nr, failed;
-
 static void check(void (*write)(FILE *stream, const char *text),
 		  const char *label, const char *expected, const char *form,
 		  const char *what)
@@ -64,17 +63,14 @@ static void check(void (*write)(FILE *stream, const char *text),
 	FILE *stream = open_memstream(&text, &size);
 	int same;
 
-	if (!stream) {
-		printf("Bail out! no memory\n");
-		exit(1);
-	}
+	if (!stream)
+		bail_out("no stream");
 	write(stream, label);
 	fclose(stream);
 	same = !strcmp(text, expected);
 	if (!same)
-		printf("# got %s\n", text);
-	printf("%sok %d - %s, %s\n", same ? "" : "not ", ++nr, what, form);
-	failed += !same;
+		tap_note("got %s", text);
+	tap_result(same, "%s, %s", what, form);
 	free(text);
 }
 
@@ -106,16 +102,15 @@ static void check_prompt(const char *text, const char *expected, const char *wha
 	int same = !strcmp(text, expected);
 
 	if (!same)
-		write_plain(stdout, text);
-	printf("%s%sok %d - %s\n", same ? "" : "\n", same ? "" : "not ", ++nr, what);
-	failed += !same;
+		tap_note("got %s", text);
+	tap_result(same, "%s", what);
 }
 
 int main(void)
 {
 	size_t i;
 
-	printf("TAP version 13\n1..%zu\n", 2 * ARRAY_SIZE(cases) + 3);
+	puts("TAP version 13");
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		check(write_plain, cases[i].label, cases[i].plain, "text",
 		      cases[i].what);
@@ -128,5 +123,5 @@ int main(void)
 		     "and is below one that was answered");
 	check_prompt(prompted(OUTPUT_JSON, 0), "{\"event\":\"expired\",\"id\":1}\n",
 		     "JSON has no prompt");
-	return failed != 0;
+	return tap_done();
 }

@@ -3,29 +3,19 @@
  * TAP test of timer-table.c: runs on the host, needs no wheel.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "tap.h"
 #include "timer-table.h"
 
 #define MANY	100000
-
-static int nr, failed;
-
-static void result(bool ok, const char *what)
-{
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++nr, what);
-	failed += !ok;
-}
 
 static struct timer *insert(struct timer_table *table, const char *label)
 {
 	struct timer *timer = timer_table_insert(table, label);
 
-	if (!timer) {
-		printf("Bail out! no memory\n");
-		exit(1);
-	}
+	if (!timer)
+		bail_out("no timer");
 	return timer;
 }
 
@@ -43,10 +33,10 @@ static void test_empty(void)
 {
 	struct timer_table table = { 0 };
 
-	result(!timer_table_find(&table, 0) && !timer_table_find(&table, 1) &&
-	       !timer_table_next(&table, NULL), "an empty table has nothing");
+	tap_result(!timer_table_find(&table, 0) && !timer_table_find(&table, 1) &&
+		   !timer_table_next(&table, NULL), "an empty table has nothing");
 	timer_table_destroy(&table);
-	result(!table.count, "an empty table can be destroyed");
+	tap_result(!table.count, "an empty table can be destroyed");
 }
 
 static void test_numbers(void)
@@ -55,14 +45,14 @@ static void test_numbers(void)
 	struct timer *first = insert(&table, "first");
 	struct timer *second = insert(&table, "");
 
-	result(first->number == 1 && second->number == 2,
-	       "numbers begin with 1 and go up");
-	result(!strcmp(first->label, "first") && !strcmp(second->label, ""),
-	       "a timer has its label");
+	tap_result(first->number == 1 && second->number == 2,
+		   "numbers begin with 1 and go up");
+	tap_result(!strcmp(first->label, "first") && !strcmp(second->label, ""),
+		   "a timer has its label");
 	timer_table_remove(&table, second);
 	timer_table_remove(&table, first);
-	result(!table.count && insert(&table, "third")->number == 3,
-	       "a number is used once");
+	tap_result(!table.count && insert(&table, "third")->number == 3,
+		   "a number is used once");
 	timer_table_destroy(&table);
 }
 
@@ -85,25 +75,25 @@ static void test_many(void)
 	}
 	for (i = 1; i < 64; i++)
 		none &= !timer_table_find(&table, MANY + i);
-	result(all, "each of many timers is found");
-	result(none && !timer_table_find(&table, UINT64_MAX),
-	       "a number not given out is not found");
-	result(count(&table) == MANY, "a walk meets each timer");
+	tap_result(all, "each of many timers is found");
+	tap_result(none && !timer_table_find(&table, UINT64_MAX),
+		   "a number not given out is not found");
+	tap_result(count(&table) == MANY, "a walk meets each timer");
 
 	for (i = 1; i <= MANY; i += 2)
 		timer_table_remove(&table, timer_table_find(&table, i));
 	for (i = 1; i <= MANY; i++)
 		gone &= !!timer_table_find(&table, i) == !(i % 2);
-	result(gone && count(&table) == MANY / 2,
-	       "exactly what was removed is gone");
+	tap_result(gone && count(&table) == MANY / 2,
+		   "exactly what was removed is gone");
 	timer_table_destroy(&table);
 }
 
 int main(void)
 {
-	printf("TAP version 13\n1..9\n");
+	puts("TAP version 13");
 	test_empty();
 	test_numbers();
 	test_many();
-	return failed != 0;
+	return tap_done();
 }

@@ -28,8 +28,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "tap.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
@@ -84,7 +87,7 @@ static struct twheel_info info_of(int fd)
 {
 	struct twheel_info info;
 
-	if (twheel_info(fd, &info))
+	if (twheel_get_info(fd, &info))
 		bail_out("TWHEEL_INFO failed");
 	return info;
 }
@@ -171,7 +174,7 @@ static void with_levels(struct situation *s)
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	new_wheel(s);
-	if (add == MAP_FAILED || !twheel_add(s->fd, add) || errno != EFAULT)
+	if (add == MAP_FAILED || !twheel_add_timer(s->fd, add) || errno != EFAULT)
 		bail_out("an add into read-only memory did not fail with EFAULT");
 	munmap(add, sysconf(_SC_PAGESIZE));
 }
@@ -208,31 +211,31 @@ static long call_setup(struct situation *s)
 		.clock_id = CLOCK_BOOTTIME,
 	};
 
-	return result_of(twheel_setup(s->fd, &setup));
+	return result_of(twheel_set_up(s->fd, &setup));
 }
 
 static long call_add(struct situation *s)
 {
 	s->add[0] = (struct twheel_add) { .time_ns = HOUR, .id = 0 };
-	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+	return result_of(twheel_add_timer(s->fd, &s->add[0])) ?: 1;
 }
 
 static long call_add_far(struct situation *s)
 {
 	s->add[0] = (struct twheel_add) { .time_ns = FAR };
-	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+	return result_of(twheel_add_timer(s->fd, &s->add[0])) ?: 1;
 }
 
 static long call_add_due(struct situation *s)
 {
 	s->add[0] = (struct twheel_add) { .flags = TWHEEL_ABSTIME };
-	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+	return result_of(twheel_add_timer(s->fd, &s->add[0])) ?: 1;
 }
 
 static long call_add_periodic(struct situation *s)
 {
 	s->add[0] = (struct twheel_add) { .time_ns = HOUR, .interval_ns = FAR };
-	return result_of(twheel_add(s->fd, &s->add[0])) ?: 1;
+	return result_of(twheel_add_timer(s->fd, &s->add[0])) ?: 1;
 }
 
 static long call_add_batch(struct situation *s)
@@ -242,36 +245,36 @@ static long call_add_batch(struct situation *s)
 
 static long call_cancel(struct situation *s)
 {
-	return result_of(twheel_cancel(s->fd, s->id[BATCH - 1])) ?: 1;
+	return result_of(twheel_cancel_timer(s->fd, s->id[BATCH - 1])) ?: 1;
 }
 
 static long call_cancel_batch(struct situation *s)
 {
-	return result_of(twheel_cancel_batch(s->fd, s->id, BATCH));
+	return result_of(twheel_cancel_batch(s->fd, s->id, NULL, BATCH));
 }
 
 static long call_modify(struct situation *s)
 {
-	return result_of(twheel_modify(s->fd, s->id[0], FAR, 0)) ?: 1;
+	return result_of(twheel_modify_timer(s->fd, s->id[0], FAR, 0)) ?: 1;
 }
 
 static long call_modify_batch(struct situation *s)
 {
-	return result_of(twheel_modify_batch(s->fd, s->modify, BATCH));
+	return result_of(twheel_modify_batch(s->fd, s->modify, NULL, BATCH));
 }
 
 static long call_query(struct situation *s)
 {
 	struct twheel_query query;
 
-	return result_of(twheel_query(s->fd, s->id[0], &query));
+	return result_of(twheel_query_timer(s->fd, s->id[0], &query));
 }
 
 static long call_info(struct situation *s)
 {
 	struct twheel_info info;
 
-	return result_of(twheel_info(s->fd, &info));
+	return result_of(twheel_get_info(s->fd, &info));
 }
 
 static long call_read(struct situation *s)
@@ -503,7 +506,8 @@ static bool still_works(int fd)
 	struct twheel_add due = { .data = 0x600d }, later = { .time_ns = HOUR };
 	struct twheel_event event = { };
 
-	if (twheel_add(fd, &later) || twheel_cancel(fd, later.id) || twheel_add(fd, &due))
+	if (twheel_add_timer(fd, &later) || twheel_cancel_timer(fd, later.id) ||
+	    twheel_add_timer(fd, &due))
 		return false;
 	do {
 		if (twheel_read(fd, &event, 1) != 1)

@@ -29,8 +29,11 @@
 
 #include <linux/userfaultfd.h>
 
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "tap.h"
 
 #define CGROUP		"/sys/fs/cgroup/"
 #define PARAMETERS	"/sys/module/twheel/parameters/"
@@ -49,7 +52,7 @@ static struct twheel_info info_of(int fd)
 {
 	struct twheel_info info;
 
-	if (twheel_info(fd, &info))
+	if (twheel_get_info(fd, &info))
 		bail_out("TWHEEL_INFO failed");
 	return info;
 }
@@ -210,7 +213,7 @@ static bool works_at_the_limit(int fd)
 	if (add_timers(fd, 1, HOUR, 0) || errno != ENOMEM)
 		return false;
 	/* The timer that is read makes room for another. */
-	return twheel_read(fd, &event, 1) == 1 && !twheel_add(fd, &due) &&
+	return twheel_read(fd, &event, 1) == 1 && !twheel_add_timer(fd, &due) &&
 	       twheel_read(fd, &event, 1) == 1 && event.id == due.id;
 }
 
@@ -340,7 +343,7 @@ static void test_timer_limit(void)
 		   "the module's limit of timers is ENOSPC");
 	close(fd);
 	fd = open_wheel();
-	tap_result(twheel_setup(fd, &setup) && errno == ENOSPC, "no wheel is set up beyond it");
+	tap_result(twheel_set_up(fd, &setup) && errno == ENOSPC, "no wheel is set up beyond it");
 	close(fd);
 	set_parameter("max_timers", limit);
 }
@@ -439,7 +442,7 @@ static unsigned int open_wheels(int *fd)
 		fd[opened] = twheel_open(NULL, O_CLOEXEC);
 		if (fd[opened] < 0)
 			break;
-		if (twheel_setup(fd[opened], &setup))
+		if (twheel_set_up(fd[opened], &setup))
 			bail_out("cannot set up a wheel");
 	}
 	return opened;
@@ -641,13 +644,13 @@ static void act_add(int fd)
 
 static void act_cancel(int fd)
 {
-	if (twheel_cancel_batch(fd, crowd_id, CROWD) != CROWD)
+	if (twheel_cancel_batch(fd, crowd_id, NULL, CROWD) != CROWD)
 		bail_out("cannot cancel timers");
 }
 
 static void act_modify(int fd)
 {
-	if (twheel_modify_batch(fd, crowd_modify, CROWD) != CROWD)
+	if (twheel_modify_batch(fd, crowd_modify, NULL, CROWD) != CROWD)
 		bail_out("cannot modify timers");
 }
 
@@ -699,7 +702,7 @@ static void act_open_largest(int fd)
 	(void)fd;
 	for (i = 0; i < LARGEST; i++) {
 		wheel[i] = open_wheel();
-		if (twheel_setup(wheel[i], &setup) ||
+		if (twheel_set_up(wheel[i], &setup) ||
 		    add_timers(wheel[i], 1, TWHEEL_TIME_MAX_NS, 0) != 1)
 			bail_out("cannot add a timer to one of the largest wheels");
 	}
@@ -788,7 +791,7 @@ static void *add_what_is_missing(void *arg)
 {
 	struct missing *missing = arg;
 
-	twheel_add(missing->fd, missing->page);
+	twheel_add_timer(missing->fd, missing->page);
 	return NULL;
 }
 
@@ -868,7 +871,7 @@ static int use_another_wheel(int fd)
 	struct twheel_event event;
 
 	fd = open_wheel();
-	return twheel_add(fd, &due) || twheel_read(fd, &event, 1) != 1;
+	return twheel_add_timer(fd, &due) || twheel_read(fd, &event, 1) != 1;
 }
 
 static int call_setup(int fd)
@@ -876,7 +879,7 @@ static int call_setup(int fd)
 	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 2,
 				      .clock_id = CLOCK_MONOTONIC };
 
-	return twheel_setup(fd, &setup);
+	return twheel_set_up(fd, &setup);
 }
 
 static int call_add(int fd)
@@ -886,26 +889,26 @@ static int call_add(int fd)
 
 static int call_cancel(int fd)
 {
-	return twheel_cancel(fd, 1);
+	return twheel_cancel_timer(fd, 1);
 }
 
 static int call_modify(int fd)
 {
-	return twheel_modify(fd, 1, HOUR, 0);
+	return twheel_modify_timer(fd, 1, HOUR, 0);
 }
 
 static int call_query(int fd)
 {
 	struct twheel_query query;
 
-	return twheel_query(fd, 1, &query);
+	return twheel_query_timer(fd, 1, &query);
 }
 
 static int call_info(int fd)
 {
 	struct twheel_info info;
 
-	return twheel_info(fd, &info);
+	return twheel_get_info(fd, &info);
 }
 
 /* Somebody who waits for the lock: he does wait, and can be killed at it. */

@@ -15,8 +15,13 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "chance.h"
+#include "clock.h"
+#include "helpers.h"
 #include "libtwheel.h"
-#include "stress.h"
+#include "machine.h"
+#include "options.h"
+#include "tap.h"
 
 #define WAKEALARM	"/sys/class/rtc/rtc0/wakealarm"
 #define STATE		"/sys/power/state"
@@ -32,7 +37,7 @@ static int open_wheel(clockid_t clock, uint64_t tick, uint32_t size)
 	struct twheel_setup setup = { .tick_ns = tick, .wheel_size = size, .clock_id = clock };
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0 || twheel_setup(fd, &setup))
+	if (fd < 0 || twheel_set_up(fd, &setup))
 		bail_out("cannot open " TWHEEL_DEVICE);
 	return fd;
 }
@@ -41,7 +46,7 @@ static struct twheel_info info_of(int fd)
 {
 	struct twheel_info info;
 
-	if (twheel_info(fd, &info))
+	if (twheel_get_info(fd, &info))
 		bail_out("TWHEEL_INFO failed");
 	return info;
 }
@@ -86,7 +91,7 @@ static struct crowd arm_crowd(clockid_t clock, unsigned int count, uint64_t span
 
 		crowd.deadline[i] = begin + chance_below(&chance, span);
 		add.time_ns = crowd.deadline[i];
-		if (twheel_add(crowd.fd, &add))
+		if (twheel_add_timer(crowd.fd, &add))
 			bail_out("cannot add a timer");
 	}
 	return crowd;
@@ -254,13 +259,8 @@ static void test_pause(unsigned int seconds)
 
 static bool set_time_of_day(int64_t change_ns)
 {
-	struct timespec ts;
-	int64_t now;
+	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now = ts.tv_sec * (int64_t)SEC + ts.tv_nsec + change_ns;
-	ts.tv_sec = now / SEC;
-	ts.tv_nsec = now % SEC;
 	return !clock_settime(CLOCK_REALTIME, &ts);
 }
 
@@ -358,14 +358,14 @@ static void change_some(struct week *week, unsigned int count)
 	for (; count; count--) {
 		slot = chance_below(&week->chance, WEEK_TIMERS);
 		if (chance_hit(&week->chance, 50)) {
-			if (twheel_cancel(week->fd, week->id[slot]))
+			if (twheel_cancel_timer(week->fd, week->id[slot]))
 				week_error(week, "cannot cancel", slot);
 			week->cancelled++;
 			refill(week, &slot, 1);
 		} else {
 			week->deadline[slot] = any_deadline(week, now_ns());
-			if (twheel_modify(week->fd, week->id[slot], week->deadline[slot],
-					  TWHEEL_ABSTIME))
+			if (twheel_modify_timer(week->fd, week->id[slot], week->deadline[slot],
+						TWHEEL_ABSTIME))
 				week_error(week, "cannot modify", slot);
 			week->modified++;
 		}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libtwheel's loop, for twheel-bench: over the device, and without it
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "libtwheel.h"
+
+static const struct work *work;
+static struct twheel_loop *loop;
+static struct twheel_handle *timers;
+static uint64_t *sum_expired;
+
+static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
+{
+	(void)l;
+	*sum_expired += timer - timers;
+}
+
+static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
+{
+	struct twheel_loop_config config = {
+		.tick_ns = w->shape->tick_ns,
+		.wheel_size = w->shape->wheel_size,
+		.clock_id = clock,
+		.backend = backend,
+	};
+	size_t i;
+
+	work = w;
+	timers = bench_array(w->pending, sizeof(*timers));
+	for (i = 0; i < w->pending; i++)
+		timers[i].callback = on_timer;
+	loop = twheel_loop_new(&config);
+	if (!loop)
+		err(1, "twheel_loop_new");
+}
+
+static void open_device(const struct work *w)
+{
+	open_loop(w, TWHEEL_BACKEND_DEVICE, CLOCK_BOOTTIME);
+}
+
+static void open_user(const struct work *w)
+{
+	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC);
+}
+
+/* One alone waits to be flushed with others: it may be stopped before that. */
+static void flush(size_t n)
+{
+	if (n > 1 && twheel_loop_flush(loop))
+		err(1, "twheel_loop_flush");
+}
+
+static void add(size_t first, size_t n)
+{
+	struct twheel_handle *timer = timers + first, *last = timer + n;
+	const uint64_t *delay = work->delay_ns + first;
+
+	for (; timer < last; timer++, delay++)
+		if (twheel_start(loop, timer, *delay))
+			err(1, "twheel_start");
+	flush(n);
+}
+
+static void modify(const uint32_t *which, size_t n)
+{
+	const uint32_t *end = which + n;
+	uint64_t delay = work->timeout_ns;
+
+	for (; which < end; which++)
+		if (twheel_again(&timers[*which], delay))
+			err(1, "twheel_again");
+}
+
+static void cancel(const uint32_t *which, size_t n)
+{
+	const uint32_t *end = which + n;
+
+	for (; which < end; which++)
+		if (twheel_stop(&timers[*which]))
+			err(1, "twheel_stop");
+	flush(n);
+}
+
+/* None of them reaches the kernel. */
+static void churn(size_t first, size_t n)
+{
+	struct twheel_handle *timer = timers + first, *last = timer + n;
+	const uint64_t *delay = work->delay_ns + first;
+
+	for (; timer < last; timer++, delay++)
+		if (twheel_start(loop, timer, *delay) || twheel_stop(timer))
+			err(1, "twheel_start, twheel_stop");
+}
+
+static size_t wait(int timeout_ms, uint64_t *sum)
+{
+	int expired;
+
+	sum_expired = sum;
+	expired = twheel_loop_wait(loop, timeout_ms);
+	if (expired < 0)
+		err(1, "twheel_loop_wait");
+	return expired;
+}
+
+/* It calls back for everything that is due, whatever @max says. */
+static size_t deliver(size_t max, uint64_t *sum)
+{
+	(void)max;
+	return wait(-1, sum);
+}
+
+static size_t turn(uint64_t *sum)
+{
+	return wait(0, sum);
+}
+
+static void close_loop(void)
+{
+	twheel_loop_free(loop);
+	free(timers);
+}
+
+const struct facility libtwheel_facility = {
+	.name = "libtwheel",
+	.kernel = NOT_IN_KERNEL,
+	.batches = true,
+	.open = open_device,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.churn = churn,
+	.turn = turn,
+	.close = close_loop,
+};
+
+const struct facility libtwheel_user_facility = {
+	.name = "libtwheel-user",
+	.kernel = NOT_IN_KERNEL,
+	.batches = true,
+	.loop = true,
+	.open = open_user,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.churn = churn,
+	.turn = turn,
+	.close = close_loop,
+};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What idle timeouts cost a server, per message, for twheel-bench
+ *
+ * Each connection is closed after a minute without a message. Messages of random
+ * connections come 64 at a time, a thousand times a second, and put their timeouts off; a
+ * hundredth of the connections is made anew every second. Each time around its loop the
+ * server sees what has expired, which costs a call of the kernel.
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+#define TIMEOUT_NS	(60 * SEC)
+#define MESSAGES	64
+#define TURN_NS		MSEC
+/* Time stands still for so many turns, and then goes on for all of them. */
+#define TURNS		16
+/* Of a connection there is a message long before this, or it looks dead. */
+#define SOONEST_NS	(30 * SEC)
+
+struct server {
+	const struct facility *facility;
+	size_t connections;
+	uint32_t *message;
+	size_t messages;
+	size_t next;
+	/* Connections to be made anew, in parts of 100,000. */
+	size_t anew;
+	uint32_t next_anew;
+};
+
+/* A new client comes for one that has left. */
+static void reconnect(struct server *server)
+{
+	uint32_t which = server->next_anew++ % server->connections;
+
+	server->facility->cancel(&which, 1);
+	server->facility->add(which, 1);
+}
+
+/* Messages, clients that come and go, and what the server does about timeouts. */
+static void serve(struct server *server)
+{
+	uint64_t sum = 0;
+
+	server->facility->modify(server->message + server->next, MESSAGES);
+	server->next = (server->next + MESSAGES) % server->messages;
+	server->anew += server->connections;
+	for (; server->anew >= 100000; server->anew -= 100000)
+		reconnect(server);
+	if (server->facility->turn(&sum))
+		errx(1, "%s: a connection that speaks was closed", server->facility->name);
+}
+
+static struct cost serve_for_a_minute(const struct run *run, struct server *server)
+{
+	struct cost cost = { };
+	uint64_t began;
+	size_t i, turn;
+
+	for (i = 0; i < TIMEOUT_NS / TURN_NS && cost.ns < run->limit_ns; i += TURNS) {
+		began = now_ns();
+		for (turn = 0; turn < TURNS; turn++)
+			serve(server);
+		cost.ns += now_ns() - began;
+		cost.done += TURNS * MESSAGES;
+		sleep_for(TURNS * TURN_NS);
+	}
+	return cost;
+}
+
+/* Who speaks when: each connection once in a round, so that none looks dead. */
+static uint32_t *messages(const struct work *work, size_t *count)
+{
+	size_t n = work->pending / MESSAGES * MESSAGES, i;
+	uint32_t *message = bench_array(2 * n, sizeof(*message));
+
+	for (i = 0; i < n; i++) {
+		message[i] = work->order[i];
+		message[n + i] = work->order[work->pending - 1 - i];
+	}
+	*count = 2 * n;
+	return message;
+}
+
+/**
+ * bench_idle() - measure it
+ * @run: the run, with as many connections as timers.
+ * @work: its work; the timers' delays are not used.
+ */
+void bench_idle(const struct run *run, struct work *work)
+{
+	struct server server = { .facility = run->facility, .connections = work->pending };
+	struct cost cost;
+	size_t i;
+
+	if (!run->facility->turn)
+		errx(2, "%s has no idle timeouts here", run->facility->name);
+	/* As if they had been there for long: their timeouts are spread over the minute. */
+	work->timeout_ns = TIMEOUT_NS;
+	for (i = 0; i < work->pending; i++)
+		work->delay_ns[i] = SOONEST_NS + work->delay_ns[i] % (TIMEOUT_NS - SOONEST_NS);
+	server.message = messages(work, &server.messages);
+	run->facility->open(work);
+	for (i = 0; i < work->pending; i++)
+		run->facility->add(i, 1);
+	for (i = 0; i < work->pending; i++)
+		work->delay_ns[i] = TIMEOUT_NS;
+	cost = serve_for_a_minute(run, &server);
+	bench_say(run, "idle", (double)cost.ns / cost.done, "insn", run->pending);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The ioctls of /dev/twheel as functions; libtwheel.h describes them
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libtwheel.h"
+
+const char *twheel_version(void)
+{
+	return TWHEEL_VERSION;
+}
+
+int twheel_open(const char *path, int flags)
+{
+	return open(path ? path : TWHEEL_DEVICE, O_RDWR | flags);
+}
+
+int twheel_set_up(int fd, const struct twheel_setup *setup)
+{
+	return ioctl(fd, TWHEEL_SETUP, setup);
+}
+
+int twheel_add_timer(int fd, struct twheel_add *add)
+{
+	return ioctl(fd, TWHEEL_ADD, add);
+}
+
+int twheel_cancel_timer(int fd, uint64_t id)
+{
+	__u64 arg = id;
+
+	return ioctl(fd, TWHEEL_CANCEL, &arg);
+}
+
+int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags)
+{
+	struct twheel_modify mod = {
+		.id = id,
+		.time_ns = time_ns,
+		.flags = flags,
+	};
+
+	return ioctl(fd, TWHEEL_MODIFY, &mod);
+}
+
+int twheel_query_timer(int fd, uint64_t id, struct twheel_query *query)
+{
+	if (!query) {
+		errno = EFAULT;
+		return -1;
+	}
+	query->id = id;
+	query->reserved = 0;
+	return ioctl(fd, TWHEEL_QUERY, query);
+}
+
+int twheel_get_info(int fd, struct twheel_info *info)
+{
+	return ioctl(fd, TWHEEL_INFO, info);
+}
+
+static int batch(int fd, unsigned long request, const void *entries, uint32_t count)
+{
+	struct twheel_batch arg = {
+		.entries = (uintptr_t)entries,
+		.count = count,
+	};
+
+	return ioctl(fd, request, &arg);
+}
+
+/* Errors that are of one entry, and say nothing of the next one. */
+static bool is_of_entry(int error)
+{
+	return error == ENOENT || error == EINVAL;
+}
+
+/*
+ * A batch that goes on behind an entry that fails. The kernel stops there, or between any
+ * two entries for a signal, and says why only when asked again from there.
+ */
+static int resumed_batch(int fd, unsigned long request, const char *entries, size_t size,
+			 int *results, uint32_t count)
+{
+	uint32_t i = 0;
+	int total = 0;
+
+	memset(results, -1, count * sizeof(*results));
+	while (i < count) {
+		int done = batch(fd, request, entries + i * size, count - i);
+
+		if (done > 0) {
+			memset(results + i, 0, done * sizeof(*results));
+			i += done;
+			total += done;
+		} else if (done < 0 && is_of_entry(errno)) {
+			results[i++] = errno;
+		} else if (!done) {
+			/* Whatever that is, it is no wheel. */
+			errno = ENOTTY;
+			return -1;
+		} else if (errno != EINTR) {
+			return -1;
+		}
+	}
+	return total;
+}
+
+int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count)
+{
+	return batch(fd, TWHEEL_ADD_BATCH, adds, count);
+}
+
+int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t count)
+{
+	if (!results)
+		return batch(fd, TWHEEL_CANCEL_BATCH, ids, count);
+	return resumed_batch(fd, TWHEEL_CANCEL_BATCH, (const char *)ids, sizeof(*ids), results,
+			     count);
+}
+
+int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
+			uint32_t count)
+{
+	if (!results)
+		return batch(fd, TWHEEL_MODIFY_BATCH, mods, count);
+	return resumed_batch(fd, TWHEEL_MODIFY_BATCH, (const char *)mods, sizeof(*mods), results,
+			     count);
+}
+
+ssize_t twheel_read(int fd, struct twheel_event *events, size_t max)
+{
+	ssize_t bytes;
+
+	if (max > SSIZE_MAX / sizeof(*events))
+		max = SSIZE_MAX / sizeof(*events);
+	bytes = read(fd, events, max * sizeof(*events));
+	return bytes < 0 ? -1 : bytes / (ssize_t)sizeof(*events);
+}
+
+int twheel_now(uint32_t clock_id, uint64_t *now_ns)
+{
+	struct timespec now;
+
+	if (!now_ns) {
+		errno = EFAULT;
+		return -1;
+	}
+	if (clock_gettime((clockid_t)clock_id, &now))
+		return -1;
+	*now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return 0;
+}
+
+uint64_t twheel_deadline(uint64_t now_ns, uint64_t delay_ns)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(now_ns, delay_ns, &sum) ||
+	    sum > TWHEEL_TIME_MAX_NS)
+		return TWHEEL_TIME_MAX_NS;
+	return sum;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A loop over /dev/twheel
+ *
+ * An event carries the address of its handle, which may be freed as soon as it is stopped.
+ * It is safe all the same: the loop alone reads the wheel, what was stopped is cancelled
+ * before anything is read, and what was read is in a list that stopping takes it from.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+/**
+ * struct device - a loop over a wheel of the kernel
+ * @loop: the loop. Its descriptor is the wheel.
+ * @woken: a timer without a handle is in the wheel, so that there is something to read.
+ * @nr_stopped: how many timers have been stopped since the last flush.
+ * @stopped: their ids.
+ * @results: what became of those.
+ * @adds: timers to be armed.
+ * @events: timers that have expired.
+ */
+struct device {
+	struct twheel_loop loop;
+	bool woken;
+	unsigned int nr_stopped;
+	uint64_t stopped[BATCH];
+	int results[BATCH];
+	struct twheel_add adds[BATCH];
+	struct twheel_event events[BATCH];
+};
+
+static struct device *device_of(struct twheel_loop *loop)
+{
+	return container_of(loop, struct device, loop);
+}
+
+static int device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	return link_change(loop, handle);
+}
+
+/* Cancel what was stopped. Only someone else who has the wheel can have cancelled it before. */
+static int cancel_stopped(struct device *device)
+{
+	if (!device->nr_stopped)
+		return 0;
+	if (twheel_loop_check(&device->loop) ||
+	    twheel_cancel_batch(device->loop.fd, device->stopped, device->results,
+				device->nr_stopped) < 0)
+		return -1;
+	device->nr_stopped = 0;
+	return 0;
+}
+
+static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct device *device = device_of(loop);
+
+	if (unlikely(device->nr_stopped == BATCH && cancel_stopped(device)))
+		return -1;
+	device->stopped[device->nr_stopped++] = handle->where;
+	set_idle(handle);
+	return 0;
+}
+
+/* The first @count handles that are being flushed have been armed. */
+static void set_armed(struct device *device, int count)
+{
+	struct twheel_handle *handle = NULL;
+	struct twheel_add *add;
+
+	for (add = device->adds; add < device->adds + count; add++) {
+		handle = (struct twheel_handle *)(uintptr_t)add->data;
+		handle->state ^= LINKED | ARMED;
+		handle->armed = add->time_ns;
+		handle->where = add->id;
+	}
+	__list_del(&device->loop.flushing, handle_link(handle)->next);
+}
+
+/* Arm a batch of what is being flushed, up to the first that cannot be; -1 if that is it. */
+static int arm_some(struct device *device)
+{
+	struct list_head *head = &device->loop.flushing;
+	struct twheel_add *add = device->adds;
+	struct list_head *link;
+	int done;
+
+	for (link = head->next; link != head && add < device->adds + BATCH; link = link->next) {
+		struct twheel_handle *handle = linked_handle(link);
+
+		add->time_ns = handle->deadline;
+		add->data = (uintptr_t)handle;
+		add++;
+	}
+	done = twheel_add_batch(device->loop.fd, device->adds, add - device->adds);
+	if (done <= 0)
+		return -1;
+	set_armed(device, done);
+	return 0;
+}
+
+/* Called with the lock held, or by the loop's own thread. */
+static int device_wake(struct twheel_loop *loop)
+{
+	struct twheel_add add = { .flags = TWHEEL_ABSTIME };
+
+	return twheel_add_timer(loop->fd, &add);
+}
+
+/* What a callback left behind by not returning is to be seen by who waits. */
+static int wake_for_the_rest(struct device *device)
+{
+	if (device->woken || !twheel_loop_has_left(&device->loop))
+		return 0;
+	if (device_wake(&device->loop))
+		return -1;
+	device->woken = true;
+	return 0;
+}
+
+static int device_flush(struct twheel_loop *loop)
+{
+	struct device *device = device_of(loop);
+
+	if (cancel_stopped(device))
+		return -1;
+	while (!list_empty(&loop->flushing)) {
+		if (!arm_some(device))
+			continue;
+		if (errno != ENOSPC && errno != ENOMEM)
+			return -1;
+		/* Its owner may stop others, and make room. */
+		if (twheel_loop_report(loop, linked_handle(loop->flushing.next), errno) ||
+		    cancel_stopped(device))
+			return -1;
+	}
+	return wake_for_the_rest(device);
+}
+
+static int device_collect(struct twheel_loop *loop)
+{
+	struct device *device = device_of(loop);
+	ssize_t count, i;
+
+	if (cancel_stopped(device))
+		return -1;
+	count = twheel_read(loop->fd, device->events, BATCH);
+	loop->more = count == BATCH;
+	if (count < 0)
+		return errno == EAGAIN ? 0 : -1;
+	if (!count) {
+		/* Whatever that is, it is no wheel. */
+		errno = EIO;
+		return -1;
+	}
+	/* The clock has gone on since another batch was read. */
+	loop->now = NOT_READ;
+	for (i = 0; i < count; i++) {
+		struct twheel_handle *handle =
+			(struct twheel_handle *)(uintptr_t)device->events[i].data;
+
+		if (handle) {
+			list_add_tail(handle_link(handle), &loop->expired);
+			handle->state ^= LINKED | ARMED;
+		} else {
+			device->woken = false;
+		}
+	}
+	return 0;
+}
+
+static struct twheel_handle *device_take(struct twheel_loop *loop)
+{
+	struct list_head *link = loop->expired.next;
+
+	if (link == &loop->expired)
+		return NULL;
+	list_del(link);
+	return linked_handle(link);
+}
+
+static void device_free(struct twheel_loop *loop)
+{
+	free(device_of(loop));
+}
+
+static const struct backend device_backend = {
+	.number = TWHEEL_BACKEND_DEVICE,
+	.free = device_free,
+	.arm = device_arm,
+	.disarm = device_disarm,
+	.flush = device_flush,
+	.collect = device_collect,
+	.take = device_take,
+	.wake = device_wake,
+};
+
+struct twheel_loop *twheel_device_new(int fd, const struct twheel_setup *setup)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	unsigned int i;
+
+	if (!device || twheel_set_up(fd, setup)) {
+		int error = errno;
+
+		close(fd);
+		free(device);
+		errno = error;
+		return NULL;
+	}
+	for (i = 0; i < BATCH; i++)
+		device->adds[i].flags = TWHEEL_ABSTIME;
+	device->loop.fd = fd;
+	device->loop.backend = &device_backend;
+	return &device->loop;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _LIBTWHEEL_LINUX_KERNEL_H
+#define _LIBTWHEEL_LINUX_KERNEL_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#define min(a, b) __extension__ ({ \
+	__typeof__(a) __a = (a); \
+	__typeof__(b) __b = (b); \
+	__a < __b ? __a : __b; \
+})
+
+#define max(a, b) __extension__ ({ \
+	__typeof__(a) __a = (a); \
+	__typeof__(b) __b = (b); \
+	__a > __b ? __a : __b; \
+})
+
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+#define max_t(type, a, b)	max((type)(a), (type)(b))
+
+#endif /* _LIBTWHEEL_LINUX_KERNEL_H */

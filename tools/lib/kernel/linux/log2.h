@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _LIBTWHEEL_LINUX_LOG2_H
+#define _LIBTWHEEL_LINUX_LOG2_H
+
+#include <linux/bitops.h>
+
+#define ilog2(n)		((unsigned int)(63 - __builtin_clzll(n)))
+
+static inline bool is_power_of_2(u64 n)
+{
+	return n && !(n & (n - 1));
+}
+
+static inline unsigned long roundup_pow_of_two(unsigned long n)
+{
+	return n > 1 ? 2UL << __fls(n - 1) : 1;
+}
+
+#endif /* _LIBTWHEEL_LINUX_LOG2_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _LIBTWHEEL_LINUX_OVERFLOW_H
+#define _LIBTWHEEL_LINUX_OVERFLOW_H
+
+#include <linux/types.h>
+
+#define check_mul_overflow(a, b, product)	__builtin_mul_overflow(a, b, product)
+#define check_add_overflow(a, b, sum)		__builtin_add_overflow(a, b, sum)
+
+/* Bytes of a structure that ends in an array of so many members. */
+#define struct_size(pointer, member, count) \
+	(sizeof(*(pointer)) + sizeof(*(pointer)->member) * (count))
+
+#endif /* _LIBTWHEEL_LINUX_OVERFLOW_H */

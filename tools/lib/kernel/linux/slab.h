@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _LIBTWHEEL_LINUX_SLAB_H
+#define _LIBTWHEEL_LINUX_SLAB_H
+
+#include <linux/gfp.h>
+#include <stdlib.h>
+
+static inline void *kmalloc(size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	return malloc(bytes);
+}
+
+static inline void kfree(const void *memory)
+{
+	free((void *)memory);
+}
+
+static inline void kvfree(const void *memory)
+{
+	free((void *)memory);
+}
+
+#endif /* _LIBTWHEEL_LINUX_SLAB_H */

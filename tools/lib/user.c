@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A loop without the module: the same wheel in the program's memory, and a timerfd
+ *
+ * What a handle has of its own for this is a struct twheel_timer of the core. Handles go
+ * into the wheel when they are started, but for those that need another level, and all if
+ * there is a limit: they wait for the next flush.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <linux/gfp.h>
+
+#include "loop.h"
+#include "twheel.h"
+
+/* How many steps the wheel takes before the callbacks have a turn. */
+#define BUDGET		4096
+
+/* What the timerfd is set to is not known: it has fired. */
+#define UNSET		UINT64_MAX
+
+/**
+ * struct user - a loop over a wheel of its own
+ * @loop: the loop. Its descriptor is a timerfd.
+ * @wheel: the wheel. Times are nanoseconds.
+ * @max_timers: how many it may hold.
+ * @to_take: how many timers of those that have expired are to be called.
+ * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. The lock protects it.
+ */
+struct user {
+	struct twheel_loop loop;
+	struct twheel wheel;
+	uint64_t max_timers;
+	uint64_t to_take;
+	uint64_t set_ns;
+};
+
+static struct user *user_of(struct twheel_loop *loop)
+{
+	return container_of(loop, struct user, loop);
+}
+
+static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
+{
+	static_assert(sizeof(*handle) - offsetof(struct twheel_handle, link) ==
+		      sizeof(struct twheel_timer), "a handle holds a timer of the core");
+	static_assert(offsetof(struct twheel_handle, armed) -
+		      offsetof(struct twheel_handle, link) ==
+		      offsetof(struct twheel_timer, deadline), "its deadline too");
+	return (struct twheel_timer *)handle->link;
+}
+
+static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	if (!twheel_add(&user_of(loop)->wheel, timer_of(handle)))
+		return link_change(loop, handle);
+	handle->state |= ARMED;
+	return 0;
+}
+
+static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct twheel *w = &user_of(loop)->wheel;
+	struct twheel_level *level = twheel_level_for(w, handle->deadline);
+
+	handle->armed = handle->deadline;
+	if (unlikely(!level) || unlikely(!twheel_put_quickly(level, timer_of(handle))))
+		return arm_slowly(loop, handle);
+	w->nr_pending++;
+	handle->state |= ARMED;
+	return 0;
+}
+
+static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
+	set_idle(handle);
+	return 0;
+}
+
+/* Have the levels that it takes for a deadline: 0, or a negative errno. */
+static int grow(struct twheel *w, uint64_t deadline)
+{
+	struct twheel_level *level;
+
+	while (!twheel_covers(w, deadline)) {
+		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
+		if (!level)
+			return -ENOMEM;
+		twheel_level_install(w, level);
+	}
+	return 0;
+}
+
+/* Arm a handle that is linked: 0, or a negative errno and it is linked still. */
+static int arm_linked(struct user *user, struct twheel_handle *handle)
+{
+	struct twheel *w = &user->wheel;
+	int error = grow(w, handle->deadline);
+
+	if (w->nr_pending + w->nr_expired >= user->max_timers)
+		return -ENOSPC;
+	if (error)
+		return error;
+	list_del(handle_link(handle));
+	handle->armed = handle->deadline;
+	handle->state ^= LINKED | ARMED;
+	twheel_add(w, timer_of(handle));
+	return 0;
+}
+
+static int set_timerfd(struct user *user, uint64_t ns)
+{
+	struct itimerspec spec = {
+		.it_value = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC },
+	};
+
+	if (ns == user->set_ns)
+		return 0;
+	if (timerfd_settime(user->loop.fd, TFD_TIMER_ABSTIME, &spec, NULL))
+		return -1;
+	user->set_ns = ns;
+	return 0;
+}
+
+/* Called with the lock held. The timerfd is set to a time that is long past. */
+static int user_wake(struct twheel_loop *loop)
+{
+	return set_timerfd(user_of(loop), 1);
+}
+
+/* Set the timerfd to when there is something to do. */
+static int set_next(struct user *user)
+{
+	struct twheel *w = &user->wheel;
+	uint64_t ns = 0;
+	uint64_t tick;
+	int ret;
+
+	if (w->nr_expired)
+		ns = 1;
+	else if (twheel_next(w, &tick))
+		ns = tick * w->tick.divisor ?: 1;
+	pthread_mutex_lock(&user->loop.lock);
+	ret = set_timerfd(user, twheel_loop_has_left(&user->loop) ? 1 : ns);
+	pthread_mutex_unlock(&user->loop.lock);
+	return ret;
+}
+
+static int user_flush(struct twheel_loop *loop)
+{
+	struct user *user = user_of(loop);
+
+	if (loop->now != NOT_READ)
+		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
+	while (!list_empty(&loop->flushing)) {
+		struct twheel_handle *handle = linked_handle(loop->flushing.next);
+		int error = arm_linked(user, handle);
+
+		if (error && twheel_loop_report(loop, handle, -error))
+			return -1;
+	}
+	return set_next(user);
+}
+
+static int user_collect(struct twheel_loop *loop)
+{
+	struct user *user = user_of(loop);
+	struct twheel *w = &user->wheel;
+	uint64_t now = loop_now(loop);
+	uint64_t tick = twheel_floor(w, now);
+	uint64_t next;
+
+	pthread_mutex_lock(&loop->lock);
+	if (user->set_ns && user->set_ns <= now)
+		user->set_ns = UNSET;
+	pthread_mutex_unlock(&loop->lock);
+	/* What is not due yet, but crowded, may wait; so does what callbacks let expire. */
+	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
+	user->to_take = w->nr_expired;
+	return 0;
+}
+
+static struct twheel_handle *user_take(struct twheel_loop *loop)
+{
+	struct user *user = user_of(loop);
+	struct twheel_timer *timer;
+
+	if (!user->to_take)
+		return NULL;
+	user->to_take--;
+	timer = twheel_pop(&user->wheel);
+	return timer ? linked_handle(&timer->node) : NULL;
+}
+
+/* With a limit, who is refused is told so by a flush, as over the device. */
+static int limited_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	return link_change(loop, handle);
+}
+
+static void user_free(struct twheel_loop *loop)
+{
+	twheel_destroy(&user_of(loop)->wheel);
+	free(user_of(loop));
+}
+
+static const struct backend user_backend = {
+	.number = TWHEEL_BACKEND_USER,
+	.free = user_free,
+	.arm = user_arm,
+	.disarm = user_disarm,
+	.flush = user_flush,
+	.collect = user_collect,
+	.take = user_take,
+	.wake = user_wake,
+};
+
+static const struct backend limited_backend = {
+	.number = TWHEEL_BACKEND_USER,
+	.free = user_free,
+	.arm = limited_arm,
+	.disarm = user_disarm,
+	.flush = user_flush,
+	.collect = user_collect,
+	.take = user_take,
+	.wake = user_wake,
+};
+
+struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
+{
+	struct user *user = calloc(1, sizeof(*user));
+	uint64_t now;
+
+	if (!user || twheel_now(setup->clock_id, &now))
+		goto free;
+	user->loop.fd = timerfd_create(setup->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (user->loop.fd < 0)
+		goto free;
+	user->loop.backend = setup->max_timers ? &limited_backend : &user_backend;
+	user->max_timers = setup->max_timers ?: UINT64_MAX;
+	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
+	return &user->loop;
+free:
+	free(user);
+	return NULL;
+}

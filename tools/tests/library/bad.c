@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What libtwheel.h promises to those who do not keep to it
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "library.h"
+
+/* ---- Arguments --------------------------------------------------------------- */
+
+static uint64_t never(struct twheel_handle *handle, uint64_t now_ns)
+{
+	(void)handle;
+	(void)now_ns;
+	return UINT64_MAX;
+}
+
+static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+}
+
+static void no_loop_is_einval(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_message message = { .call = do_nothing };
+
+	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
+	CHECK_FAILS(twheel_start_at(NULL, &timer, 1), EINVAL);
+	CHECK_FAILS(twheel_repeat(NULL, &timer, 1, 1), EINVAL);
+	CHECK_FAILS(twheel_schedule(NULL, &timer, never), EINVAL);
+	CHECK_FAILS(twheel_loop_flush(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_dispatch(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_wait(NULL, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_fd(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_backend(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_update(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_post(NULL, &message), EINVAL);
+	CHECK(!twheel_loop_now(NULL) && errno == EINVAL);
+	CHECK(!twheel_loop_data(NULL));
+	twheel_loop_free(NULL);
+}
+
+static void no_handle_is_einval(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle blank = { };
+	struct twheel_message message = { };
+
+	CHECK_FAILS(twheel_start(loop, NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_start_at(loop, NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_repeat(loop, NULL, 1, 1), EINVAL);
+	CHECK_FAILS(twheel_schedule(loop, NULL, never), EINVAL);
+	CHECK_FAILS(twheel_again(NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_stop(NULL), EINVAL);
+	CHECK_FAILS(twheel_remaining(NULL), EINVAL);
+	CHECK_FAILS(twheel_start(loop, &blank, 1), EINVAL);
+	CHECK_FAILS(twheel_loop_post(loop, NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_post(loop, &message), EINVAL);
+	twheel_handle_init(NULL, count_call, NULL);
+}
+
+static void times_out_of_range_are_einval(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+
+	CHECK_FAILS(twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK_FAILS(twheel_start(loop, &timer, UINT64_MAX), EINVAL);
+	CHECK_FAILS(twheel_start_at(loop, &timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK_FAILS(twheel_repeat(loop, &timer, UINT64_MAX, 1), EINVAL);
+	CHECK_FAILS(twheel_repeat(loop, &timer, 1, 0), EINVAL);
+	CHECK_FAILS(twheel_repeat(loop, &timer, 1, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK_FAILS(twheel_schedule(loop, &timer, NULL), EINVAL);
+	CHECK_FAILS(twheel_stop(&timer), ENOENT);
+	CHECK(!twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS));
+	CHECK(twheel_loop_now(loop) + twheel_remaining(&timer) == TWHEEL_TIME_MAX_NS);
+	CHECK_FAILS(twheel_again(&timer, UINT64_MAX), EINVAL);
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_loop_dispatch(loop));
+	CHECK(!twheel_stop(&timer));
+}
+
+static void starting_twice_is_ealready(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+	CHECK_FAILS(twheel_start(loop, &timer, SEC), EALREADY);
+	CHECK(!twheel_loop_flush(loop));
+	CHECK_FAILS(twheel_start_at(loop, &timer, SEC), EALREADY);
+	CHECK_FAILS(twheel_repeat(loop, &timer, SEC, SEC), EALREADY);
+	CHECK_FAILS(twheel_schedule(loop, &timer, never), EALREADY);
+	CHECK(run_for(loop, 1, 500) == 1);
+	CHECK(called == 1);
+}
+
+static void stopping_twice_is_enoent(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int flushed;
+
+	CHECK_FAILS(twheel_stop(&timer), ENOENT);
+	for (flushed = 0; flushed < 2; flushed++) {
+		CHECK(!twheel_start(loop, &timer, SEC));
+		if (flushed)
+			CHECK(!twheel_loop_flush(loop));
+		CHECK(!twheel_stop(&timer));
+		CHECK_FAILS(twheel_stop(&timer), ENOENT);
+		CHECK_FAILS(twheel_remaining(&timer), ENOENT);
+	}
+	CHECK(!twheel_loop_flush(loop));
+}
+
+static void again_before_any_start_is_einval(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+
+	CHECK_FAILS(twheel_again(&timer, 1), EINVAL);
+}
+
+static void running_in_another_loop_is_exdev(void)
+{
+	struct twheel_loop_config config = { .backend = backend };
+	struct twheel_loop *other = twheel_loop_new(&config);
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(other);
+	CHECK(!twheel_start(loop, &timer, SEC));
+	CHECK_FAILS(twheel_start(other, &timer, 1), EXDEV);
+	CHECK(!twheel_stop(&timer));
+	CHECK(!twheel_start(other, &timer, MSEC));
+	CHECK(run_for(other, 1, 500) == 1);
+	twheel_loop_free(other);
+}
+
+static void a_config_that_makes_no_sense_is_einval(void)
+{
+	static const struct twheel_loop_config configs[] = {
+		{ .tick_ns = TWHEEL_TICK_MIN_NS - 1 },
+		{ .tick_ns = TWHEEL_TICK_MAX_NS + 1 },
+		{ .wheel_size = TWHEEL_SIZE_MIN - 1 },
+		{ .wheel_size = TWHEEL_SIZE_MAX + 1 },
+		{ .clock_id = CLOCK_TAI },
+		{ .flags = 1 },
+		{ .reserved = { 0, 0, 0, 1 } },
+		{ .backend = 3 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(configs); i++) {
+		struct twheel_loop_config config = configs[i];
+
+		if (!config.backend)
+			config.backend = backend;
+		errno = 0;
+		CHECK(!twheel_loop_new(&config));
+		CHECK(errno == EINVAL);
+	}
+}
+
+static void the_environment_chooses_the_backend(void)
+{
+	const char *name = backend == TWHEEL_BACKEND_USER ? "user" : "device";
+	struct twheel_loop *loop;
+
+	CHECK(!setenv("TWHEEL_BACKEND", name, 1));
+	loop = twheel_loop_new(NULL);
+	CHECK(loop && twheel_loop_backend(loop) == (int)backend);
+	twheel_loop_free(loop);
+	CHECK(!setenv("TWHEEL_BACKEND", "neither", 1));
+	CHECK(!twheel_loop_new(NULL) && errno == EINVAL);
+	CHECK(!unsetenv("TWHEEL_BACKEND"));
+	loop = twheel_loop_new(NULL);
+	CHECK(loop);
+	CHECK(twheel_loop_backend(loop) == (access(TWHEEL_DEVICE, R_OK | W_OK) ?
+					    TWHEEL_BACKEND_USER : TWHEEL_BACKEND_DEVICE));
+	twheel_loop_free(loop);
+}
+
+/* ---- Descriptors that go away -------------------------------------------------- */
+
+static void a_closed_descriptor_is_ebadf(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+
+	CHECK(!twheel_start(loop, &timer, HOUR));
+	CHECK(!close(twheel_loop_fd(loop)));
+	CHECK_FAILS(twheel_loop_flush(loop), EBADF);
+	CHECK_FAILS(twheel_loop_dispatch(loop), EBADF);
+	CHECK_FAILS(twheel_loop_wait(loop, 1), EBADF);
+	CHECK(!twheel_stop(&timer));
+	/* Freeing the loop closes it once more: that must not be another file's. */
+	CHECK(dup2(open("/dev/null", O_RDWR), twheel_loop_fd(loop)) >= 0);
+}
+
+static void a_descriptor_that_is_no_wheel_is_an_error(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int null = open("/dev/null", O_RDWR);
+
+	CHECK(!twheel_start(loop, &timer, HOUR));
+	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
+	CHECK_FAILS(twheel_loop_flush(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY);
+	CHECK_FAILS(twheel_loop_dispatch(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : EIO);
+	CHECK(!close(null));
+}
+
+static void what_could_not_be_flushed_waits(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int fd = twheel_loop_fd(loop), saved = dup(fd), called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
+	CHECK(twheel_loop_flush(loop) == -1);
+	CHECK(dup2(saved, fd) >= 0);
+	CHECK(!close(saved));
+	CHECK(run_for(loop, 1, 500) == 1);
+	CHECK(called == 1);
+}
+
+/* ---- The limit ------------------------------------------------------------------ */
+
+enum { ROOM = 10, MANY = 25 };
+
+static struct twheel_handle crowd[MANY];
+static int refused, last_error;
+static struct twheel_handle *to_stop;
+
+static void note_refused(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	(void)loop;
+	refused++;
+	last_error = error;
+	handle->data = NULL;
+	if (to_stop && twheel_stop(to_stop))
+		bail_out("stop");
+	to_stop = NULL;
+}
+
+static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed, int *called)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.max_timers = ROOM,
+		.unarmed = unarmed,
+	});
+	int i;
+
+	refused = 0;
+	to_stop = NULL;
+	for (i = 0; i < MANY; i++) {
+		twheel_handle_init(&crowd[i], count_call, called);
+		if (twheel_start(loop, &crowd[i], 20 * MSEC))
+			bail_out("start");
+	}
+	return loop;
+}
+
+static void at_the_limit_owners_are_told(void)
+{
+	int called = 0, idle = 0, i;
+	struct twheel_loop *loop = crowded_loop(note_refused, &called);
+
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(refused == MANY - ROOM && last_error == ENOSPC);
+	for (i = 0; i < MANY; i++)
+		idle += twheel_remaining(&crowd[i]) == -1 && !crowd[i].data;
+	CHECK(idle == MANY - ROOM);
+	CHECK(run_for(loop, ROOM, 1000) == ROOM);
+	CHECK(called == ROOM);
+}
+
+static void at_the_limit_nothing_is_lost(void)
+{
+	int called = 0;
+	struct twheel_loop *loop = crowded_loop(NULL, &called);
+
+	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
+	while (called < MANY) {
+		int before = called;
+
+		sleep_for(25 * MSEC);
+		if (twheel_loop_dispatch(loop) < 0)
+			CHECK(errno == ENOSPC);
+		CHECK(called > before);
+	}
+	CHECK(!twheel_loop_flush(loop));
+}
+
+static void an_owner_who_is_told_may_make_room(void)
+{
+	int called = 0;
+	struct twheel_loop *loop = crowded_loop(note_refused, &called);
+
+	to_stop = &crowd[0];
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(refused == MANY - ROOM - 1);
+	CHECK(run_for(loop, ROOM, 1000) == ROOM);
+	CHECK(called == ROOM);
+}
+
+static void refuse_and_start(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	note_refused(loop, handle, error);
+	handle->data = &last_error;
+	if (twheel_start(loop, handle, 20 * MSEC))
+		bail_out("start");
+}
+
+static void starting_what_was_refused_waits_for_the_next_flush(void)
+{
+	int called = 0;
+	struct twheel_loop *loop = crowded_loop(refuse_and_start, &called);
+
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(refused == MANY - ROOM);
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(refused == 2 * (MANY - ROOM));
+}
+
+/* ---- Handles that go away -------------------------------------------------------- */
+
+static void what_was_stopped_may_be_freed(void)
+{
+	struct twheel_loop *loop = new_loop();
+	int called = 0, flushes, i;
+
+	for (flushes = 0; flushes < 3; flushes++) {
+		struct twheel_handle *timer[40];
+
+		for (i = 0; i < 40; i++) {
+			timer[i] = malloc(sizeof(*timer[i]));
+			twheel_handle_init(timer[i], count_call, &called);
+			CHECK(!twheel_start(loop, timer[i], MSEC));
+		}
+		if (flushes)
+			CHECK(!twheel_loop_flush(loop));
+		if (flushes == 2)
+			sleep_for(4 * MSEC);
+		for (i = 0; i < 40; i++) {
+			CHECK(!twheel_stop(timer[i]));
+			memset(timer[i], 0xff, sizeof(*timer[i]));
+			free(timer[i]);
+		}
+		CHECK(run_for(loop, 1, 10) == 0);
+	}
+	CHECK(!called);
+}
+
+static void a_loop_may_be_freed_with_all_its_timers(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer[3] = { };
+	int called = 0, i;
+
+	for (i = 0; i < 3; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], i * MSEC));
+		CHECK(i == 2 || !twheel_loop_flush(loop));
+	}
+	free_last_loop();
+	loop = new_loop();
+	twheel_handle_init(&timer[0], count_call, &called);
+	CHECK(!twheel_start(loop, &timer[0], MSEC));
+	CHECK(run_for(loop, 2, 20) == 1);
+	CHECK(called == 1);
+}
+
+/* ---- fork() ---------------------------------------------------------------------- */
+
+/* What the child found wrong is its exit status. */
+static bool child_is_content(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool fails_with_eownerdead(int ret)
+{
+	bool ok = ret == -1 && errno == EOWNERDEAD;
+
+	errno = 0;
+	return ok;
+}
+
+static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	struct twheel_message message = { .call = do_nothing };
+	int called = 0;
+
+	CHECK(fails_with_eownerdead(twheel_loop_flush(loop)));
+	CHECK(fails_with_eownerdead(twheel_loop_dispatch(loop)));
+	CHECK(fails_with_eownerdead(twheel_loop_wait(loop, 0)));
+	CHECK(fails_with_eownerdead(twheel_loop_post(loop, &message)));
+	twheel_stop(timer);
+	CHECK(fails_with_eownerdead(twheel_loop_flush(loop)));
+	loop = new_loop();
+	twheel_handle_init(timer, count_call, &called);
+	CHECK(!twheel_start(loop, timer, MSEC));
+	CHECK(run_for(loop, 1, 500) == 1);
+	free_last_loop();
+}
+
+static void the_child_of_fork_is_kept_out(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+	pid_t child;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	child = fork();
+	if (!child) {
+		check_child_is_kept_out(loop, &timer);
+		_exit(0);
+	}
+	CHECK(child_is_content(child));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(called == 1);
+}
+
+static pid_t forked = -1;
+
+static void fork_once(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	++*(int *)handle->data;
+	if (forked < 0)
+		forked = fork();
+}
+
+static void the_child_of_a_callback_calls_no_more(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer[5];
+	int called = 0, ret, i;
+
+	for (i = 0; i < 5; i++) {
+		twheel_handle_init(&timer[i], fork_once, &called);
+		CHECK(!twheel_start(loop, &timer[i], MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(4 * MSEC);
+	ret = twheel_loop_dispatch(loop);
+	if (!forked)
+		_exit(!(fails_with_eownerdead(ret) && called == 1));
+	CHECK(ret == 5 && called == 5);
+	CHECK(child_is_content(forked));
+}
+
+/* ---- The calls ------------------------------------------------------------------- */
+
+static void batches_go_on_past_stale_ids(void)
+{
+	enum { TIMERS = 600 };
+	struct twheel_modify mods[TIMERS];
+	struct twheel_add adds[TIMERS];
+	uint64_t ids[TIMERS];
+	int results[TIMERS];
+	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC), i, stale = 0;
+
+	CHECK(fd >= 0);
+	for (i = 0; i < TIMERS; i++)
+		adds[i] = (struct twheel_add) { .time_ns = HOUR };
+	CHECK(twheel_add_batch(fd, adds, TIMERS) == TIMERS);
+	for (i = 0; i < TIMERS; i++) {
+		ids[i] = adds[i].id;
+		mods[i] = (struct twheel_modify) { .id = ids[i], .time_ns = 2 * HOUR };
+		/* The first, the last, some in a row, some alone. */
+		if (i == 0 || i == TIMERS - 1 || i % 100 < 3 || i % 77 == 5) {
+			CHECK(!twheel_cancel_timer(fd, ids[i]));
+			stale++;
+		}
+	}
+	mods[50].flags = 0x80;
+	CHECK(twheel_modify_batch(fd, mods, results, TIMERS) == TIMERS - stale - 1);
+	for (i = 0; i < TIMERS; i++)
+		CHECK(results[i] == (i == 50 ? EINVAL :
+				     twheel_query_timer(fd, ids[i], &(struct twheel_query) { }) ?
+				     ENOENT : 0));
+	CHECK(twheel_cancel_batch(fd, ids, results, TIMERS) == TIMERS - stale);
+	for (i = 0; i < TIMERS; i++)
+		stale -= results[i] == ENOENT;
+	CHECK(!stale);
+	CHECK(twheel_cancel_batch(fd, ids, results, 3) == 0);
+	CHECK_FAILS(twheel_cancel_batch(fd, ids, NULL, 3), ENOENT);
+	CHECK(twheel_cancel_batch(fd, ids, results, 0) == 0);
+	CHECK_FAILS(twheel_cancel_batch(fd, NULL, results, 3), EFAULT);
+	CHECK(results[0] == -1 && results[2] == -1);
+	close(fd);
+	CHECK_FAILS(twheel_cancel_batch(fd, ids, results, 3), EBADF);
+}
+
+static void calls_without_memory_are_efault(void)
+{
+	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_FAILS(twheel_now(CLOCK_MONOTONIC, NULL), EFAULT);
+	CHECK_FAILS(twheel_query_timer(fd, 1, NULL), EFAULT);
+	CHECK_FAILS(twheel_set_up(fd, NULL), EFAULT);
+	CHECK_FAILS(twheel_add_timer(fd, NULL), EFAULT);
+	CHECK_FAILS(twheel_get_info(fd, NULL), EFAULT);
+	CHECK_FAILS(twheel_add_batch(fd, NULL, 1), EFAULT);
+	CHECK_FAILS(twheel_modify_batch(fd, NULL, NULL, 1), EFAULT);
+	close(fd);
+}
+
+const struct test bad_tests[] = {
+	{ "without a loop, EINVAL", no_loop_is_einval },
+	{ "without a handle, a callback or a message, EINVAL", no_handle_is_einval },
+	{ "times out of range are EINVAL", times_out_of_range_are_einval },
+	{ "starting twice is EALREADY", starting_twice_is_ealready },
+	{ "stopping twice is ENOENT", stopping_twice_is_enoent },
+	{ "again before any start is EINVAL", again_before_any_start_is_einval },
+	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
+	{ "a config that makes no sense is EINVAL", a_config_that_makes_no_sense_is_einval },
+	{ "the environment chooses the backend", the_environment_chooses_the_backend },
+	{ "a descriptor that was closed is EBADF", a_closed_descriptor_is_ebadf },
+	{ "a descriptor that is no wheel is an error", a_descriptor_that_is_no_wheel_is_an_error },
+	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },
+	{ "at the limit, those that could not be armed are told of", at_the_limit_owners_are_told },
+	{ "at the limit, and nobody to tell, nothing is lost", at_the_limit_nothing_is_lost },
+	{ "who is told of the limit may make room", an_owner_who_is_told_may_make_room },
+	{ "starting what was refused waits for the next flush",
+	  starting_what_was_refused_waits_for_the_next_flush },
+	{ "what was stopped may be freed, wherever it was", what_was_stopped_may_be_freed },
+	{ "a loop may be freed with all its timers", a_loop_may_be_freed_with_all_its_timers },
+	{ "the child of fork is kept out, and may have a loop of its own",
+	  the_child_of_fork_is_kept_out },
+	{ "the child of a callback calls no more", the_child_of_a_callback_calls_no_more },
+	{ }
+};
+
+const struct test call_tests[] = {
+	{ "batches go on past stale ids, and tell which", batches_go_on_past_stale_ids },
+	{ "calls without memory are EFAULT", calls_without_memory_are_efault },
+	{ }
+};

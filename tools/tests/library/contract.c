@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What libtwheel.h promises to those who keep to it
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/epoll.h>
+
+#include "library.h"
+
+/* ---- Expiry ---------------------------------------------------------------- */
+
+/* A timer that notes when it was called. */
+struct noted {
+	struct twheel_handle handle;
+	uint64_t called_ns;
+	unsigned int place;
+};
+
+static unsigned int places;
+
+static void note_call(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct noted *noted = handle->data;
+
+	(void)loop;
+	noted->called_ns = now_ns();
+	noted->place = ++places;
+}
+
+static void noted_init(struct noted *noted)
+{
+	memset(noted, 0, sizeof(*noted));
+	twheel_handle_init(&noted->handle, note_call, noted);
+	places = 0;
+}
+
+static void expires_once_and_never_early(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct noted timer;
+	uint64_t began;
+
+	noted_init(&timer);
+	began = now_ns();
+	CHECK(!twheel_start(loop, &timer.handle, 20 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(timer.called_ns >= began + 20 * MSEC);
+	CHECK(twheel_remaining(&timer.handle) == -1 && errno == ENOENT);
+	CHECK(run_for(loop, 1, 30) == 0);
+}
+
+static void come_in_the_order_of_their_ticks(void)
+{
+	static const uint64_t ms[] = { 40, 10, 30, 50, 20 };
+	struct twheel_loop *loop = new_loop();
+	struct noted timer[ARRAY_SIZE(ms)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ms); i++) {
+		noted_init(&timer[i]);
+		CHECK(!twheel_start(loop, &timer[i].handle, ms[i] * MSEC));
+	}
+	CHECK(run_for(loop, ARRAY_SIZE(ms), 1000) == ARRAY_SIZE(ms));
+	for (i = 0; i < ARRAY_SIZE(ms); i++)
+		CHECK(timer[i].place == ms[i] / 10);
+}
+
+static void past_deadlines_come_with_the_next_dispatch(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct noted past, now;
+
+	noted_init(&past);
+	noted_init(&now);
+	CHECK(!twheel_start_at(loop, &past.handle, 1));
+	CHECK(!twheel_start(loop, &now.handle, 0));
+	CHECK(run_for(loop, 2, 1000) == 2);
+	CHECK(past.place == 1 && now.place == 2);
+}
+
+static void many_of_all_distances_come(void)
+{
+	enum { MANY = 3000 };
+	struct twheel_handle *timer = calloc(MANY, sizeof(*timer));
+	struct twheel_loop *loop = new_loop();
+	int called = 0, stopped = 0, i;
+
+	for (i = 0; i < MANY; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], i % 60 * MSEC));
+		if (i % 500 == 0)
+			CHECK(!twheel_loop_flush(loop));
+	}
+	for (i = 0; i < MANY; i += 3, stopped++)
+		CHECK(!twheel_stop(&timer[i]));
+	CHECK(run_for(loop, MANY - stopped, 3000) == MANY - stopped);
+	CHECK(called == MANY - stopped);
+	CHECK(run_for(loop, 1, 20) == 0);
+	free(timer);
+}
+
+static void the_descriptor_says_when_there_is_something(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!is_readable(loop));
+	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!is_readable(loop));
+	sleep_for(10 * MSEC);
+	CHECK(is_readable(loop));
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(!is_readable(loop));
+}
+
+static void a_wait_ends(void)
+{
+	struct twheel_loop *loop = new_loop();
+	uint64_t began = now_ns();
+
+	CHECK(twheel_loop_wait(loop, 15) == 0);
+	CHECK(now_ns() >= began + 15 * MSEC);
+	CHECK(twheel_loop_wait(loop, 0) == 0);
+}
+
+/* ---- Putting off, repeating -------------------------------------------------- */
+
+static void a_start_that_is_stopped_never_reaches_the_kernel(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t before = added(loop);
+
+	CHECK(!twheel_start(loop, &timer, SEC));
+	CHECK(!twheel_stop(&timer));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(added(loop) == before);
+}
+
+static void again_puts_off_without_the_kernel(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct noted timer;
+	uint64_t before, last = 0;
+	int i;
+
+	noted_init(&timer);
+	CHECK(!twheel_start(loop, &timer.handle, 20 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	before = added(loop);
+	for (i = 0; i < 5; i++) {
+		last = now_ns();
+		CHECK(!twheel_again(&timer.handle, 20 * MSEC));
+		CHECK(!twheel_loop_flush(loop));
+		CHECK(added(loop) == before);
+		sleep_for(MSEC);
+	}
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(timer.called_ns >= last + 20 * MSEC);
+	CHECK(run_for(loop, 1, 30) == 0);
+}
+
+static void again_brings_forward(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct noted timer;
+
+	noted_init(&timer);
+	CHECK(!twheel_start(loop, &timer.handle, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&timer.handle, 10 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(run_for(loop, 1, 10) == 0);
+}
+
+static void again_starts_what_has_stopped(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, HOUR));
+	CHECK(!twheel_stop(&timer));
+	CHECK(!twheel_again(&timer, 5 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(!twheel_again(&timer, 5 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(called == 2);
+}
+
+static void repeating_keeps_phase_and_counts_what_was_missed(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t first, now;
+	int called = 0;
+
+	timer.data = &called;
+	first = twheel_loop_now(loop) + 10 * MSEC;
+	CHECK(!twheel_repeat(loop, &timer, 10 * MSEC, 10 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(timer.count >= 1);
+	sleep_for(55 * MSEC);
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(timer.count >= 5);
+	now = twheel_loop_now(loop);
+	CHECK((now + twheel_remaining(&timer) - first) % (10 * MSEC) == 0);
+	CHECK(!twheel_stop(&timer));
+	CHECK(run_for(loop, 1, 30) == 0);
+	CHECK(called == 2);
+}
+
+static int to_go;
+
+static uint64_t next_of_few(struct twheel_handle *handle, uint64_t now_ns)
+{
+	(void)handle;
+	return to_go-- ? now_ns + 3 * MSEC : UINT64_MAX;
+}
+
+static void a_schedule_ends_when_it_says_so(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	to_go = 0;
+	CHECK(!twheel_schedule(loop, &timer, next_of_few));
+	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
+	to_go = 4;
+	CHECK(!twheel_schedule(loop, &timer, next_of_few));
+	CHECK(run_for(loop, 5, 200) == 4);
+	CHECK(called == 4);
+	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
+}
+
+static void remaining_counts_down(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int64_t before;
+
+	CHECK(!twheel_start(loop, &timer, SEC));
+	before = twheel_remaining(&timer);
+	CHECK(before == SEC);
+	sleep_for(5 * MSEC);
+	CHECK(twheel_remaining(&timer) == before);
+	CHECK(!twheel_loop_update(loop));
+	CHECK(twheel_remaining(&timer) <= before - (int64_t)(5 * MSEC));
+	CHECK(!twheel_again(&timer, 2 * SEC));
+	CHECK(twheel_remaining(&timer) == 2 * SEC);
+	CHECK(!twheel_stop(&timer));
+	CHECK(!twheel_start_at(loop, &timer, 1));
+	CHECK(twheel_remaining(&timer) == 0);
+}
+
+/* ---- Callbacks --------------------------------------------------------------- */
+
+static struct twheel_handle *victim;
+
+static void free_the_other(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	(void)handle;
+	if (twheel_stop(victim))
+		bail_out("stop");
+	memset(victim, 0xff, sizeof(*victim));
+	free(victim);
+}
+
+static void a_callback_may_free_what_has_expired(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle first = { .callback = free_the_other };
+	int called = 0;
+
+	victim = malloc(sizeof(*victim));
+	twheel_handle_init(victim, count_call, &called);
+	CHECK(!twheel_start(loop, &first, MSEC));
+	CHECK(!twheel_start(loop, victim, 2 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(run_for(loop, 1, 10) == 0);
+	CHECK(!called);
+}
+
+static void a_callback_may_free_what_is_armed_or_queued(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle first = { .callback = free_the_other };
+	int armed, called = 0;
+
+	for (armed = 0; armed < 2; armed++) {
+		victim = malloc(sizeof(*victim));
+		twheel_handle_init(victim, count_call, &called);
+		CHECK(!twheel_start(loop, &first, MSEC));
+		CHECK(!twheel_loop_flush(loop));
+		sleep_for(4 * MSEC);
+		CHECK(!twheel_start(loop, victim, MSEC));
+		if (armed)
+			CHECK(!twheel_loop_flush(loop));
+		CHECK(twheel_loop_dispatch(loop) == 1);
+		CHECK(run_for(loop, 1, 10) == 0);
+	}
+	CHECK(!called);
+}
+
+static void free_itself(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	++*(int *)handle->data;
+	memset(handle, 0xff, sizeof(*handle));
+	free(handle);
+}
+
+static void stop_and_free_itself(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	if (twheel_stop(handle))
+		bail_out("stop");
+	free_itself(loop, handle);
+}
+
+static void a_callback_may_free_its_own(void)
+{
+	struct twheel_handle *once = malloc(sizeof(*once)), *often = malloc(sizeof(*often));
+	struct twheel_loop *loop = new_loop();
+	int called = 0;
+
+	twheel_handle_init(once, free_itself, &called);
+	twheel_handle_init(often, stop_and_free_itself, &called);
+	CHECK(!twheel_start(loop, once, MSEC));
+	CHECK(!twheel_repeat(loop, often, MSEC, MSEC));
+	CHECK(run_for(loop, 2, 1000) == 2);
+	CHECK(run_for(loop, 1, 10) == 0);
+	CHECK(called == 2);
+}
+
+static void start_at_once(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	++*(int *)handle->data;
+	if (twheel_start_at(loop, handle, 1))
+		bail_out("start");
+}
+
+static void what_a_callback_starts_comes_with_a_later_dispatch(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = start_at_once };
+	int called = 0, i;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 0));
+	CHECK(!twheel_loop_flush(loop));
+	for (i = 1; i < 10; i++) {
+		sleep_for(2 * MSEC);
+		CHECK(is_readable(loop));
+		CHECK(twheel_loop_dispatch(loop) == 1);
+		CHECK(called == i);
+	}
+}
+
+static void edges_tell_of_all_that_is_new(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = start_at_once };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int called = 0, i;
+
+	timer.data = &called;
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event));
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	for (i = 1; i < 10; i++) {
+		CHECK(epoll_wait(epoll, &event, 1, 1000) == 1);
+		CHECK(twheel_loop_dispatch(loop) == 1);
+		CHECK(called == i);
+	}
+	close(epoll);
+}
+
+static jmp_buf out;
+
+static void leave(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	++*(int *)handle->data;
+	longjmp(out, 1);
+}
+
+static void a_callback_may_leave_by_longjmp(void)
+{
+	enum { MANY = 50 };
+	static struct twheel_handle timer[MANY];
+	struct twheel_loop *loop = new_loop();
+	static int called, left;
+	int i;
+
+	called = 0;
+	left = 0;
+	for (i = 0; i < MANY; i++) {
+		twheel_handle_init(&timer[i], i % 2 ? leave : count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	while (setjmp(out)) {
+		left++;
+		/* Who waits now must hear of the rest. */
+		CHECK(!twheel_loop_flush(loop));
+		CHECK(called == MANY || is_readable(loop));
+	}
+	if (called < MANY)
+		CHECK(twheel_loop_dispatch(loop) >= 0);
+	CHECK(called == MANY && left == MANY / 2);
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	CHECK(!is_readable(loop));
+}
+
+static void dispatch_inside(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	++*(int *)handle->data;
+	if (twheel_loop_dispatch(loop) < 0)
+		bail_out("dispatch");
+}
+
+static void a_callback_may_dispatch(void)
+{
+	enum { MANY = 20 };
+	static struct twheel_handle timer[MANY];
+	struct twheel_loop *loop = new_loop();
+	int called = 0, i;
+
+	for (i = 0; i < MANY; i++) {
+		twheel_handle_init(&timer[i], dispatch_inside, &called);
+		CHECK(!twheel_start(loop, &timer[i], MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	CHECK(twheel_loop_dispatch(loop) >= 1);
+	CHECK(called == MANY);
+}
+
+/* ---- Other threads ------------------------------------------------------------- */
+
+struct request {
+	struct twheel_message message;
+	struct twheel_handle handle;
+	struct twheel_loop *loop;
+	int called;
+};
+
+static void start_handed(struct twheel_loop *loop, struct twheel_message *message)
+{
+	struct request *request = (struct request *)message;
+
+	twheel_handle_init(&request->handle, count_call, &request->called);
+	if (twheel_start(loop, &request->handle, MSEC))
+		bail_out("start");
+}
+
+static void stop_handed(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	if (twheel_stop(&((struct request *)message)->handle))
+		bail_out("stop");
+}
+
+static void *hand_over(void *arg)
+{
+	struct request *request = arg;
+
+	sleep_for(5 * MSEC);
+	return (void *)(long)twheel_loop_post(request->loop, &request->message);
+}
+
+static void post_from_a_thread(struct request *request)
+{
+	pthread_t thread;
+	void *failed;
+
+	CHECK(!pthread_create(&thread, NULL, hand_over, request));
+	/* It wakes who waits for nothing else. */
+	CHECK(twheel_loop_wait(request->loop, 2000) >= 0);
+	CHECK(!pthread_join(thread, &failed));
+	CHECK(!failed);
+}
+
+static void another_thread_hands_over_a_start_and_a_stop(void)
+{
+	struct request request = { };
+
+	request.loop = new_loop();
+	request.message.call = start_handed;
+	post_from_a_thread(&request);
+	CHECK(run_for(request.loop, 1, 1000) == 1);
+	CHECK(request.called == 1);
+	CHECK(!twheel_start(request.loop, &request.handle, HOUR));
+	request.message.call = stop_handed;
+	post_from_a_thread(&request);
+	CHECK(twheel_remaining(&request.handle) == -1 && errno == ENOENT);
+}
+
+static int order;
+
+static void note_order(struct twheel_loop *loop, struct twheel_message *message)
+{
+	struct request *request = (struct request *)message;
+
+	request->called = ++order;
+	if (order == 2 && twheel_loop_post(loop, message))
+		bail_out("post");
+}
+
+static void messages_come_in_order_and_may_be_posted_again(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct request request[3] = { };
+	int i;
+
+	order = 0;
+	for (i = 0; i < 3; i++) {
+		request[i].message.call = note_order;
+		CHECK(!twheel_loop_post(loop, &request[i].message));
+		CHECK_FAILS(twheel_loop_post(loop, &request[i].message), EALREADY);
+	}
+	CHECK(is_readable(loop));
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	CHECK(request[0].called == 1 && request[1].called == 2 && request[2].called == 3);
+	CHECK(is_readable(loop));
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	CHECK(request[1].called == 4);
+	CHECK(!is_readable(loop));
+}
+
+enum { POSTERS = 4, POSTS = 2000 };
+
+static int arrived;
+
+static void arrive(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	arrived++;
+	free(message);
+}
+
+static void *post_many(void *arg)
+{
+	int i;
+
+	for (i = 0; i < POSTS; i++) {
+		struct twheel_message *message = calloc(1, sizeof(*message));
+
+		message->call = arrive;
+		if (twheel_loop_post(arg, message))
+			bail_out("post");
+	}
+	return NULL;
+}
+
+static void no_message_of_many_threads_is_lost(void)
+{
+	struct twheel_loop *loop = new_loop();
+	pthread_t thread[POSTERS];
+	int i;
+
+	arrived = 0;
+	for (i = 0; i < POSTERS; i++)
+		CHECK(!pthread_create(&thread[i], NULL, post_many, loop));
+	while (arrived < POSTERS * POSTS) {
+		uint64_t began = now_ns();
+
+		/* It may be woken in vain, but never sleeps over a message. */
+		CHECK(twheel_loop_wait(loop, 5000) == 0);
+		CHECK(now_ns() < began + 5 * SEC);
+	}
+	for (i = 0; i < POSTERS; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
+const struct test contract_tests[] = {
+	{ "a timer expires once, and never early", expires_once_and_never_early },
+	{ "timers come in the order of their ticks", come_in_the_order_of_their_ticks },
+	{ "deadlines that have passed come with the next dispatch",
+	  past_deadlines_come_with_the_next_dispatch },
+	{ "timers of all distances come, but for those that were stopped",
+	  many_of_all_distances_come },
+	{ "the descriptor says when there is something to do",
+	  the_descriptor_says_when_there_is_something },
+	{ "a wait ends when its time has passed", a_wait_ends },
+	{ "a start that is stopped before the flush never reaches the kernel",
+	  a_start_that_is_stopped_never_reaches_the_kernel },
+	{ "again puts a deadline off, and the kernel is told once it passes",
+	  again_puts_off_without_the_kernel },
+	{ "again brings a deadline forward", again_brings_forward },
+	{ "again starts what has stopped or expired", again_starts_what_has_stopped },
+	{ "what repeats keeps its phase, and counts what was missed",
+	  repeating_keeps_phase_and_counts_what_was_missed },
+	{ "a schedule ends when it says so", a_schedule_ends_when_it_says_so },
+	{ "what remains is counted on the loop's time", remaining_counts_down },
+	{ "a callback may free another that has expired", a_callback_may_free_what_has_expired },
+	{ "a callback may free another that is armed or queued",
+	  a_callback_may_free_what_is_armed_or_queued },
+	{ "a callback may free its own handle", a_callback_may_free_its_own },
+	{ "what a callback starts comes with a later dispatch",
+	  what_a_callback_starts_comes_with_a_later_dispatch },
+	{ "edge-triggered epoll tells of all that is new", edges_tell_of_all_that_is_new },
+	{ "a callback may leave by longjmp, and nothing is lost",
+	  a_callback_may_leave_by_longjmp },
+	{ "a callback may dispatch", a_callback_may_dispatch },
+	{ "another thread hands over a start and a stop",
+	  another_thread_hands_over_a_start_and_a_stop },
+	{ "messages come in order, and may be posted again",
+	  messages_come_in_order_and_may_be_posted_again },
+	{ "no message of many threads is lost", no_message_of_many_threads_is_lost },
+	{ }
+};
