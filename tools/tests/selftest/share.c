@@ -462,7 +462,7 @@ TEST_F(sharing, fdinfo_has_all_that_info_has)
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
 	ASSERT_NE(0, add_at(self->fd, 0, 5));
-	before = now();
+	before = now_ns();
 	info = tw_info(self->fd);
 	EXPECT_EQ(1000, fdinfo_field(self->fd, "twheel-max-timers"));
 	EXPECT_EQ(info.pending, fdinfo_field(self->fd, "twheel-pending"));
@@ -476,7 +476,7 @@ TEST_F(sharing, fdinfo_has_all_that_info_has)
 	EXPECT_EQ(info.fires, fdinfo_field(self->fd, "twheel-fires"));
 	then = fdinfo_field(self->fd, "twheel-now-ns");
 	EXPECT_LE(before, then);
-	EXPECT_GE(now(), then);
+	EXPECT_GE(now_ns(), then);
 	EXPECT_EQ(geteuid(), fdinfo_field(self->fd, "twheel-user-id"));
 }
 
@@ -501,7 +501,7 @@ TEST_F(sharing, fdinfo_has_a_number_for_each_wheel)
 /* A bucket of level 6 spans 1000 seconds. */
 TEST_F(sharing, fdinfo_shows_what_is_in_each_level)
 {
-	__u64 hour = now() + HOUR, ids[3];
+	__u64 hour = now_ns() + HOUR, ids[3];
 	char name[32];
 	int level;
 
