@@ -85,12 +85,11 @@
 #define TWHEEL_LEAD_SHARE	16
 
 /*
- * Of a few timers in a bucket, those that are due expire without the others' cascading. Few
- * enough of an overdue bucket are sorted in one go, and many in steps.
+ * Of a few timers in a bucket, those that are due expire without the others' cascading. A few
+ * are sorted by insertion; and so are enough of them that are roughly in order.
  */
-#define TWHEEL_FEW		24
+#define TWHEEL_FEW		48
 #define TWHEEL_ENOUGH		256
-#define TWHEEL_MANY		(TWHEEL_HEAPS * TWHEEL_ENOUGH / 2)
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -235,11 +234,28 @@ static u64 level_opening(const struct twheel *w, const struct twheel_level *leve
 	return min(tick, second);
 }
 
-/* Those timers that are still in the heaps have to cascade. */
+/* The heaps in their order, at the end of @timers; returns how many are in the largest. */
+static u32 gather(struct twheel *w, struct list_head *timers, u32 *count)
+{
+	u32 largest = 0;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_HEAPS; i++) {
+		list_splice_tail_init(&w->heaps[i], timers);
+		largest = max(largest, w->heap_size[i]);
+		*count += w->heap_size[i];
+		w->heap_size[i] = 0;
+	}
+	w->spreading = false;
+	return largest;
+}
+
+/* Those timers that have not expired yet have to cascade. */
 static void stop_sorting(struct twheel *w)
 {
-	for (; w->heap < TWHEEL_HEAPS; w->heap++)
-		list_splice_tail_init(&w->heaps[w->heap], &w->sorting->todo);
+	u32 count = 0;
+
+	gather(w, &w->sorting->todo, &count);
 	w->sorting = NULL;
 }
 
@@ -363,6 +379,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	twheel_divisor_init(&w->size, size);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
+	for (nr = 0; nr < TWHEEL_HEAPS; nr++)
+		INIT_LIST_HEAD(&w->heaps[nr]);
 	set_clock(w, now);
 
 	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
@@ -662,78 +680,34 @@ EXPORT_SYMBOL_GPL(twheel_take);
  * Expiring overdue buckets in order, where level 0 does not do that.
  */
 
-/* How many bits of the offset of a deadline, below @bits, are left within one of the heaps. */
-static unsigned int heap_shift(unsigned int bits)
-{
-	return bits - min_t(unsigned int, bits, ilog2(TWHEEL_HEAPS));
-}
-
 /*
- * Bring @timers, whose deadlines are from @start on and differ in @bits bits, roughly in
- * order, by heaps of equal spans. Returns false if that leaves so many in one of them that
- * it would take long to sort those.
+ * Timers expire in order; returns how many. They are a few, or roughly in order. @first is
+ * the head of their list, and due before all of them, so that no search goes past it.
  */
-static bool sort_roughly(struct list_head *timers, u64 start, unsigned int bits)
+static u32 expire_sorted(struct twheel *w, struct twheel_timer *first)
 {
-	struct list_head heap[TWHEEL_HEAPS];
-	unsigned int shift = heap_shift(bits);
-	struct twheel_timer *timer, *next;
-	u8 size[TWHEEL_HEAPS] = { };
-	unsigned int largest = 0;
-	unsigned int i;
-
-	for (i = 0; i < TWHEEL_HEAPS; i++)
-		INIT_LIST_HEAD(&heap[i]);
-	list_for_each_entry_safe(timer, next, timers, node) {
-		i = (timer->deadline - start) >> shift;
-		twheel_link(timer, &heap[i]);
-		largest = max_t(unsigned int, largest, ++size[i]);
-	}
-	INIT_LIST_HEAD(timers);
-	for (i = 0; i < TWHEEL_HEAPS; i++)
-		list_splice_tail(&heap[i], timers);
-	return largest <= TWHEEL_FEW;
-}
-
-/* Append timers to those that have expired, in order; returns how many. */
-static u32 insertion_sort(struct twheel *w, struct list_head *timers)
-{
-	/* Due before all others, so that no search goes past it. */
-	struct twheel_timer first = { .deadline = 0 };
 	struct twheel_timer *timer, *next, *place;
+	u64 latest = 0;
 	u32 n = 0;
 
-	twheel_link(&first, &w->expired);
-	list_for_each_entry_safe(timer, next, timers, node) {
+	list_for_each_entry_safe(timer, next, &first->node, node) {
 		u64 deadline = timer->deadline;
 
 		timer->level = TWHEEL_LEVEL_DUE;
-		place = list_last_entry(&w->expired, struct twheel_timer, node);
-		while (place->deadline > deadline)
-			place = list_prev_entry(place, node);
-		twheel_link(timer, place->node.next);
 		n++;
+		if (deadline >= latest) {
+			latest = deadline;
+			continue;
+		}
+		place = list_prev_entry(timer, node);
+		twheel_unlink(timer);
+		do {
+			place = list_prev_entry(place, node);
+		} while (place->deadline > deadline);
+		twheel_link(timer, place->node.next);
 	}
-	twheel_unlink(&first);
-	INIT_LIST_HEAD(timers);
+	list_splice_tail_init(&first->node, &w->expired);
 	return n;
-}
-
-/*
- * Have timers of a bucket of a higher level expire in order, @count of them or less; returns
- * how many, or 0 if they are too many.
- */
-static u32 expire_sorted(struct twheel *w, struct list_head *timers, u32 count, u64 start,
-			 unsigned int bits)
-{
-	if (count == 1) {
-		list_first_entry(timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-		list_splice_tail_init(timers, &w->expired);
-		return 1;
-	}
-	if (count > TWHEEL_ENOUGH || (count > TWHEEL_FEW && !sort_roughly(timers, start, bits)))
-		return 0;
-	return insertion_sort(w, timers);
 }
 
 static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
@@ -757,29 +731,39 @@ static u64 first_deadline(const struct twheel *w, const struct twheel_level *lev
 	return (last - level->length.divisor) * w->tick.divisor + 1;
 }
 
-/* The last tick, up to @now, before it is the turn of another level. */
-static u64 last_turn(const struct twheel *w, struct twheel_level *level, u64 now)
+/* The last tick, up to @now, before a timer of another level is due. */
+static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
-	struct timerqueue_node *other = twheel_queue_head(w);
+	struct timerqueue_node *node = twheel_queue_head(w);
 
-	if (other == &level->node)
-		other = timerqueue_iterate_next(other);
-	/* In the same tick, it is the turn of level 0. */
-	if (other && (u64)other->expires <= now)
-		now = other->expires - !!level->nr;
+	for (; node && (u64)node->expires <= now; node = timerqueue_iterate_next(node)) {
+		const struct twheel_level *other = container_of(node, struct twheel_level, node);
+
+		/* In the same tick, it is the turn of level 0. */
+		if (other != level)
+			now = min(now, tick_of(w, other->bound) - !!level->nr);
+	}
 	return now;
 }
 
 /* The first bucket of a level expires with all of its timers, unless they are many. */
-static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
+static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
+	struct twheel_timer first;
 
-	if (!level->nr)
+	if (!level->nr) {
 		list_splice_tail_init(&b->timers, &w->expired);
-	else if (!expire_sorted(w, &b->timers, b->count, first_deadline(w, level, last),
-				fls64(level->span.divisor - 1)))
+	} else if (b->count == 1) {
+		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+		list_splice_tail_init(&b->timers, &w->expired);
+	} else if (b->count <= TWHEEL_FEW) {
+		first.deadline = 0;
+		list_replace_init(&b->timers, &first.node);
+		expire_sorted(w, &first);
+	} else {
 		return false;
+	}
 	count_expired(w, b, b->count);
 	b->earliest = U64_MAX;
 	clear_busy(level, level->first);
@@ -801,7 +785,7 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 		u32 count = level->bucket[level->first].count;
 		u64 last = last_tick(level);
 
-		if (last > until || !expire_bucket(w, level, last))
+		if (last > until || !expire_bucket(w, level))
 			break;
 		steps += level->nr ? count : 1;
 		clock = last;
@@ -819,82 +803,136 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 	return steps;
 }
 
-/* The first bucket of a level is to be sorted in steps: get ready to spread it over heaps. */
+/*
+ * Many timers of an overdue bucket are sorted in steps. They are in groups, each of them one
+ * span of time, one after the other. If there are more than a few in the first group, they
+ * are spread over the heaps, and are smaller groups then.
+ */
+
+/* The first bucket of a level is to be sorted: it is one group. */
 static void start_sorting(struct twheel *w, struct twheel_level *level)
 {
 	open_bucket(w, level);
 	w->sorting = level;
-	w->heap_start = first_deadline(w, level, last_tick(level));
-	w->heap_bits = heap_shift(fls64(level->span.divisor - 1));
-	memset(w->heap_size, 0, sizeof(w->heap_size));
-	for (w->heap = TWHEEL_HEAPS; w->heap; w->heap--)
-		INIT_LIST_HEAD(&w->heaps[w->heap - 1]);
+	w->sort_start = first_deadline(w, level, last_tick(level));
+	w->group = w->sort_start;
+	w->group_bits = fls64(level->span.divisor - 1);
 }
 
-/* Spread timers that are to be sorted over the heaps, up to @max; returns how many. */
-static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned int max)
+/* A timer with this deadline is next, in the first group or after it: find its group. */
+static void next_group(struct twheel *w, u64 deadline)
 {
-	unsigned int n, i;
+	u64 offset = deadline - w->sort_start;
+	u64 other = w->group - w->sort_start;
+	unsigned int bits;
 
-	for (n = 0; n < max && !list_empty(todo); n++) {
-		struct twheel_timer *timer = list_first_entry(todo, struct twheel_timer, node);
-
-		i = (timer->deadline - w->heap_start) >> w->heap_bits;
-		twheel_unlink(timer);
-		twheel_link(timer, &w->heaps[i]);
-		w->heap_size[i]++;
-	}
-	return n;
+	/* It has been spread with the one before, or else with a larger one. */
+	while (fls64(offset ^ other) > w->group_bits + TWHEEL_HEAP_BITS)
+		w->group_bits += TWHEEL_HEAP_BITS;
+	bits = max(w->group_bits, 0);
+	w->group = deadline - (offset & (BIT_ULL(bits) - 1));
 }
 
-/*
- * The next heap expires; or false if it is too large, or something else is to have a turn:
- * another level, or timers that have come to the bucket since.
- */
-static bool expire_heap(struct twheel *w, struct twheel_level *level, u64 until)
+/* Cut the first group off @todo, or part of it in any order; or false if it is to be spread. */
+static bool cut_group(struct twheel *w, struct list_head *todo, struct list_head *group)
 {
-	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 start = w->heap_start + ((u64)w->heap << w->heap_bits);
-	u64 last = min(tick_of(w, start + BIT_ULL(w->heap_bits) - 1), last_tick(level));
-	u32 n = 0;
+	struct list_head *node = todo->next;
+	unsigned int bits, n;
 
-	if (last > until || !list_empty(&b->timers))
-		return false;
-	if (!list_empty(&w->heaps[w->heap])) {
-		n = expire_sorted(w, &w->heaps[w->heap], w->heap_size[w->heap], start,
-				  w->heap_bits);
-		if (!n)
-			return false;
+	next_group(w, list_entry(node, struct twheel_timer, node)->deadline);
+	bits = max(w->group_bits, 0);
+	for (n = 0; node != todo; n++, node = node->next) {
+		u64 deadline = list_entry(node, struct twheel_timer, node)->deadline;
+
+		if ((deadline - w->group) >> bits)
+			break;
+		if (n == TWHEEL_FEW) {
+			if (bits)
+				return false;
+			break;
+		}
 	}
-	count_expired(w, b, n);
-	if (last > w->now)
-		set_clock(w, last);
-	w->heap++;
+	list_bulk_move_tail(group, todo->next, node->prev);
 	return true;
 }
 
+/* Spread the first group of @todo over the heaps, up to @max of it; returns how many. */
+static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned int max)
+{
+	unsigned int shift = max(w->group_bits - TWHEEL_HEAP_BITS, 0);
+	unsigned int heaps = 1U << (w->group_bits - shift);
+	struct list_head *node = todo->next;
+	unsigned int n;
+
+	for (n = 0; n < max && node != todo; n++) {
+		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
+		u64 i = (timer->deadline - w->group) >> shift;
+
+		if (i >= heaps)
+			break;
+		node = node->next;
+		twheel_link(timer, w->heaps + i);
+		(*(w->heap_size + i))++;
+	}
+	__list_del(todo, node);
+	return n;
+}
+
+/* The first group has been spread: it is put to @group if it can expire, or back to @todo. */
+static void end_spread(struct twheel *w, struct list_head *todo, struct list_head *group)
+{
+	u32 count = 0;
+
+	if (gather(w, group, &count) <= TWHEEL_FEW / 2 && count <= TWHEEL_ENOUGH)
+		return;
+	list_splice_init(group, todo);
+	w->group_bits -= TWHEEL_HEAP_BITS;
+}
+
 /*
- * Go on sorting an overdue bucket: spread its timers over the heaps, and then have one heap
- * after the other expire. What cannot be sorted cascades. Returns how many steps it took.
+ * Go on sorting an overdue bucket: spread its first group, or have some groups expire. It is
+ * left to cascade when something else is to have a turn: another level, or timers that have
+ * come to the bucket since. Returns how many steps it took.
  */
 static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
 			      unsigned int budget)
 {
+	u64 end = last_tick(level) <= until ? U64_MAX : until * w->tick.divisor;
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u32 count = b->count;
+	struct twheel_timer first = { .deadline = 0 };
+	unsigned int steps = 0, n;
+	u64 tick;
 
-	if (!list_empty(&level->todo))
-		return spread(w, &level->todo, budget);
-	while (b->count == count) {
-		if (w->heap == TWHEEL_HEAPS || !expire_heap(w, level, until)) {
-			stop_sorting(w);
-			return 1;
-		}
+	if (w->spreading) {
+		n = spread(w, &level->todo, budget);
+		if (n)
+			return n;
 	}
-	count -= b->count;
+	INIT_LIST_HEAD(&first.node);
+	if (w->spreading)
+		end_spread(w, &level->todo, &first.node);
+	while (b->count && steps < budget) {
+		if (list_empty(&first.node) && !cut_group(w, &level->todo, &first.node)) {
+			w->spreading = true;
+			break;
+		}
+		if (w->group + BIT_ULL(max(w->group_bits, 0)) - 1 > end) {
+			list_splice(&first.node, &level->todo);
+			stop_sorting(w);
+			break;
+		}
+		n = expire_sorted(w, &first);
+		count_expired(w, b, n);
+		steps += n;
+	}
+	if (!steps)
+		return 1;
+	tick = tick_of(w, list_last_entry(&w->expired, struct twheel_timer, node)->deadline);
+	if (tick > w->now)
+		set_clock(w, tick);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
-	return count;
+	return steps;
 }
 
 /*
@@ -1032,13 +1070,15 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 			open_bucket(w, level);
 		return 1;
 	}
+	if (w->sorting == level && !list_empty(&b->timers))
+		stop_sorting(w);
 	if (w->sorting == level)
 		return sort_some(w, level, until, budget);
 	if (!is_open(w, level)) {
 		steps = expire_buckets(w, level, until, budget);
 		if (steps)
 			return steps;
-		if (b->count <= TWHEEL_MANY && last_tick(level) <= until) {
+		if (last_tick(level) <= until) {
 			start_sorting(w, level);
 			return 1;
 		}
