@@ -89,7 +89,7 @@
  * are sorted by insertion; and so are enough of them that are roughly in order.
  */
 #define TWHEEL_FEW		48
-#define TWHEEL_ENOUGH		256
+#define TWHEEL_ENOUGH		192
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -681,10 +681,11 @@ EXPORT_SYMBOL_GPL(twheel_take);
  */
 
 /*
- * Timers expire in order; returns how many. They are a few, or roughly in order. @first is
- * the head of their list, and due before all of them, so that no search goes past it.
+ * Of timers that are a few, or roughly in order, those whose deadline is @end at most expire;
+ * returns how many. @first is the head of their list, and due before all of them, so that no
+ * search goes past it. The others stay there, in order.
  */
-static u32 expire_sorted(struct twheel *w, struct twheel_timer *first)
+static u32 expire_sorted(struct twheel *w, struct twheel_timer *first, u64 end)
 {
 	struct twheel_timer *timer, *next, *place;
 	u64 latest = 0;
@@ -693,8 +694,10 @@ static u32 expire_sorted(struct twheel *w, struct twheel_timer *first)
 	list_for_each_entry_safe(timer, next, &first->node, node) {
 		u64 deadline = timer->deadline;
 
-		timer->level = TWHEEL_LEVEL_DUE;
-		n++;
+		if (likely(deadline <= end)) {
+			timer->level = TWHEEL_LEVEL_DUE;
+			n++;
+		}
 		if (deadline >= latest) {
 			latest = deadline;
 			continue;
@@ -706,15 +709,14 @@ static u32 expire_sorted(struct twheel *w, struct twheel_timer *first)
 		} while (place->deadline > deadline);
 		twheel_link(timer, place->node.next);
 	}
-	list_splice_tail_init(&first->node, &w->expired);
-	return n;
-}
-
-static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
-{
-	b->count -= n;
+	place = list_last_entry(&first->node, struct twheel_timer, node);
+	while (place->deadline > end)
+		place = list_prev_entry(place, node);
+	if (n)
+		list_bulk_move_tail(&w->expired, first->node.next, &place->node);
 	w->nr_pending -= n;
 	w->nr_expired += n;
+	return n;
 }
 
 /* The last tick of the first bucket of a level. */
@@ -743,59 +745,58 @@ static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u
 		if (other != level)
 			now = min(now, tick_of(w, other->bound) - !!level->nr);
 	}
-	return now;
+	return max(now, (u64)level->node.expires);
 }
 
-/* The first bucket of a level expires with all of its timers, unless they are many. */
-static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level)
+/* The timers of a bucket expire whose deadline is @end at most; on level 0 that is all. */
+static __always_inline void expire_bucket(struct twheel *w, struct twheel_level *level,
+					  struct twheel_bucket *b, u64 end)
 {
-	struct twheel_bucket *b = &level->bucket[level->first];
-	struct twheel_timer first;
+	struct twheel_timer first = { .deadline = 0 };
 
 	if (!level->nr) {
 		list_splice_tail_init(&b->timers, &w->expired);
-	} else if (b->count == 1) {
-		list_first_entry(&b->timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-		list_splice_tail_init(&b->timers, &w->expired);
-	} else if (b->count <= TWHEEL_FEW) {
-		first.deadline = 0;
-		list_replace_init(&b->timers, &first.node);
-		expire_sorted(w, &first);
+		w->nr_pending -= b->count;
+		w->nr_expired += b->count;
+		b->count = 0;
 	} else {
-		return false;
+		list_replace_init(&b->timers, &first.node);
+		b->count -= expire_sorted(w, &first, end);
+		list_splice(&first.node, &b->timers);
 	}
-	count_expired(w, b, b->count);
-	b->earliest = U64_MAX;
-	clear_busy(level, level->first);
-	return true;
+	b->earliest = b->count ? list_first_entry(&b->timers, struct twheel_timer, node)->deadline : U64_MAX;
 }
 
 /*
- * The first buckets of a level expire, as far as all of their timers are due by @until and
- * they need not cascade. Returns how many steps it took, no more than those of a bucket
- * beyond @budget.
+ * The first buckets of a level expire, as far as they are due by @until; of those of a higher
+ * level only such with few timers, the others have to be sorted or to cascade. Returns how
+ * many steps it took, no more than those of a bucket beyond @budget.
  */
 static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 until,
 				   unsigned int budget)
 {
+	u64 end = until * w->tick.divisor;
 	unsigned int steps = 0;
 	u64 clock = w->now;
 
-	while (steps < budget) {
-		u32 count = level->bucket[level->first].count;
-		u64 last = last_tick(level);
+	while (steps < budget && level->nr_busy) {
+		struct twheel_bucket *b = &level->bucket[level->first];
 
-		if (last > until || !expire_bucket(w, level))
+		if (b->earliest > end || (level->nr && b->count > TWHEEL_FEW))
 			break;
-		steps += level->nr ? count : 1;
-		clock = last;
-		if (!level->nr_busy)
+		steps += level->nr ? b->count : 1;
+		clock = min(until, last_tick(level));
+		expire_bucket(w, level, b, end);
+		if (b->count)
 			break;
-		level->first = next_busy(level, level->first);
+		clear_busy(level, level->first);
+		if (level->nr_busy)
+			level->first = next_busy(level, level->first);
 	}
 	if (!steps)
 		return 0;
-	set_clock(w, clock);
+	if (clock > w->now)
+		set_clock(w, clock);
 	if (level->nr_busy)
 		set_first(w, level, level->first);
 	else
@@ -921,8 +922,8 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 			stop_sorting(w);
 			break;
 		}
-		n = expire_sorted(w, &first);
-		count_expired(w, b, n);
+		n = expire_sorted(w, &first, U64_MAX);
+		b->count -= n;
 		steps += n;
 	}
 	if (!steps)
@@ -933,35 +934,6 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
 	return steps;
-}
-
-/*
- * Have those timers of a level's first bucket expire that are due, and leave the others: with
- * few of them, that is less work than to cascade. Returns how many there were.
- */
-static unsigned int expire_due(struct twheel *w, struct twheel_level *level)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-	struct twheel_timer *timer, *next;
-	u64 earliest = U64_MAX;
-	u32 count = b->count;
-
-	list_for_each_entry_safe(timer, next, &b->timers, node) {
-		if (timer->deadline > w->time) {
-			earliest = min(earliest, timer->deadline);
-			continue;
-		}
-		twheel_unlink(timer);
-		twheel_expire(w, timer);
-		b->count--;
-	}
-	w->nr_pending -= count - b->count;
-	b->earliest = earliest;
-	if (b->count)
-		set_first(w, level, level->first);
-	else
-		twheel_bucket_emptied(w, level, level->first);
-	return count;
 }
 
 /*
@@ -1085,11 +1057,8 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 	}
 	if (key > w->now)
 		set_clock(w, key);
-	if (!is_open(w, level)) {
-		if (b->count <= TWHEEL_FEW)
-			return expire_due(w, level);
+	if (!is_open(w, level))
 		open_bucket(w, level);
-	}
 	return cascade(w, level, budget);
 }
 
