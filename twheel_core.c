@@ -937,68 +937,41 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 }
 
 /*
- * Place a timer of an opened bucket anew. Most go to the level below, which is found
- * sooner than by the magnitude of the delay: those between the ends of what the next level
- * and that one cover.
- */
-static __always_inline void cascade_one(struct twheel *w, struct twheel_level *below,
-					u64 nearest, struct twheel_timer *timer)
-{
-	struct twheel_level *level = below;
-
-	if (unlikely(timer->deadline < nearest || timer->deadline >= below->end))
-		level = twheel_level_for(w, timer->deadline);
-	if (likely(level)) {
-		twheel_put(w, level, timer);
-	} else if (timer->deadline <= w->time) {
-		w->nr_pending--;
-		twheel_expire(w, timer);
-	} else {
-		put_at_end(w, timer);
-	}
-}
-
-/*
  * Cascade timers of a level's opened bucket; returns how many, no more than @max. They are
  * all over the memory, each says where the next one is, and to wait for that is most of the
  * work with a million of them: from both ends, the processor waits for two at a time.
  */
 static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
-	u64 nearest = level->nr > 1 ? w->level[level->nr - 2]->end : w->time + 1;
-	struct twheel_level *below = w->level[level->nr - 1];
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *todo = &level->todo;
 	struct list_head *left, *right;
 	u32 count = b->count;
-	unsigned int n;
-	bool done;
+	unsigned int n = 0;
 
 	/* The clock does not go back, but may have been told a time before that of the sort. */
 	if (w->sorting == level)
 		stop_sorting(w);
-	left = todo->next;
-	right = todo->prev;
-	done = list_empty(todo);
-	for (n = 0; n < max && !done; n++) {
+	for (left = todo->next, right = todo->prev; n < max && left != todo; n++) {
 		struct list_head *node = n & 1 ? right : left;
 
-		done = left == right;
-		if (n & 1)
+		/* Of the last one, there is nothing left. */
+		if (left == right)
+			left = right = todo;
+		else if (n & 1)
 			right = node->prev;
 		else
 			left = node->next;
-		cascade_one(w, below, nearest, list_entry(node, struct twheel_timer, node));
+		twheel_add(w, list_entry(node, struct twheel_timer, node));
 	}
+	__list_del(todo, left);
+	__list_del(right, todo);
+	w->nr_pending -= n;
 	/* Those that stay in the bucket have been counted once more. */
 	w->cascaded += n - (b->count - count);
 	b->count -= n;
-	if (!done) {
-		__list_del(todo, left);
-		__list_del(right, todo);
+	if (left != todo)
 		return n;
-	}
-	INIT_LIST_HEAD(todo);
 	if (!b->count) {
 		twheel_bucket_emptied(w, level, level->first);
 	} else {
