@@ -122,8 +122,6 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 	u32 index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
-	/* Or the compiler works out the address again for each field. */
-	OPTIMIZER_HIDE_VAR(b);
 	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
 		return false;
 	b->count++;
