@@ -84,12 +84,9 @@
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
 
-/*
- * Of a few timers in a bucket, those that are due expire without the others' cascading. A few
- * are sorted by insertion; and so are enough of them that are roughly in order.
- */
+/* So many timers are sorted by insertion; and so are more if there are no more in each heap. */
 #define TWHEEL_FEW		48
-#define TWHEEL_ENOUGH		192
+#define TWHEEL_FEW_IN_HEAP	12
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -235,7 +232,7 @@ static u64 level_opening(const struct twheel *w, const struct twheel_level *leve
 }
 
 /* The heaps in their order, at the end of @timers; returns how many are in the largest. */
-static u32 gather(struct twheel *w, struct list_head *timers, u32 *count)
+static u32 gather(struct twheel *w, struct list_head *timers)
 {
 	u32 largest = 0;
 	unsigned int i;
@@ -243,7 +240,6 @@ static u32 gather(struct twheel *w, struct list_head *timers, u32 *count)
 	for (i = 0; i < TWHEEL_HEAPS; i++) {
 		list_splice_tail_init(&w->heaps[i], timers);
 		largest = max(largest, w->heap_size[i]);
-		*count += w->heap_size[i];
 		w->heap_size[i] = 0;
 	}
 	w->spreading = false;
@@ -253,9 +249,7 @@ static u32 gather(struct twheel *w, struct list_head *timers, u32 *count)
 /* Those timers that have not expired yet have to cascade. */
 static void stop_sorting(struct twheel *w)
 {
-	u32 count = 0;
-
-	gather(w, &w->sorting->todo, &count);
+	gather(w, &w->sorting->todo);
 	w->sorting = NULL;
 }
 
@@ -680,12 +674,20 @@ EXPORT_SYMBOL_GPL(twheel_take);
  * Expiring overdue buckets in order, where level 0 does not do that.
  */
 
+static __always_inline void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
+{
+	b->count -= n;
+	w->nr_pending -= n;
+	w->nr_expired += n;
+}
+
 /*
  * Of timers that are a few, or roughly in order, those whose deadline is @end at most expire;
  * returns how many. @first is the head of their list, and due before all of them, so that no
  * search goes past it. The others stay there, in order.
  */
-static u32 expire_sorted(struct twheel *w, struct twheel_timer *first, u64 end)
+static u32 expire_sorted(struct twheel *w, struct twheel_bucket *b, struct twheel_timer *first,
+			 u64 end)
 {
 	struct twheel_timer *timer, *next, *place;
 	u64 latest = 0;
@@ -714,8 +716,7 @@ static u32 expire_sorted(struct twheel *w, struct twheel_timer *first, u64 end)
 		place = list_prev_entry(place, node);
 	if (n)
 		list_bulk_move_tail(&w->expired, first->node.next, &place->node);
-	w->nr_pending -= n;
-	w->nr_expired += n;
+	count_expired(w, b, n);
 	return n;
 }
 
@@ -725,12 +726,6 @@ static u64 last_tick(const struct twheel_level *level)
 	u64 number = level->number + ring_distance(level, level->first);
 
 	return (number + 1) * level->length.divisor - 1;
-}
-
-/* The first deadline of a bucket of this level that ends with tick @last. */
-static u64 first_deadline(const struct twheel *w, const struct twheel_level *level, u64 last)
-{
-	return (last - level->length.divisor) * w->tick.divisor + 1;
 }
 
 /* The last tick, up to @now, before a timer of another level is due. */
@@ -756,15 +751,15 @@ static __always_inline void expire_bucket(struct twheel *w, struct twheel_level 
 
 	if (!level->nr) {
 		list_splice_tail_init(&b->timers, &w->expired);
-		w->nr_pending -= b->count;
-		w->nr_expired += b->count;
-		b->count = 0;
+		count_expired(w, b, b->count);
 	} else {
 		list_replace_init(&b->timers, &first.node);
-		b->count -= expire_sorted(w, &first, end);
+		expire_sorted(w, b, &first, end);
 		list_splice(&first.node, &b->timers);
 	}
-	b->earliest = b->count ? list_first_entry(&b->timers, struct twheel_timer, node)->deadline : U64_MAX;
+	b->earliest = U64_MAX;
+	if (b->count)
+		b->earliest = list_first_entry(&b->timers, struct twheel_timer, node)->deadline;
 }
 
 /*
@@ -815,7 +810,7 @@ static void start_sorting(struct twheel *w, struct twheel_level *level)
 {
 	open_bucket(w, level);
 	w->sorting = level;
-	w->sort_start = first_deadline(w, level, last_tick(level));
+	w->sort_start = (last_tick(level) - level->length.divisor) * w->tick.divisor + 1;
 	w->group = w->sort_start;
 	w->group_bits = fls64(level->span.divisor - 1);
 }
@@ -882,9 +877,7 @@ static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned in
 /* The first group has been spread: it is put to @group if it can expire, or back to @todo. */
 static void end_spread(struct twheel *w, struct list_head *todo, struct list_head *group)
 {
-	u32 count = 0;
-
-	if (gather(w, group, &count) <= TWHEEL_FEW / 2 && count <= TWHEEL_ENOUGH)
+	if (gather(w, group) <= TWHEEL_FEW_IN_HEAP)
 		return;
 	list_splice_init(group, todo);
 	w->group_bits -= TWHEEL_HEAP_BITS;
@@ -898,7 +891,6 @@ static void end_spread(struct twheel *w, struct list_head *todo, struct list_hea
 static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
 			      unsigned int budget)
 {
-	u64 end = last_tick(level) <= until ? U64_MAX : until * w->tick.divisor;
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct twheel_timer first = { .deadline = 0 };
 	unsigned int steps = 0, n;
@@ -917,14 +909,12 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 			w->spreading = true;
 			break;
 		}
-		if (w->group + BIT_ULL(max(w->group_bits, 0)) - 1 > end) {
+		steps += expire_sorted(w, b, &first, until * w->tick.divisor);
+		if (!list_empty(&first.node)) {
 			list_splice(&first.node, &level->todo);
 			stop_sorting(w);
 			break;
 		}
-		n = expire_sorted(w, &first, U64_MAX);
-		b->count -= n;
-		steps += n;
 	}
 	if (!steps)
 		return 1;
@@ -1065,7 +1055,7 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *
  * Timers expire in the order of their ticks; those of one tick in any order.
  * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of at most TWHEEL_ENOUGH that expire together, sorted.
+ * lower level, or one of a few hundred at most that expire together, sorted.
  *
  * Return: true if there is more to do: call again. If twheel_next() says a tick that is
  * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.
