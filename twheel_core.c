@@ -61,9 +61,11 @@
  * Falling behind
  *
  * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
- * overdue with all of its span. With few timers in it, and nothing else due between
- * them, it is sorted: they expire in the same order, and need not cascade through levels
- * whose buckets would each hold one of them.
+ * overdue with most of its span. If nothing else is due between its timers, it is sorted:
+ * they expire in the same order, and need not cascade through levels whose buckets would
+ * each hold a few of them. A few timers are sorted by insertion, and so are those that are
+ * due in a bucket that is not overdue. More are spread over heaps of equal spans first, and
+ * that again in each heap, until there are only a few in it.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -231,7 +233,7 @@ static u64 level_opening(const struct twheel *w, const struct twheel_level *leve
 	return min(tick, second);
 }
 
-/* The heaps in their order, at the end of @timers; returns how many are in the largest. */
+/* Put the heaps to the end of @timers, in order; returns how many are in the largest. */
 static u32 gather(struct twheel *w, struct list_head *timers)
 {
 	u32 largest = 0;
@@ -800,9 +802,10 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 }
 
 /*
- * Many timers of an overdue bucket are sorted in steps. They are in groups, each of them one
- * span of time, one after the other. If there are more than a few in the first group, they
- * are spread over the heaps, and are smaller groups then.
+ * Many timers of an overdue bucket are sorted in steps. They stand in groups: those of one
+ * span of time, in any order, before those of the next. If the first group is more than a
+ * few, it is spread over the heaps, which are put back in its place as smaller groups. So
+ * one set of heaps will do, however often that happens.
  */
 
 /* The first bucket of a level is to be sorted: it is one group. */
@@ -884,9 +887,9 @@ static void end_spread(struct twheel *w, struct list_head *todo, struct list_hea
 }
 
 /*
- * Go on sorting an overdue bucket: spread its first group, or have some groups expire. It is
- * left to cascade when something else is to have a turn: another level, or timers that have
- * come to the bucket since. Returns how many steps it took.
+ * Go on sorting an overdue bucket: spread its first group, or have some groups expire. What
+ * is due after @until, or after something else that is to have a turn, is left to cascade.
+ * Returns how many steps it took.
  */
 static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
 			      unsigned int budget)
@@ -894,7 +897,7 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct twheel_timer first = { .deadline = 0 };
 	unsigned int steps = 0, n;
-	u64 tick;
+	u64 clock = until;
 
 	if (w->spreading) {
 		n = spread(w, &level->todo, budget);
@@ -916,14 +919,16 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 			break;
 		}
 	}
-	if (!steps)
-		return 1;
-	tick = tick_of(w, list_last_entry(&w->expired, struct twheel_timer, node)->deadline);
-	if (tick > w->now)
-		set_clock(w, tick);
+	if (w->sorting) {
+		if (!steps)
+			return 1;
+		clock = tick_of(w, list_last_entry(&w->expired, struct twheel_timer, node)->deadline);
+	}
+	if (clock > w->now)
+		set_clock(w, clock);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
-	return steps;
+	return steps ?: 1;
 }
 
 /*
@@ -1013,7 +1018,8 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 		steps = expire_buckets(w, level, until, budget);
 		if (steps)
 			return steps;
-		if (last_tick(level) <= until) {
+		/* Most of it is overdue. */
+		if (!w->sorting && last_tick(level) - key <= 2 * (until - key)) {
 			start_sorting(w, level);
 			return 1;
 		}
