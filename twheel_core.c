@@ -90,6 +90,9 @@
 #define TWHEEL_FEW		48
 #define TWHEEL_FEW_IN_HEAP	12
 
+/* To spread so many timers over heaps takes as long as to cascade one. */
+#define TWHEEL_SPREAD		4
+
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
 
@@ -856,7 +859,7 @@ static bool cut_group(struct twheel *w, struct list_head *todo, struct list_head
 }
 
 /* Spread the first group of @todo over the heaps, up to @max of it; returns how many. */
-static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned int max)
+static unsigned int spread(struct twheel *w, struct list_head *todo, u64 max)
 {
 	unsigned int shift = max(w->group_bits - TWHEEL_HEAP_BITS, 0);
 	unsigned int heaps = 1U << (w->group_bits - shift);
@@ -900,9 +903,9 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 	u64 clock = until;
 
 	if (w->spreading) {
-		n = spread(w, &level->todo, budget);
+		n = spread(w, &level->todo, (u64)budget * TWHEEL_SPREAD);
 		if (n)
-			return n;
+			return DIV_ROUND_UP(n, TWHEEL_SPREAD);
 	}
 	INIT_LIST_HEAD(&first.node);
 	if (w->spreading)
