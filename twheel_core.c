@@ -174,12 +174,6 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 	timerqueue_add(&w->queue, node);
 }
 
-/* How many buckets the one at @index is after the clock's. */
-static u32 ring_distance(const struct twheel_level *level, u32 index)
-{
-	return index - level->clock + (index < level->clock ? level->size : 0);
-}
-
 static __always_inline void clear_busy(struct twheel_level *level, u32 index)
 {
 	__clear_bit(index, level->busy);
@@ -188,13 +182,15 @@ static __always_inline void clear_busy(struct twheel_level *level, u32 index)
 	level->nr_busy--;
 }
 
-/* The busy bucket of a level that is next in the ring after the one at @index. */
+/* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
 static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
 	unsigned long bits = level->busy[word] & ~1UL << index % BITS_PER_LONG;
 
+	if (!level->nr_busy)
+		return index;
 	if (!bits) {
 		word = find_next_bit(level->busy_words, words, word + 1);
 		if (word >= words)
@@ -286,12 +282,15 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	w->opened &= ~BIT_ULL(level->nr);
 }
 
-/* The level has another first bucket, or it has another bound: so the key changes. */
+/* The level has another first bucket, or none, or it has another bound: so the key changes. */
 static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	level->first = index;
 	level->bound = level->bucket[index].earliest;
-	set_key(w, level, level_opening(w, level));
+	if (level->nr_busy)
+		set_key(w, level, level_opening(w, level));
+	else
+		timerqueue_del(&w->queue, &level->node);
 }
 
 /*
@@ -327,17 +326,6 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 }
 EXPORT_SYMBOL_GPL(twheel_put_first);
 
-/* The first bucket of a level is gone. */
-static void next_first(struct twheel *w, struct twheel_level *level)
-{
-	if (level->nr_busy) {
-		set_first(w, level, next_busy(level, level->first));
-	} else {
-		level->bound = U64_MAX;
-		timerqueue_del(&w->queue, &level->node);
-	}
-}
-
 /* A bucket has lost its last timer. For twheel_inline.h. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
@@ -346,7 +334,7 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 		close_bucket(w, level);
 	level->bucket[index].earliest = U64_MAX;
 	if (index == level->first)
-		next_first(w, level);
+		set_first(w, level, next_busy(level, index));
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
@@ -405,10 +393,8 @@ EXPORT_SYMBOL_GPL(twheel_init);
  */
 void twheel_destroy(struct twheel *w)
 {
-	while (w->nr_levels) {
+	while (w->nr_levels)
 		twheel_level_free(w->level[--w->nr_levels]);
-		w->level[w->nr_levels] = &no_level;
-	}
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
@@ -728,7 +714,8 @@ static u32 expire_sorted(struct twheel *w, struct twheel_bucket *b, struct twhee
 /* The last tick of the first bucket of a level. */
 static u64 last_tick(const struct twheel_level *level)
 {
-	u64 number = level->number + ring_distance(level, level->first);
+	u32 round = level->first < level->clock ? level->size : 0;
+	u64 number = level->number + level->first - level->clock + round;
 
 	return (number + 1) * level->length.divisor - 1;
 }
@@ -790,17 +777,13 @@ static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level,
 		if (b->count)
 			break;
 		clear_busy(level, level->first);
-		if (level->nr_busy)
-			level->first = next_busy(level, level->first);
+		level->first = next_busy(level, level->first);
 	}
 	if (!steps)
 		return 0;
 	if (clock > w->now)
 		set_clock(w, clock);
-	if (level->nr_busy)
-		set_first(w, level, level->first);
-	else
-		next_first(w, level);
+	set_first(w, level, level->first);
 	return steps;
 }
 
