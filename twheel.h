@@ -12,6 +12,7 @@
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
 
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
@@ -26,7 +27,7 @@
 
 /* The timers of an overdue bucket are sorted by way of so many heaps: 2 to the power of 5. */
 #define TWHEEL_HEAP_BITS	5
-#define TWHEEL_HEAPS		(1 << TWHEEL_HEAP_BITS)
+#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
 
 struct twheel_level;
 

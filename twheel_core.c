@@ -164,7 +164,8 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 	if (timerqueue_node_queued(node)) {
 		struct timerqueue_node *next = timerqueue_iterate_next(node);
 
-		if (key < (u64)node->expires ? twheel_queue_head(w) == node : !next || key <= (u64)next->expires) {
+		if (key < (u64)node->expires ? node == twheel_queue_head(w) :
+					       !next || key <= (u64)next->expires) {
 			node->expires = key;
 			return;
 		}
@@ -881,7 +882,7 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 			      unsigned int budget)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	struct twheel_timer first = { .deadline = 0 };
+	struct twheel_timer first = { .deadline = 0 }, *last;
 	unsigned int steps = 0, n;
 	u64 clock = until;
 
@@ -908,7 +909,8 @@ static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 
 	if (w->sorting) {
 		if (!steps)
 			return 1;
-		clock = tick_of(w, list_last_entry(&w->expired, struct twheel_timer, node)->deadline);
+		last = list_last_entry(&w->expired, struct twheel_timer, node);
+		clock = tick_of(w, last->deadline);
 	}
 	if (clock > w->now)
 		set_clock(w, clock);
@@ -937,12 +939,14 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 		struct list_head *node = n & 1 ? right : left;
 
 		/* Of the last one, there is nothing left. */
-		if (left == right)
-			left = right = todo;
-		else if (n & 1)
+		if (left == right) {
+			left = todo;
+			right = todo;
+		} else if (n & 1) {
 			right = node->prev;
-		else
+		} else {
 			left = node->next;
+		}
 		twheel_add(w, list_entry(node, struct twheel_timer, node));
 	}
 	__list_del(todo, left);
@@ -1060,7 +1064,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 	for (;;) {
 		level = due_level(w, now);
 		if (!level) {
-			/* What cascades ahead of time gives way to what is due, and to the clock. */
+			/* What cascades ahead of time gives way to what is due and to the clock. */
 			if (now > w->now)
 				set_clock(w, now);
 			if (!w->opened)

@@ -140,7 +140,7 @@ static __always_inline void twheel_put(struct twheel *w, struct twheel_level *le
 
 /* The lowest level that covers a deadline; or NULL for one that has come, or without any. */
 static __always_inline struct twheel_level *twheel_level_for(const struct twheel *w,
-							      u64 deadline)
+							     u64 deadline)
 {
 	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
 	struct twheel_level *level = *(w->level + nr);
