@@ -2501,7 +2501,7 @@ static unsigned int most_ahead(struct fixture *f, unsigned int count)
 	return most;
 }
 
-static void crowds_wake_no_more_than_once_for_each_opening(struct kunit *test)
+static void crowds_wake_once_an_opening_at_most(struct kunit *test)
 {
 	const struct spread *s = test->param_value;
 	struct fixture *f = test->priv;
@@ -2521,7 +2521,7 @@ static struct kunit_case waking_cases[] = {
 	KUNIT_CASE_PARAM(sparse_wheel_never_wakes_in_vain, sparse_gen_params),
 	KUNIT_CASE_PARAM(live_wheel_never_wakes_in_vain, live_gen_params),
 	KUNIT_CASE_PARAM(sparse_wheel_wakes_in_vain_for_cancelled, sparse_gen_params),
-	KUNIT_CASE_PARAM(crowds_wake_no_more_than_once_for_each_opening, crowded_gen_params),
+	KUNIT_CASE_PARAM(crowds_wake_once_an_opening_at_most, crowded_gen_params),
 	{}
 };
 
