@@ -397,6 +397,7 @@ static void what_was_stopped_may_be_freed(void)
 			memset(timer[i], 0xff, sizeof(*timer[i]));
 			free(timer[i]);
 		}
+		CHECK(twheel_loop_dispatch(loop) == 0);
 		CHECK(run_for(loop, 1, 10) == 0);
 	}
 	CHECK(!called);
