@@ -162,6 +162,7 @@ long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user 
 long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
 
 /* twheel_read.c */
+ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *filp, poll_table *wait);
 

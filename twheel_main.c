@@ -255,6 +255,7 @@ static const struct file_operations twheel_fops = {
 	.owner		= THIS_MODULE,
 	.open		= twheel_open,
 	.release	= twheel_release,
+	.read		= twheel_read,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
 	.unlocked_ioctl	= twheel_ioctl,

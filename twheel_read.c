@@ -62,7 +62,7 @@ end:
 }
 
 /* The same for whatever else can be read into. */
-static unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
+static noinline unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
 				unsigned int max, struct twheel_timer **last)
 {
 	struct twheel_timer *timer;
@@ -97,7 +97,7 @@ static unsigned int tell_events(struct twheel_file *file, struct iov_iter *to,
 }
 
 /* Its next deadline is later than the wheel's clock, and by a period at most. */
-static void rearm(struct twheel_file *file, struct twheel_entry *entry)
+static noinline void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
 				      periods(file, entry) * entry->interval);
@@ -173,18 +173,10 @@ static ssize_t read_due(struct twheel_file *file, struct iov_iter *to, bool nowa
 	return done ?: n;
 }
 
-/**
- * twheel_read_iter() - read()
- * @iocb: the call
- * @to: where events are to be written
- *
- * Return: the size of the events read, or an errno.
- */
-ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 {
-	struct twheel_file *file = iocb->ki_filp->private_data;
-	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
-	bool nonblock = nowait || iocb->ki_filp->f_flags & O_NONBLOCK;
+	struct twheel_file *file = filp->private_data;
+	bool nonblock = nowait || filp->f_flags & O_NONBLOCK;
 	ssize_t done;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
@@ -202,6 +194,35 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 }
 
 /**
+ * twheel_read() - read(), for which the kernel then does less than for the others
+ * @filp: the open file
+ * @to: where events are to be written
+ * @size: the size of that
+ * @pos: unused
+ *
+ * Return: the size of the events read, or an errno.
+ */
+ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
+{
+	struct iov_iter iter;
+
+	iov_iter_ubuf(&iter, ITER_DEST, to, size);
+	return read_events(filp, &iter, false);
+}
+
+/**
+ * twheel_read_iter() - readv(), preadv2() and io_uring
+ * @iocb: the call
+ * @to: where events are to be written
+ *
+ * Return: the size of the events read, or an errno.
+ */
+ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
+}
+
+/**
  * twheel_poll() - poll(), select(), epoll and io_uring's poll
  * @filp: the open file
  * @wait: who is to be woken
@@ -214,7 +235,7 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 	bool unread;
 
 	poll_wait(filp, &file->wait, wait);
-	while (twheel_file_watch(file)) {
+	while (twheel_file_is_due(file) || twheel_file_watch(file)) {
 		/* Killed: an epoll that others share must not take it for read. */
 		if (twheel_file_lock(file) || twheel_file_advance(file, 1))
 			return EPOLLIN | EPOLLRDNORM;
