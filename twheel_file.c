@@ -24,23 +24,28 @@
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due = ...                          armed = never
- *	  due <= now? then do not sleep     somebody waits?                    due <= now?
- *	  due < armed? then arm               due < armed? then arm              then wake
- *	unlock                            unlock                               else arm
- *	sleep                           unlock                               unlock
+ *	  queue                             due, then = ...                    due <= armed?
+ *	unlock                              somebody waits?                      wake
+ *	due <= now? then do not sleep         due < armed? then arm              due = at once
+ *	due < armed? then arm             unlock                                 armed = then
+ *	sleep                           unlock                                 else armed = due
+ *	                                                                     unlock
  *
- * So no wake-up is lost: all three look at the same two words under the same lock, and
- * after each of them, if somebody waits and @due is in the future, the hrtimer fires no
- * later than then. When it does and @due has become later, because what it was armed for
- * has been cancelled, it is armed again and nobody is woken. None is given twice: one that
- * is blocked in read() waits exclusively, so that one is woken at a time, and passes on
- * what he leaves, be it that his buffer is full, or that he is killed before he has read.
+ * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
+ * who wait have queued before they look, and after each of the three, if somebody waits and
+ * @due is in the future, the hrtimer fires no later than then. When it does and @due has
+ * become later, because what it was armed for has been cancelled, it fires again at @due and
+ * nobody is woken. None is given twice: one that is blocked in read() waits exclusively, so
+ * that one is woken at a time, and passes on what he leaves, be it that his buffer is full,
+ * or that he is killed before he has read.
  *
- * The hrtimer is not armed while something is unread: a wheel that nobody reads fires once
- * and then never again, until he who drains it arms it again, or a timer is added that is
- * due before all others; that is news to those who wait for edges. A timer that was due
- * when it was added wakes at once, if nothing was unread before.
+ * When the hrtimer wakes somebody, it starts itself for @then, at which the wheel is likely
+ * to be due next: to start it again from outside of the interrupt, which has stopped the
+ * processor's timer, takes longer. @then is a guess, and nothing relies on it: who waits
+ * next arms for an earlier time, and a later one does no harm. It does so once: a wheel that
+ * nobody reads fires at @due and at @then and never again, until he who drains it arms it,
+ * or a timer is added that is due before all others; that is news to those who wait for
+ * edges. A timer that was due when it was added wakes at once, if nothing was unread before.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
@@ -65,8 +70,6 @@
  * process of the group is killed for it, and nothing is written to the log.
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/* What @due is while a bucket is being cascaded ahead of its time: long past. */
-#define TWHEEL_AT_ONCE		1
 
 /*
  * The account.
@@ -120,27 +123,46 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 		arm(file, time);
 }
 
+/* Returns when it is to fire again, or TWHEEL_NEVER. */
+static u64 fire(struct twheel_file *file)
+{
+	/* It is this time at least: that saves reading the clock. */
+	u64 now = file->armed;
+	u64 again = TWHEEL_NEVER;
+
+	file->fires++;
+	if (!waitqueue_active(&file->wait))
+		return TWHEEL_NEVER;
+	if (file->due > now)
+		return file->due;
+	/* Unless nobody has come since it last fired. */
+	if (file->due > TWHEEL_AT_ONCE) {
+		again = file->then;
+		/* Who is woken need not look at the clock. */
+		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
+	}
+	/* No events: io_uring takes those for the answer, and does not ask. */
+	wake_up_locked_poll(&file->wait, 0);
+	return again;
+}
+
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
-	u64 now;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
-	/* It is this time at least: that saves reading the clock. */
-	now = file->armed;
-	file->fires++;
-	WRITE_ONCE(file->armed, TWHEEL_NEVER);
-	if (waitqueue_active(&file->wait)) {
-		/* With no events: io_uring takes those for the answer, and does not ask again. */
-		if (file->due <= now)
-			wake_up_locked_poll(&file->wait, 0);
-		else if (file->due != TWHEEL_NEVER)
-			arm(file, file->due);
+	/* If it has been armed anew meanwhile, it comes again. */
+	if (!hrtimer_is_queued(hrtimer)) {
+		WRITE_ONCE(file->armed, fire(file));
+		if (file->armed != TWHEEL_NEVER) {
+			hrtimer_set_expires(hrtimer, min_t(u64, file->armed, KTIME_MAX));
+			restart = HRTIMER_RESTART;
+		}
 	}
 	spin_unlock_irqrestore(&file->wait.lock, flags);
-	/* Started again or not: it never restarts itself. */
-	return HRTIMER_NORESTART;
+	return restart;
 }
 
 /* When the wheel has to be advanced next. */
@@ -155,14 +177,24 @@ static u64 wheel_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->tick_ns : TWHEEL_NEVER;
 }
 
+/* When it has to be advanced after that, at a guess. */
+static u64 wheel_then(const struct twheel_file *file)
+{
+	u64 tick = twheel_after(&file->wheel);
+
+	return tick == U64_MAX ? TWHEEL_NEVER : tick * file->tick_ns;
+}
+
 /* Tell those who wait when the wheel is due, now that it has changed. */
 static void settle(struct twheel_file *file, u64 due, u64 next)
 {
 	bool earlier = next < file->next;
+	u64 then = wheel_then(file);
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	WRITE_ONCE(file->due, due);
+	file->then = then;
 	if (waitqueue_active(&file->wait)) {
 		if (file->news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
@@ -190,7 +222,7 @@ void twheel_file_unlock(struct twheel_file *file)
 		due = TWHEEL_AT_ONCE;
 	if (file->wheel.nr_expired)
 		due = 0;
-	if (due != file->due || next != file->next || file->news)
+	if (due != READ_ONCE(file->due) || next != file->next || file->news)
 		settle(file, due, next);
 	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))) {
 		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
@@ -201,14 +233,28 @@ void twheel_file_unlock(struct twheel_file *file)
 		twheel_pages_free(pages);
 }
 
-/* Sleep only if nothing is due; called with wait.lock held. */
-static bool due_or_armed(struct twheel_file *file)
+/**
+ * twheel_file_watch() - see to it that who has queued in @wait is woken
+ * @file: the file, not locked
+ *
+ * Return: true if the wheel is due, and nobody will be woken for that.
+ */
+bool twheel_file_watch(struct twheel_file *file)
 {
-	if (twheel_file_is_due(file))
+	u64 due = READ_ONCE(file->due);
+	bool is_due;
+
+	if (due <= TWHEEL_AT_ONCE)
 		return true;
-	if (file->due != TWHEEL_NEVER)
+	/* If it has just changed, he who changed it arms. */
+	if (due >= READ_ONCE(file->armed))
+		return false;
+	spin_lock_irq(&file->wait.lock);
+	is_due = twheel_file_is_due(file);
+	if (!is_due)
 		arm_if_earlier(file, file->due);
-	return false;
+	spin_unlock_irq(&file->wait.lock);
+	return is_due;
 }
 
 /**
@@ -219,31 +265,21 @@ static bool due_or_armed(struct twheel_file *file)
  */
 int twheel_file_wait(struct twheel_file *file)
 {
-	int err;
+	bool signalled = false;
+	DEFINE_WAIT(wait);
 
-	spin_lock_irq(&file->wait.lock);
-	err = wait_event_interruptible_exclusive_locked_irq(file->wait, due_or_armed(file));
-	spin_unlock_irq(&file->wait.lock);
-	return err;
-}
-
-/**
- * twheel_file_watch() - see to it that who has queued in @wait is woken
- * @file: the file, not locked
- *
- * Return: true if the wheel is due, and nobody will be woken for that.
- */
-bool twheel_file_watch(struct twheel_file *file)
-{
-	bool due = twheel_file_is_due(file);
-
-	/* If it has just changed, he who changed it arms. */
-	if (due || READ_ONCE(file->due) >= READ_ONCE(file->armed))
-		return due;
-	spin_lock_irq(&file->wait.lock);
-	due = due_or_armed(file);
-	spin_unlock_irq(&file->wait.lock);
-	return due;
+	do {
+		prepare_to_wait_exclusive(&file->wait, &wait, TASK_INTERRUPTIBLE);
+		if (twheel_file_watch(file))
+			break;
+		signalled = signal_pending(current);
+		if (signalled)
+			break;
+		schedule();
+	} while (!twheel_file_is_due(file));
+	finish_wait(&file->wait, &wait);
+	/* Who has been woken reads, or nobody would. */
+	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
 }
 
 /**

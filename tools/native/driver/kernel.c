@@ -168,12 +168,12 @@ static void dequeue(struct hrtimer *timer)
 {
 	if (timer->queued)
 		list_del(&timer->node);
-	timer->queued = false;
+	WRITE_ONCE(timer->queued, false);
 }
 
 static void enqueue(struct hrtimer *timer)
 {
-	timer->queued = true;
+	WRITE_ONCE(timer->queued, true);
 	list_add(&timer->node, &base.timers);
 }
 
