@@ -448,13 +448,15 @@ int twheel_file_grow_store(struct twheel_file *file)
 
 /**
  * twheel_file_set_up() - make the wheel
- * @file: the file, without timers and levels, and nobody waits for it
+ * @file: the file, without timers
  * @setup: valid parameters
  */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
 
+	/* An add that failed half-way can have left levels behind. */
+	twheel_destroy(w);
 	file->tick_ns = setup->tick_ns;
 	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
@@ -462,6 +464,7 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS);
 	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
 	twheel_forward(w, twheel_floor(w, twheel_file_now(file)));
+	credit(file);
 }
 
 /**

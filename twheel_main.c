@@ -94,8 +94,6 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
 		err = -EBUSY;
 	} else {
-		/* An add that failed half-way can have left levels behind. */
-		twheel_destroy(&file->wheel);
 		twheel_file_set_up(file, &setup);
 		file->is_set_up = true;
 	}
