@@ -205,6 +205,21 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
 	spin_unlock_irq(&file->wait.lock);
 }
 
+static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
+{
+	settle(file, due, next);
+	mutex_unlock(&file->lock);
+}
+
+static noinline void trim_and_unlock(struct twheel_file *file, u64 due, u64 next)
+{
+	struct twheel_page *pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+
+	credit(file);
+	settle_and_unlock(file, due, next);
+	twheel_pages_free(pages);
+}
+
 /**
  * twheel_file_unlock() - drop the lock
  * @file: the file
@@ -213,7 +228,6 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
  */
 void twheel_file_unlock(struct twheel_file *file)
 {
-	struct twheel_page *pages = NULL;
 	u64 next = wheel_next(file);
 	u64 due = next;
 
@@ -222,15 +236,13 @@ void twheel_file_unlock(struct twheel_file *file)
 		due = TWHEEL_AT_ONCE;
 	if (file->wheel.nr_expired)
 		due = 0;
-	if (due != READ_ONCE(file->due) || next != file->next || file->news)
-		settle(file, due, next);
-	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))) {
-		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
-		credit(file);
-	}
-	mutex_unlock(&file->lock);
-	if (unlikely(pages))
-		twheel_pages_free(pages);
+	/* Most often neither, and then it takes no more than this, nor the stack. */
+	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)))
+		trim_and_unlock(file, due, next);
+	else if (due != READ_ONCE(file->due) || next != file->next || file->news)
+		settle_and_unlock(file, due, next);
+	else
+		mutex_unlock(&file->lock);
 }
 
 /**
