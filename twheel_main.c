@@ -32,7 +32,7 @@ MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
 /* What is not inline here is so for twheel_ioctl() to need no stack for single calls. */
 static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
-			 struct twheel_batch __user *arg)
+				  struct twheel_batch __user *arg)
 {
 	struct twheel_batch batch;
 	void __user *entries;

@@ -63,7 +63,7 @@ end:
 
 /* The same for whatever else can be read into. */
 static noinline unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
-				unsigned int max, struct twheel_timer **last)
+					 unsigned int max, struct twheel_timer **last)
 {
 	struct twheel_timer *timer;
 	unsigned int n = 0;
@@ -193,15 +193,7 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 	return done ?: -EAGAIN;
 }
 
-/**
- * twheel_read() - read(), for which the kernel then does less than for the others
- * @filp: the open file
- * @to: where events are to be written
- * @size: the size of that
- * @pos: unused
- *
- * Return: the size of the events read, or an errno.
- */
+/* read(2), for which the kernel does less than for the others. */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
 {
 	struct iov_iter iter;
@@ -210,25 +202,13 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
 	return read_events(filp, &iter, false);
 }
 
-/**
- * twheel_read_iter() - readv(), preadv2() and io_uring
- * @iocb: the call
- * @to: where events are to be written
- *
- * Return: the size of the events read, or an errno.
- */
+/* readv(2), preadv2(2) and io_uring. */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
 }
 
-/**
- * twheel_poll() - poll(), select(), epoll and io_uring's poll
- * @filp: the open file
- * @wait: who is to be woken
- *
- * Return: EPOLLIN while there is something to read.
- */
+/* poll(2), select(2), epoll and io_uring: EPOLLIN while there is something to read. */
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
