@@ -75,12 +75,7 @@
  * The account.
  */
 
-/**
- * twheel_file_bytes() - the memory that a file holds
- * @file: the file; without the lock, what is said may have changed
- *
- * Return: bytes, as many as the allocators take.
- */
+/* The memory that a file holds: bytes, as many as the allocators take. */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
 	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
@@ -294,10 +289,7 @@ int twheel_file_wait(struct twheel_file *file)
 	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
 }
 
-/**
- * twheel_file_pass_on() - wake the next reader if there is something left for him
- * @file: the file, not locked
- */
+/* Wake the next reader if there is something left for him; not locked. */
 void twheel_file_pass_on(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
@@ -458,11 +450,7 @@ int twheel_file_grow_store(struct twheel_file *file)
  * Opening, setting up and closing.
  */
 
-/**
- * twheel_file_set_up() - make the wheel
- * @file: the file, without timers
- * @setup: valid parameters
- */
+/* Make the wheel; the file has no timers, and the parameters are valid. */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
@@ -479,13 +467,7 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	credit(file);
 }
 
-/**
- * twheel_file_open() - make a file
- * @uid: whose
- * @setup: valid parameters
- *
- * Return: the file, or an error.
- */
+/* Make a file of a user's, with valid parameters; returns an ERR_PTR() for an error. */
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup)
 {
 	struct twheel_file *file;
@@ -518,10 +500,7 @@ free:
 	return ERR_PTR(err);
 }
 
-/**
- * twheel_file_close() - free a file
- * @file: the file, which nobody else uses any more
- */
+/* Free a file that nobody else uses any more. */
 void twheel_file_close(struct twheel_file *file)
 {
 	/* Nobody waits any more: it is not started anew. */

@@ -53,7 +53,8 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
  * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
- *	while something is unread. Written with both locks held, read without.
+ *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
+ *	@wait.lock, and but for the hrtimer with @lock held; read without.
  * @then: when it is due after that, at a guess; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
  * @hrtimer: wakes those who wait, and does nothing else.
