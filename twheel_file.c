@@ -275,6 +275,8 @@ int twheel_file_wait(struct twheel_file *file)
 	bool signalled = false;
 	DEFINE_WAIT(wait);
 
+	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
+		return 0;
 	do {
 		prepare_to_wait_exclusive(&file->wait, &wait, TASK_INTERRUPTIBLE);
 		if (twheel_file_watch(file))
