@@ -110,7 +110,8 @@ $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 # exception may pass through it on its way out of a callback.
 
 LIB_CFLAGS = -Itools/lib/kernel -I. -fPIC -fvisibility=hidden -fexceptions \
-	-fno-strict-aliasing -fno-tree-vectorize -Wno-sign-compare
+	-fno-strict-aliasing -fno-tree-vectorize -Wno-sign-compare \
+	-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64
 LIB_OBJECTS = $(call objects,lib) $(BUILD)/obj/lib/twheel_core.o
 
 $(BUILD)/obj/lib/%.o: TOOL_CFLAGS += $(LIB_CFLAGS)

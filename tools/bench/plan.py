@@ -124,7 +124,7 @@ def sizes_of(name, op):
         return SIZES[:3]
     if op == "bytes":
         return TWHEEL_SIZES[2:] if name == "twheel" else (10**5,)
-    sizes = TWHEEL_SIZES if name == "twheel" else SIZES
+    sizes = TWHEEL_SIZES if name in ("twheel", *LOOPS) else SIZES
     if op == "expire" and name == "twheel":
         sizes += (3 * 10**5,)
     return [size for size in sizes if (name, op, size) not in TOO_LONG]

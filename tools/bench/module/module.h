@@ -2,8 +2,8 @@
 /*
  * What the parts of the bench module have in common
  */
-#ifndef _BENCH_H
-#define _BENCH_H
+#ifndef _BENCH_MODULE_H
+#define _BENCH_MODULE_H
 
 #include "twheel_bench.h"
 
@@ -22,4 +22,4 @@ void bench_jump(u64 ns);
 /* symbol.c: the address of a function of the kernel, or an error. */
 void *bench_symbol(const char *name);
 
-#endif /* _BENCH_H */
+#endif /* _BENCH_MODULE_H */

@@ -6,8 +6,8 @@
  * way. Loops are the facility's, so that none pays for being called through a
  * pointer.
  */
-#ifndef _NATIVE_BENCH_H
-#define _NATIVE_BENCH_H
+#ifndef _BENCH_NATIVE_H
+#define _BENCH_NATIVE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -86,4 +86,4 @@ static inline void bench_deliver(struct outcome *o, uint64_t deadline, uint64_t 
 }
 #endif
 
-#endif /* _NATIVE_BENCH_H */
+#endif /* _BENCH_NATIVE_H */

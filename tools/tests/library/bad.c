@@ -233,6 +233,30 @@ static void what_could_not_be_flushed_waits(void)
 	CHECK(called == 1);
 }
 
+/* Stops are collected, but not without end. */
+static void a_stop_that_cannot_be_told_fails(void)
+{
+	enum { TIMERS = 2000 };
+	static struct twheel_handle timer[TIMERS];
+	struct twheel_loop *loop = new_loop();
+	int fd = twheel_loop_fd(loop), saved = dup(fd), called = 0, stopped, i;
+
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], 20 * MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
+	for (stopped = 0; stopped < TIMERS && !twheel_stop(&timer[stopped]); stopped++)
+		;
+	CHECK(stopped < TIMERS && errno == ENOTTY);
+	CHECK(twheel_remaining(&timer[stopped]) >= 0);
+	CHECK(dup2(saved, fd) >= 0);
+	CHECK(!close(saved));
+	CHECK(run_for(loop, TIMERS - stopped, 1000) == TIMERS - stopped);
+	CHECK(run_for(loop, 1, 20) == 0);
+}
+
 /* ---- The limit ------------------------------------------------------------------ */
 
 enum { ROOM = 10, MANY = 25 };
@@ -301,6 +325,23 @@ static void at_the_limit_nothing_is_lost(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
+static void a_flush_after_one_that_failed_does_all(void)
+{
+	int called = 0, late = 0, i;
+	struct twheel_loop *loop = crowded_loop(NULL, &called);
+	struct twheel_handle timer = { .callback = count_call, .data = &late };
+
+	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	for (i = 0; i < MANY - 1; i++)
+		CHECK(!twheel_stop(&crowd[i]));
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	CHECK(is_readable(loop));
+	CHECK(run_for(loop, 2, 1000) == 2);
+	CHECK(late == 1 && called == 1);
+}
+
 static void an_owner_who_is_told_may_make_room(void)
 {
 	int called = 0;
@@ -356,6 +397,7 @@ static void what_was_stopped_may_be_freed(void)
 			memset(timer[i], 0xff, sizeof(*timer[i]));
 			free(timer[i]);
 		}
+		CHECK(twheel_loop_dispatch(loop) == 0);
 		CHECK(run_for(loop, 1, 10) == 0);
 	}
 	CHECK(!called);
@@ -538,6 +580,8 @@ const struct test bad_tests[] = {
 	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },
 	{ "at the limit, those that could not be armed are told of", at_the_limit_owners_are_told },
 	{ "at the limit, and nobody to tell, nothing is lost", at_the_limit_nothing_is_lost },
+	{ "a flush after one that failed does all there is to do",
+	  a_flush_after_one_that_failed_does_all },
 	{ "who is told of the limit may make room", an_owner_who_is_told_may_make_room },
 	{ "starting what was refused waits for the next flush",
 	  starting_what_was_refused_waits_for_the_next_flush },
@@ -551,6 +595,8 @@ const struct test bad_tests[] = {
 
 const struct test call_tests[] = {
 	{ "batches go on past stale ids, and tell which", batches_go_on_past_stale_ids },
+	{ "a stop that the kernel cannot be told of fails, and the timer runs",
+	  a_stop_that_cannot_be_told_fails },
 	{ "calls without memory are EFAULT", calls_without_memory_are_efault },
 	{ }
 };

@@ -102,7 +102,7 @@ static void check_prompt(const char *text, const char *expected, const char *wha
 	int same = !strcmp(text, expected);
 
 	if (!same)
-		tap_note("got %s", text);
+		write_plain(stdout, text);
 	tap_result(same, "%s", what);
 }
 
