@@ -12,6 +12,7 @@
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
 
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
@@ -24,8 +25,9 @@
 /* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
 #define TWHEEL_MAGNITUDES	64
 
-/* The timers of an overdue bucket are sorted by way of so many heaps. */
-#define TWHEEL_HEAPS		32
+/* The timers of an overdue bucket are sorted by way of so many heaps: 2 to the power of 5. */
+#define TWHEEL_HEAP_BITS	5
+#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
 
 struct twheel_level;
 
@@ -64,9 +66,11 @@ struct twheel_timer {
  * @cascaded: how often a timer moved to a lower level.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
  * @sorting: the level whose open bucket is overdue, and being sorted; or NULL.
- * @heap: the next one of @heaps to expire.
- * @heap_bits: how much of the bucket's span is in each heap: 2 to the power of that.
- * @heap_start: the first deadline of the bucket's span.
+ * @spreading: the first group of its timers is being spread over @heaps.
+ * @group_bits: that group spans 2 to the power of this, from @group on; or, with 0 and less,
+ *	is of a single deadline.
+ * @group: the first deadline of its span.
+ * @sort_start: the first deadline of the bucket's span.
  * @heap_size: for each heap, how many timers have been put there.
  * @heaps: the timers that are being sorted, by their deadlines.
  * @nr_levels: number of levels there are.
@@ -85,10 +89,11 @@ struct twheel {
 	u64 cascaded;
 	u8 lowest[TWHEEL_MAGNITUDES];
 	struct twheel_level *sorting;
-	u8 heap;
-	u8 heap_bits;
-	u64 heap_start;
-	u16 heap_size[TWHEEL_HEAPS];
+	bool spreading;
+	int group_bits;
+	u64 group;
+	u64 sort_start;
+	u32 heap_size[TWHEEL_HEAPS];
 	struct list_head heaps[TWHEEL_HEAPS];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
@@ -105,6 +110,7 @@ u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
+u64 twheel_after(const struct twheel *w);
 
 struct twheel_timer *twheel_pop(struct twheel *w);
 void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);

@@ -61,9 +61,11 @@
  * Falling behind
  *
  * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
- * overdue with all of its span. With few timers in it, and nothing else due between
- * them, it is sorted: they expire in the same order, and need not cascade through levels
- * whose buckets would each hold one of them.
+ * overdue with most of its span. If nothing else is due between its timers, it is sorted:
+ * they expire in the same order, and need not cascade through levels whose buckets would
+ * each hold a few of them. A few timers are sorted by insertion, and so are those that are
+ * due in a bucket that is not overdue. More are spread over heaps of equal spans first, and
+ * that again in each heap, until there are only a few in it.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -84,13 +86,12 @@
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
 
-/*
- * Of a few timers in a bucket, those that are due expire without the others' cascading. Few
- * enough of an overdue bucket are sorted in one go, and many in steps.
- */
-#define TWHEEL_FEW		24
-#define TWHEEL_ENOUGH		256
-#define TWHEEL_MANY		(TWHEEL_HEAPS * TWHEEL_ENOUGH / 2)
+/* So many timers are sorted by insertion; and so are more if there are no more in each heap. */
+#define TWHEEL_FEW		48
+#define TWHEEL_FEW_IN_HEAP	12
+
+/* To spread so many timers over heaps takes as long as to cascade one. */
+#define TWHEEL_SPREAD		4
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -163,7 +164,8 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 	if (timerqueue_node_queued(node)) {
 		struct timerqueue_node *next = timerqueue_iterate_next(node);
 
-		if (key < (u64)node->expires ? twheel_queue_head(w) == node : !next || key <= (u64)next->expires) {
+		if (key < (u64)node->expires ? node == twheel_queue_head(w) :
+					       !next || key <= (u64)next->expires) {
 			node->expires = key;
 			return;
 		}
@@ -171,12 +173,6 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 	}
 	node->expires = key;
 	timerqueue_add(&w->queue, node);
-}
-
-/* How many buckets the one at @index is after the clock's. */
-static u32 ring_distance(const struct twheel_level *level, u32 index)
-{
-	return index - level->clock + (index < level->clock ? level->size : 0);
 }
 
 static __always_inline void clear_busy(struct twheel_level *level, u32 index)
@@ -187,13 +183,15 @@ static __always_inline void clear_busy(struct twheel_level *level, u32 index)
 	level->nr_busy--;
 }
 
-/* The busy bucket of a level that is next in the ring after the one at @index. */
+/* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
 static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
 	unsigned long bits = level->busy[word] & ~1UL << index % BITS_PER_LONG;
 
+	if (!level->nr_busy)
+		return index;
 	if (!bits) {
 		word = find_next_bit(level->busy_words, words, word + 1);
 		if (word >= words)
@@ -235,11 +233,67 @@ static u64 level_opening(const struct twheel *w, const struct twheel_level *leve
 	return min(tick, second);
 }
 
-/* Those timers that are still in the heaps have to cascade. */
+/* Put the heaps to the end of @timers, in order; returns how many are in the largest. */
+static u32 gather(struct twheel *w, struct list_head *timers)
+{
+	u32 largest = 0;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_HEAPS; i++) {
+		list_splice_tail_init(&w->heaps[i], timers);
+		largest = max(largest, w->heap_size[i]);
+		w->heap_size[i] = 0;
+	}
+	w->spreading = false;
+	return largest;
+}
+
+/* The earliest deadline in a level after those that its key is the tick of; or U64_MAX. */
+static __always_inline u64 second_deadline(const struct twheel *w,
+					   const struct twheel_level *level)
+{
+	u64 past = (u64)level->node.expires * w->tick.divisor;
+	const struct twheel_bucket *b = &level->bucket[level->first];
+	u64 second = U64_MAX;
+	struct twheel_timer *timer;
+
+	if (level->nr && b->count <= TWHEEL_FEW) {
+		list_for_each_entry(timer, &b->timers, node) {
+			if (timer->deadline > past)
+				second = min(second, timer->deadline);
+		}
+	}
+	if (second == U64_MAX && level->nr_busy > 1)
+		second = level->bucket[next_busy(level, level->first)].earliest;
+	return second;
+}
+
+/**
+ * twheel_after() - when the wheel has to be advanced after what twheel_next() says
+ * @w: the wheel
+ *
+ * Return: a tick, or U64_MAX if it knows of none. That is a guess: it does not look at what
+ * is in a bucket with many timers.
+ */
+u64 twheel_after(const struct twheel *w)
+{
+	struct timerqueue_node *head = twheel_queue_head(w), *next;
+	u64 tick;
+
+	if (!head)
+		return U64_MAX;
+	tick = second_deadline(w, container_of(head, struct twheel_level, node));
+	if (tick != U64_MAX)
+		tick = tick_of(w, tick);
+	next = timerqueue_iterate_next(head);
+	return next ? min_t(u64, tick, next->expires) : tick;
+}
+EXPORT_SYMBOL_GPL(twheel_after);
+
+/* Those timers that have not expired yet have to cascade. */
 static void stop_sorting(struct twheel *w)
 {
-	for (; w->heap < TWHEEL_HEAPS; w->heap++)
-		list_splice_tail_init(&w->heaps[w->heap], &w->sorting->todo);
+	gather(w, &w->sorting->todo);
 	w->sorting = NULL;
 }
 
@@ -271,12 +325,15 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	w->opened &= ~BIT_ULL(level->nr);
 }
 
-/* The level has another first bucket, or it has another bound: so the key changes. */
+/* The level has another first bucket, or none, or it has another bound: so the key changes. */
 static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	level->first = index;
 	level->bound = level->bucket[index].earliest;
-	set_key(w, level, level_opening(w, level));
+	if (level->nr_busy)
+		set_key(w, level, level_opening(w, level));
+	else
+		timerqueue_del(&w->queue, &level->node);
 }
 
 /*
@@ -312,17 +369,6 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 }
 EXPORT_SYMBOL_GPL(twheel_put_first);
 
-/* The first bucket of a level is gone. */
-static void next_first(struct twheel *w, struct twheel_level *level)
-{
-	if (level->nr_busy) {
-		set_first(w, level, next_busy(level, level->first));
-	} else {
-		level->bound = U64_MAX;
-		timerqueue_del(&w->queue, &level->node);
-	}
-}
-
 /* A bucket has lost its last timer. For twheel_inline.h. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
@@ -331,7 +377,7 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 		close_bucket(w, level);
 	level->bucket[index].earliest = U64_MAX;
 	if (index == level->first)
-		next_first(w, level);
+		set_first(w, level, next_busy(level, index));
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
@@ -363,6 +409,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	twheel_divisor_init(&w->size, size);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
+	for (nr = 0; nr < TWHEEL_HEAPS; nr++)
+		INIT_LIST_HEAD(&w->heaps[nr]);
 	set_clock(w, now);
 
 	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
@@ -388,10 +436,8 @@ EXPORT_SYMBOL_GPL(twheel_init);
  */
 void twheel_destroy(struct twheel *w)
 {
-	while (w->nr_levels) {
+	while (w->nr_levels)
 		twheel_level_free(w->level[--w->nr_levels]);
-		w->level[w->nr_levels] = &no_level;
-	}
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
@@ -664,290 +710,257 @@ EXPORT_SYMBOL_GPL(twheel_take);
  * Expiring overdue buckets in order, where level 0 does not do that.
  */
 
-/* How many bits of the offset of a deadline, below @bits, are left within one of the heaps. */
-static unsigned int heap_shift(unsigned int bits)
-{
-	return bits - min_t(unsigned int, bits, ilog2(TWHEEL_HEAPS));
-}
-
-/*
- * Bring @timers, whose deadlines are from @start on and differ in @bits bits, roughly in
- * order, by heaps of equal spans. Returns false if that leaves so many in one of them that
- * it would take long to sort those.
- */
-static bool sort_roughly(struct list_head *timers, u64 start, unsigned int bits)
-{
-	struct list_head heap[TWHEEL_HEAPS];
-	unsigned int shift = heap_shift(bits);
-	struct twheel_timer *timer, *next;
-	u8 size[TWHEEL_HEAPS] = { };
-	unsigned int largest = 0;
-	unsigned int i;
-
-	for (i = 0; i < TWHEEL_HEAPS; i++)
-		INIT_LIST_HEAD(&heap[i]);
-	list_for_each_entry_safe(timer, next, timers, node) {
-		i = (timer->deadline - start) >> shift;
-		twheel_link(timer, &heap[i]);
-		largest = max_t(unsigned int, largest, ++size[i]);
-	}
-	INIT_LIST_HEAD(timers);
-	for (i = 0; i < TWHEEL_HEAPS; i++)
-		list_splice_tail(&heap[i], timers);
-	return largest <= TWHEEL_FEW;
-}
-
-/* Append timers to those that have expired, in order; returns how many. */
-static u32 insertion_sort(struct twheel *w, struct list_head *timers)
-{
-	/* Due before all others, so that no search goes past it. */
-	struct twheel_timer first = { .deadline = 0 };
-	struct twheel_timer *timer, *next, *place;
-	u32 n = 0;
-
-	twheel_link(&first, &w->expired);
-	list_for_each_entry_safe(timer, next, timers, node) {
-		u64 deadline = timer->deadline;
-
-		timer->level = TWHEEL_LEVEL_DUE;
-		place = list_last_entry(&w->expired, struct twheel_timer, node);
-		while (place->deadline > deadline)
-			place = list_prev_entry(place, node);
-		twheel_link(timer, place->node.next);
-		n++;
-	}
-	twheel_unlink(&first);
-	INIT_LIST_HEAD(timers);
-	return n;
-}
-
-/*
- * Have timers of a bucket of a higher level expire in order, @count of them or less; returns
- * how many, or 0 if they are too many.
- */
-static u32 expire_sorted(struct twheel *w, struct list_head *timers, u32 count, u64 start,
-			 unsigned int bits)
-{
-	if (count == 1) {
-		list_first_entry(timers, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-		list_splice_tail_init(timers, &w->expired);
-		return 1;
-	}
-	if (count > TWHEEL_ENOUGH || (count > TWHEEL_FEW && !sort_roughly(timers, start, bits)))
-		return 0;
-	return insertion_sort(w, timers);
-}
-
-static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
+static __always_inline void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
 {
 	b->count -= n;
 	w->nr_pending -= n;
 	w->nr_expired += n;
 }
 
+/*
+ * Of timers that are a few, or roughly in order, those whose deadline is @end at most expire;
+ * returns how many. @first is the head of their list, and due before all of them, so that no
+ * search goes past it. The others stay there, in order.
+ */
+static u32 expire_sorted(struct twheel *w, struct twheel_bucket *b, struct twheel_timer *first,
+			 u64 end)
+{
+	struct twheel_timer *timer, *next, *place;
+	u64 latest = 0;
+	u32 n = 0;
+
+	list_for_each_entry_safe(timer, next, &first->node, node) {
+		u64 deadline = timer->deadline;
+
+		if (likely(deadline <= end)) {
+			timer->level = TWHEEL_LEVEL_DUE;
+			n++;
+		}
+		if (deadline >= latest) {
+			latest = deadline;
+			continue;
+		}
+		place = list_prev_entry(timer, node);
+		twheel_unlink(timer);
+		do {
+			place = list_prev_entry(place, node);
+		} while (place->deadline > deadline);
+		twheel_link(timer, place->node.next);
+	}
+	place = list_last_entry(&first->node, struct twheel_timer, node);
+	while (place->deadline > end)
+		place = list_prev_entry(place, node);
+	if (n)
+		list_bulk_move_tail(&w->expired, first->node.next, &place->node);
+	count_expired(w, b, n);
+	return n;
+}
+
 /* The last tick of the first bucket of a level. */
 static u64 last_tick(const struct twheel_level *level)
 {
-	u64 number = level->number + ring_distance(level, level->first);
+	u32 round = level->first < level->clock ? level->size : 0;
+	u64 number = level->number + level->first - level->clock + round;
 
 	return (number + 1) * level->length.divisor - 1;
 }
 
-/* The first deadline of a bucket of this level that ends with tick @last. */
-static u64 first_deadline(const struct twheel *w, const struct twheel_level *level, u64 last)
+/* The last tick, up to @now, before a timer of another level is due. */
+static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
-	return (last - level->length.divisor) * w->tick.divisor + 1;
+	struct timerqueue_node *node = twheel_queue_head(w);
+
+	for (; node && (u64)node->expires <= now; node = timerqueue_iterate_next(node)) {
+		const struct twheel_level *other = container_of(node, struct twheel_level, node);
+
+		/* In the same tick, it is the turn of level 0. */
+		if (other != level)
+			now = min(now, tick_of(w, other->bound) - !!level->nr);
+	}
+	return max(now, (u64)level->node.expires);
 }
 
-/* The last tick, up to @now, before it is the turn of another level. */
-static u64 last_turn(const struct twheel *w, struct twheel_level *level, u64 now)
+/* The timers of a bucket expire whose deadline is @end at most; on level 0 that is all. */
+static __always_inline void expire_bucket(struct twheel *w, struct twheel_level *level,
+					  struct twheel_bucket *b, u64 end)
 {
-	struct timerqueue_node *other = twheel_queue_head(w);
+	struct twheel_timer first = { .deadline = 0 };
 
-	if (other == &level->node)
-		other = timerqueue_iterate_next(other);
-	/* In the same tick, it is the turn of level 0. */
-	if (other && (u64)other->expires <= now)
-		now = other->expires - !!level->nr;
-	return now;
-}
-
-/* The first bucket of a level expires with all of its timers, unless they are many. */
-static __always_inline bool expire_bucket(struct twheel *w, struct twheel_level *level, u64 last)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-
-	if (!level->nr)
+	if (!level->nr) {
 		list_splice_tail_init(&b->timers, &w->expired);
-	else if (!expire_sorted(w, &b->timers, b->count, first_deadline(w, level, last),
-				fls64(level->span.divisor - 1)))
-		return false;
-	count_expired(w, b, b->count);
+		count_expired(w, b, b->count);
+	} else {
+		list_replace_init(&b->timers, &first.node);
+		expire_sorted(w, b, &first, end);
+		list_splice(&first.node, &b->timers);
+	}
 	b->earliest = U64_MAX;
-	clear_busy(level, level->first);
-	return true;
+	if (b->count)
+		b->earliest = list_first_entry(&b->timers, struct twheel_timer, node)->deadline;
 }
 
 /*
- * The first buckets of a level expire, as far as all of their timers are due by @until and
- * they need not cascade. Returns how many steps it took, no more than those of a bucket
- * beyond @budget.
+ * The first buckets of a level expire, as far as they are due by @until; of those of a higher
+ * level only such with few timers, the others have to be sorted or to cascade. Returns how
+ * many steps it took, no more than those of a bucket beyond @budget.
  */
 static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 until,
 				   unsigned int budget)
 {
+	u64 end = until * w->tick.divisor;
 	unsigned int steps = 0;
 	u64 clock = w->now;
 
-	while (steps < budget) {
-		u32 count = level->bucket[level->first].count;
-		u64 last = last_tick(level);
+	while (steps < budget && level->nr_busy) {
+		struct twheel_bucket *b = &level->bucket[level->first];
 
-		if (last > until || !expire_bucket(w, level, last))
+		if (b->earliest > end || (level->nr && b->count > TWHEEL_FEW))
 			break;
-		steps += level->nr ? count : 1;
-		clock = last;
-		if (!level->nr_busy)
+		steps += level->nr ? b->count : 1;
+		clock = min(until, last_tick(level));
+		expire_bucket(w, level, b, end);
+		if (b->count)
 			break;
+		clear_busy(level, level->first);
 		level->first = next_busy(level, level->first);
 	}
 	if (!steps)
 		return 0;
-	set_clock(w, clock);
-	if (level->nr_busy)
-		set_first(w, level, level->first);
-	else
-		next_first(w, level);
+	if (clock > w->now)
+		set_clock(w, clock);
+	set_first(w, level, level->first);
 	return steps;
 }
 
-/* The first bucket of a level is to be sorted in steps: get ready to spread it over heaps. */
+/*
+ * Many timers of an overdue bucket are sorted in steps. They stand in groups: those of one
+ * span of time, in any order, before those of the next. If the first group is more than a
+ * few, it is spread over the heaps, which are put back in its place as smaller groups. So
+ * one set of heaps will do, however often that happens.
+ */
+
+/* The first bucket of a level is to be sorted: it is one group. */
 static void start_sorting(struct twheel *w, struct twheel_level *level)
 {
 	open_bucket(w, level);
 	w->sorting = level;
-	w->heap_start = first_deadline(w, level, last_tick(level));
-	w->heap_bits = heap_shift(fls64(level->span.divisor - 1));
-	memset(w->heap_size, 0, sizeof(w->heap_size));
-	for (w->heap = TWHEEL_HEAPS; w->heap; w->heap--)
-		INIT_LIST_HEAD(&w->heaps[w->heap - 1]);
+	w->sort_start = (last_tick(level) - level->length.divisor) * w->tick.divisor + 1;
+	w->group = w->sort_start;
+	w->group_bits = fls64(level->span.divisor - 1);
 }
 
-/* Spread timers that are to be sorted over the heaps, up to @max; returns how many. */
-static unsigned int spread(struct twheel *w, struct list_head *todo, unsigned int max)
+/* A timer with this deadline is next, in the first group or after it: find its group. */
+static void next_group(struct twheel *w, u64 deadline)
 {
-	unsigned int n, i;
+	u64 offset = deadline - w->sort_start;
+	u64 other = w->group - w->sort_start;
+	unsigned int bits;
 
-	for (n = 0; n < max && !list_empty(todo); n++) {
-		struct twheel_timer *timer = list_first_entry(todo, struct twheel_timer, node);
-
-		i = (timer->deadline - w->heap_start) >> w->heap_bits;
-		twheel_unlink(timer);
-		twheel_link(timer, &w->heaps[i]);
-		w->heap_size[i]++;
-	}
-	return n;
+	/* It has been spread with the one before, or else with a larger one. */
+	while (fls64(offset ^ other) > w->group_bits + TWHEEL_HEAP_BITS)
+		w->group_bits += TWHEEL_HEAP_BITS;
+	bits = max(w->group_bits, 0);
+	w->group = deadline - (offset & (BIT_ULL(bits) - 1));
 }
 
-/*
- * The next heap expires; or false if it is too large, or something else is to have a turn:
- * another level, or timers that have come to the bucket since.
- */
-static bool expire_heap(struct twheel *w, struct twheel_level *level, u64 until)
+/* Cut the first group off @todo, or part of it in any order; or false if it is to be spread. */
+static bool cut_group(struct twheel *w, struct list_head *todo, struct list_head *group)
 {
-	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 start = w->heap_start + ((u64)w->heap << w->heap_bits);
-	u64 last = min(tick_of(w, start + BIT_ULL(w->heap_bits) - 1), last_tick(level));
-	u32 n = 0;
+	struct list_head *node = todo->next;
+	unsigned int bits, n;
 
-	if (last > until || !list_empty(&b->timers))
-		return false;
-	if (!list_empty(&w->heaps[w->heap])) {
-		n = expire_sorted(w, &w->heaps[w->heap], w->heap_size[w->heap], start,
-				  w->heap_bits);
-		if (!n)
-			return false;
+	next_group(w, list_entry(node, struct twheel_timer, node)->deadline);
+	bits = max(w->group_bits, 0);
+	for (n = 0; node != todo; n++, node = node->next) {
+		u64 deadline = list_entry(node, struct twheel_timer, node)->deadline;
+
+		if ((deadline - w->group) >> bits)
+			break;
+		if (n == TWHEEL_FEW) {
+			if (bits)
+				return false;
+			break;
+		}
 	}
-	count_expired(w, b, n);
-	if (last > w->now)
-		set_clock(w, last);
-	w->heap++;
+	list_bulk_move_tail(group, todo->next, node->prev);
 	return true;
 }
 
+/* Spread the first group of @todo over the heaps, up to @max of it; returns how many. */
+static unsigned int spread(struct twheel *w, struct list_head *todo, u64 max)
+{
+	unsigned int shift = max(w->group_bits - TWHEEL_HEAP_BITS, 0);
+	unsigned int heaps = 1U << (w->group_bits - shift);
+	struct list_head *node = todo->next;
+	unsigned int n;
+
+	for (n = 0; n < max && node != todo; n++) {
+		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
+		u64 i = (timer->deadline - w->group) >> shift;
+
+		if (i >= heaps)
+			break;
+		node = node->next;
+		twheel_link(timer, w->heaps + i);
+		(*(w->heap_size + i))++;
+	}
+	__list_del(todo, node);
+	return n;
+}
+
+/* The first group has been spread: it is put to @group if it can expire, or back to @todo. */
+static void end_spread(struct twheel *w, struct list_head *todo, struct list_head *group)
+{
+	if (gather(w, group) <= TWHEEL_FEW_IN_HEAP)
+		return;
+	list_splice_init(group, todo);
+	w->group_bits -= TWHEEL_HEAP_BITS;
+}
+
 /*
- * Go on sorting an overdue bucket: spread its timers over the heaps, and then have one heap
- * after the other expire. What cannot be sorted cascades. Returns how many steps it took.
+ * Go on sorting an overdue bucket: spread its first group, or have some groups expire. What
+ * is due after @until, or after something else that is to have a turn, is left to cascade.
+ * Returns how many steps it took.
  */
 static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
 			      unsigned int budget)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u32 count = b->count;
+	struct twheel_timer first = { .deadline = 0 }, *last;
+	unsigned int steps = 0, n;
+	u64 clock = until;
 
-	if (!list_empty(&level->todo))
-		return spread(w, &level->todo, budget);
-	while (b->count == count) {
-		if (w->heap == TWHEEL_HEAPS || !expire_heap(w, level, until)) {
+	if (w->spreading) {
+		n = spread(w, &level->todo, (u64)budget * TWHEEL_SPREAD);
+		if (n)
+			return DIV_ROUND_UP(n, TWHEEL_SPREAD);
+	}
+	INIT_LIST_HEAD(&first.node);
+	if (w->spreading)
+		end_spread(w, &level->todo, &first.node);
+	while (b->count && steps < budget) {
+		if (list_empty(&first.node) && !cut_group(w, &level->todo, &first.node)) {
+			w->spreading = true;
+			break;
+		}
+		steps += expire_sorted(w, b, &first, until * w->tick.divisor);
+		if (!list_empty(&first.node)) {
+			list_splice(&first.node, &level->todo);
 			stop_sorting(w);
-			return 1;
+			break;
 		}
 	}
-	count -= b->count;
+	if (w->sorting) {
+		if (!steps)
+			return 1;
+		last = list_last_entry(&w->expired, struct twheel_timer, node);
+		clock = tick_of(w, last->deadline);
+	}
+	if (clock > w->now)
+		set_clock(w, clock);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
-	return count;
-}
-
-/*
- * Have those timers of a level's first bucket expire that are due, and leave the others: with
- * few of them, that is less work than to cascade. Returns how many there were.
- */
-static unsigned int expire_due(struct twheel *w, struct twheel_level *level)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-	struct twheel_timer *timer, *next;
-	u64 earliest = U64_MAX;
-	u32 count = b->count;
-
-	list_for_each_entry_safe(timer, next, &b->timers, node) {
-		if (timer->deadline > w->time) {
-			earliest = min(earliest, timer->deadline);
-			continue;
-		}
-		twheel_unlink(timer);
-		twheel_expire(w, timer);
-		b->count--;
-	}
-	w->nr_pending -= count - b->count;
-	b->earliest = earliest;
-	if (b->count)
-		set_first(w, level, level->first);
-	else
-		twheel_bucket_emptied(w, level, level->first);
-	return count;
-}
-
-/*
- * Place a timer of an opened bucket anew. Most go to the level below, which is found
- * sooner than by the magnitude of the delay: those between the ends of what the next level
- * and that one cover.
- */
-static __always_inline void cascade_one(struct twheel *w, struct twheel_level *below,
-					u64 nearest, struct twheel_timer *timer)
-{
-	struct twheel_level *level = below;
-
-	if (unlikely(timer->deadline < nearest || timer->deadline >= below->end))
-		level = twheel_level_for(w, timer->deadline);
-	if (likely(level)) {
-		twheel_put(w, level, timer);
-	} else if (timer->deadline <= w->time) {
-		w->nr_pending--;
-		twheel_expire(w, timer);
-	} else {
-		put_at_end(w, timer);
-	}
+	return steps ?: 1;
 }
 
 /*
@@ -957,40 +970,37 @@ static __always_inline void cascade_one(struct twheel *w, struct twheel_level *b
  */
 static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
-	u64 nearest = level->nr > 1 ? w->level[level->nr - 2]->end : w->time + 1;
-	struct twheel_level *below = w->level[level->nr - 1];
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *todo = &level->todo;
 	struct list_head *left, *right;
 	u32 count = b->count;
-	unsigned int n;
-	bool done;
+	unsigned int n = 0;
 
 	/* The clock does not go back, but may have been told a time before that of the sort. */
 	if (w->sorting == level)
 		stop_sorting(w);
-	left = todo->next;
-	right = todo->prev;
-	done = list_empty(todo);
-	for (n = 0; n < max && !done; n++) {
+	for (left = todo->next, right = todo->prev; n < max && left != todo; n++) {
 		struct list_head *node = n & 1 ? right : left;
 
-		done = left == right;
-		if (n & 1)
+		/* Of the last one, there is nothing left. */
+		if (left == right) {
+			left = todo;
+			right = todo;
+		} else if (n & 1) {
 			right = node->prev;
-		else
+		} else {
 			left = node->next;
-		cascade_one(w, below, nearest, list_entry(node, struct twheel_timer, node));
+		}
+		twheel_add(w, list_entry(node, struct twheel_timer, node));
 	}
+	__list_del(todo, left);
+	__list_del(right, todo);
+	w->nr_pending -= n;
 	/* Those that stay in the bucket have been counted once more. */
 	w->cascaded += n - (b->count - count);
 	b->count -= n;
-	if (!done) {
-		__list_del(todo, left);
-		__list_del(right, todo);
+	if (left != todo)
 		return n;
-	}
-	INIT_LIST_HEAD(todo);
 	if (!b->count) {
 		twheel_bucket_emptied(w, level, level->first);
 	} else {
@@ -1034,24 +1044,24 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 			open_bucket(w, level);
 		return 1;
 	}
+	if (w->sorting == level && !list_empty(&b->timers))
+		stop_sorting(w);
 	if (w->sorting == level)
 		return sort_some(w, level, until, budget);
 	if (!is_open(w, level)) {
 		steps = expire_buckets(w, level, until, budget);
 		if (steps)
 			return steps;
-		if (b->count <= TWHEEL_MANY && last_tick(level) <= until) {
+		/* Most of it is overdue. */
+		if (!w->sorting && last_tick(level) - key <= 2 * (until - key)) {
 			start_sorting(w, level);
 			return 1;
 		}
 	}
 	if (key > w->now)
 		set_clock(w, key);
-	if (!is_open(w, level)) {
-		if (b->count <= TWHEEL_FEW)
-			return expire_due(w, level);
+	if (!is_open(w, level))
 		open_bucket(w, level);
-	}
 	return cascade(w, level, budget);
 }
 
@@ -1085,7 +1095,7 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *
  * Timers expire in the order of their ticks; those of one tick in any order.
  * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of at most TWHEEL_ENOUGH that expire together, sorted.
+ * lower level, or one of a few hundred at most that expire together, sorted.
  *
  * Return: true if there is more to do: call again. If twheel_next() says a tick that is
  * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.
@@ -1098,7 +1108,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 	for (;;) {
 		level = due_level(w, now);
 		if (!level) {
-			/* What cascades ahead of time gives way to what is due, and to the clock. */
+			/* What cascades ahead of time gives way to what is due and to the clock. */
 			if (now > w->now)
 				set_clock(w, now);
 			if (!w->opened)

@@ -122,8 +122,6 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 	u32 index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
-	/* Or the compiler works out the address again for each field. */
-	OPTIMIZER_HIDE_VAR(b);
 	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
 		return false;
 	b->count++;
@@ -142,7 +140,7 @@ static __always_inline void twheel_put(struct twheel *w, struct twheel_level *le
 
 /* The lowest level that covers a deadline; or NULL for one that has come, or without any. */
 static __always_inline struct twheel_level *twheel_level_for(const struct twheel *w,
-							      u64 deadline)
+							     u64 deadline)
 {
 	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
 	struct twheel_level *level = *(w->level + nr);

@@ -1025,7 +1025,7 @@ static u64 arm_overdue(struct kunit *test, unsigned int count)
 
 static void overdue_bucket_is_read_in_order(struct kunit *test)
 {
-	static const unsigned int counts[] = { 1, 2, 20, 24, 25, 32, 33, 64, 65, 255, 256, 257, 700 };
+	static const unsigned int counts[] = { 1, 2, 20, 48, 49, 64, 65, 192, 193, 257, 700, 1000 };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -1035,6 +1035,58 @@ static void overdue_bucket_is_read_in_order(struct kunit *test)
 		expect_expired(test, counts[i]);
 		expect_nothing_pending(test);
 	}
+}
+
+/*
+ * However many are due in however small a part of the bucket, and at one tick of it: they
+ * expire in order, also when some are cancelled meanwhile, and none of them cascades.
+ */
+static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	u64 length = (u64)*size * *size;
+	unsigned int i, cancelled = 0;
+	struct twheel *w;
+
+	w = start(test, 1, *size, 0);
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], length + (i * 7919 % length >> i % 8 * ilog2(length) / 8));
+	KUNIT_ASSERT_EQ(test, f->timer[0].level, 2);
+	for (i = 0; twheel_advance(w, 2 * length - 1, 1); i++) {
+		KUNIT_ASSERT_LT(test, i, 20 * NR_TIMERS);
+		if (i % 16 || i / 16 >= NR_TIMERS || twheel_expired(w, &f->timer[i / 16]))
+			continue;
+		twheel_cancel(w, &f->timer[i / 16]);
+		cancelled++;
+	}
+	KUNIT_EXPECT_GT(test, cancelled, 0);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	expect_expired(test, NR_TIMERS - cancelled);
+	expect_nothing_pending(test);
+}
+
+/* While one overdue bucket is sorted, timers come that make for another, before it. */
+static void overdue_before_one_that_is_sorted(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		arm(test, &f->timer[i], 150 + i % 50);
+	advance(test, 95);
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
+	KUNIT_ASSERT_EQ(test, w->now, 95);
+	for (; i < 200; i++)
+		arm(test, &f->timer[i], 110 + i % 10);
+	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
+	KUNIT_EXPECT_EQ(test, f->timer[199].level, 1);
+	while (twheel_advance(w, 300, 10))
+		KUNIT_ASSERT_LT(test, i++, 1000);
+	expect_expired(test, 200);
+	expect_nothing_pending(test);
 }
 
 /* The clock is one tick short of the bucket's end, where there is a timer. */
@@ -1105,6 +1157,8 @@ static struct kunit_case ordering_cases[] = {
 	KUNIT_CASE_PARAM(due_up_to_the_clocks_tick, tick_gen_params),
 	KUNIT_CASE(the_tag_is_left_alone),
 	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_bucket_is_sorted_step_by_step, size_gen_params),
+	KUNIT_CASE(overdue_before_one_that_is_sorted),
 	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_then_cancelled, size_gen_params),
@@ -1345,10 +1399,11 @@ static void work_is_bounded_by_budget(struct kunit *test)
 }
 
 /*
- * A cascade that is half done. 40 timers, too few to start ahead of time, are
- * due at 50 to 59, four at each; a wheel of 10 has them in one bucket of level 1.
+ * A cascade that is half done. 80 timers, too few to start ahead of time and too many to
+ * be sorted at once, are due at 50 to 59, eight at each; a wheel of 10 has them in one
+ * bucket of level 1.
  */
-#define HALF_DONE	40
+#define HALF_DONE	80
 
 static struct twheel *start_half_done(struct kunit *test)
 {
@@ -1359,8 +1414,8 @@ static struct twheel *start_half_done(struct kunit *test)
 	for (i = 0; i < HALF_DONE; i++)
 		arm(test, &f->timer[i], 50 + i % 10);
 	expect_next(test, 50);
-	/* Within the bucket, or it would be overdue, all of it. */
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 55, 15));
+	/* Not half of the bucket, or it would be overdue, and sorted. */
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 53, 15));
 	KUNIT_ASSERT_EQ(test, w->now, 50);
 	KUNIT_ASSERT_GT(test, w->cascaded, 0);
 	KUNIT_ASSERT_LT(test, w->cascaded, HALF_DONE);
@@ -1375,7 +1430,7 @@ static void half_done_then_finished(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, twheel_advance(w, 70, 1));
 		/* Until all are placed none of a later tick may expire. */
 		KUNIT_ASSERT_EQ(test, w->now, 50);
-		KUNIT_ASSERT_LE(test, w->nr_expired, 4);
+		KUNIT_ASSERT_LE(test, w->nr_expired, HALF_DONE / 10);
 	}
 	advance(test, 70);
 	expect_expired(test, HALF_DONE);
@@ -1606,7 +1661,7 @@ static void half_done_then_modified(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->nr_pending, HALF_DONE);
 	for (i = 150; i < 160; i++) {
 		advance(test, i);
-		expect_expired(test, 4);
+		expect_expired(test, HALF_DONE / 10);
 	}
 	expect_nothing_pending(test);
 }
@@ -1645,22 +1700,22 @@ static void half_done_with_two_levels_due(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	for (i = 0; i < 30; i++)
+	for (i = 0; i < HALF_DONE; i++)
 		arm(test, &f->timer[i], 100 + i % 10);
 	advance(test, 85);
-	for (; i < 60; i++)
+	for (; i < 2 * HALF_DONE; i++)
 		arm(test, &f->timer[i], 100 + i % 10);
 	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
-	KUNIT_EXPECT_EQ(test, f->timer[59].level, 1);
+	KUNIT_EXPECT_EQ(test, f->timer[2 * HALF_DONE - 1].level, 1);
 
 	for (i = 0; twheel_advance(w, 100, 1); i++) {
 		KUNIT_ASSERT_LE(test, w->now, 100);
 		KUNIT_ASSERT_LT(test, i, 1000);
 	}
 	KUNIT_EXPECT_EQ(test, w->now, 100);
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 6);
+	KUNIT_EXPECT_EQ(test, w->nr_expired, 2 * HALF_DONE / 10);
 	advance(test, 109);
-	expect_expired(test, 60);
+	expect_expired(test, 2 * HALF_DONE);
 	expect_nothing_pending(test);
 }
 
@@ -2446,7 +2501,7 @@ static unsigned int most_ahead(struct fixture *f, unsigned int count)
 	return most;
 }
 
-static void crowds_wake_no_more_than_once_for_each_opening(struct kunit *test)
+static void crowds_wake_once_an_opening_at_most(struct kunit *test)
 {
 	const struct spread *s = test->param_value;
 	struct fixture *f = test->priv;
@@ -2466,7 +2521,7 @@ static struct kunit_case waking_cases[] = {
 	KUNIT_CASE_PARAM(sparse_wheel_never_wakes_in_vain, sparse_gen_params),
 	KUNIT_CASE_PARAM(live_wheel_never_wakes_in_vain, live_gen_params),
 	KUNIT_CASE_PARAM(sparse_wheel_wakes_in_vain_for_cancelled, sparse_gen_params),
-	KUNIT_CASE_PARAM(crowds_wake_no_more_than_once_for_each_opening, crowded_gen_params),
+	KUNIT_CASE_PARAM(crowds_wake_once_an_opening_at_most, crowded_gen_params),
 	{}
 };
 

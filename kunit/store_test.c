@@ -475,4 +475,5 @@ static struct kunit_suite store_test_suite = {
 	.exit = store_test_exit,
 	.test_cases = store_test_cases,
 };
+
 kunit_test_suite(store_test_suite);

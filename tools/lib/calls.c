@@ -94,7 +94,6 @@ static int resumed_batch(int fd, unsigned long request, const char *entries, siz
 	uint32_t i = 0;
 	int total = 0;
 
-	memset(results, -1, count * sizeof(*results));
 	while (i < count) {
 		int done = batch(fd, request, entries + i * size, count - i);
 
@@ -104,11 +103,10 @@ static int resumed_batch(int fd, unsigned long request, const char *entries, siz
 			total += done;
 		} else if (done < 0 && is_of_entry(errno)) {
 			results[i++] = errno;
-		} else if (!done) {
-			/* Whatever that is, it is no wheel. */
-			errno = ENOTTY;
-			return -1;
-		} else if (errno != EINTR) {
+		} else if (!done || errno != EINTR) {
+			/* What does nothing and says nothing is no wheel. */
+			errno = done ? errno : ENOTTY;
+			memset(results + i, -1, (count - i) * sizeof(*results));
 			return -1;
 		}
 	}

@@ -18,7 +18,7 @@
  * @woken: a timer without a handle is in the wheel, so that there is something to read.
  * @nr_stopped: how many timers have been stopped since the last flush.
  * @stopped: their ids.
- * @results: what became of those.
+ * @results: what became of those, if not all could be cancelled.
  * @adds: timers to be armed.
  * @events: timers that have expired.
  */
@@ -45,11 +45,15 @@ static int device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 /* Cancel what was stopped. Only someone else who has the wheel can have cancelled it before. */
 static int cancel_stopped(struct device *device)
 {
-	if (!device->nr_stopped)
+	int count = device->nr_stopped;
+	int fd = device->loop.fd;
+
+	if (!count)
 		return 0;
-	if (twheel_loop_check(&device->loop) ||
-	    twheel_cancel_batch(device->loop.fd, device->stopped, device->results,
-				device->nr_stopped) < 0)
+	if (twheel_loop_check(&device->loop))
+		return -1;
+	if (twheel_cancel_batch(fd, device->stopped, NULL, count) != count &&
+	    twheel_cancel_batch(fd, device->stopped, device->results, count) < 0)
 		return -1;
 	device->nr_stopped = 0;
 	return 0;

@@ -249,7 +249,7 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u32 todo = opened ? length_of(&level->todo) : 0;
 	unsigned int i;
 
-	for (i = m->wheel.heap; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
+	for (i = 0; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
 		todo += length_of(&m->wheel.heaps[i]);
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);

@@ -325,6 +325,23 @@ static void at_the_limit_nothing_is_lost(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
+static void a_flush_after_one_that_failed_does_all(void)
+{
+	int called = 0, late = 0, i;
+	struct twheel_loop *loop = crowded_loop(NULL, &called);
+	struct twheel_handle timer = { .callback = count_call, .data = &late };
+
+	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	for (i = 0; i < MANY - 1; i++)
+		CHECK(!twheel_stop(&crowd[i]));
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	CHECK(is_readable(loop));
+	CHECK(run_for(loop, 2, 1000) == 2);
+	CHECK(late == 1 && called == 1);
+}
+
 static void an_owner_who_is_told_may_make_room(void)
 {
 	int called = 0;
@@ -380,6 +397,7 @@ static void what_was_stopped_may_be_freed(void)
 			memset(timer[i], 0xff, sizeof(*timer[i]));
 			free(timer[i]);
 		}
+		CHECK(twheel_loop_dispatch(loop) == 0);
 		CHECK(run_for(loop, 1, 10) == 0);
 	}
 	CHECK(!called);
@@ -562,6 +580,8 @@ const struct test bad_tests[] = {
 	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },
 	{ "at the limit, those that could not be armed are told of", at_the_limit_owners_are_told },
 	{ "at the limit, and nobody to tell, nothing is lost", at_the_limit_nothing_is_lost },
+	{ "a flush after one that failed does all there is to do",
+	  a_flush_after_one_that_failed_does_all },
 	{ "who is told of the limit may make room", an_owner_who_is_told_may_make_room },
 	{ "starting what was refused waits for the next flush",
 	  starting_what_was_refused_waits_for_the_next_flush },

@@ -2,13 +2,13 @@
 #ifndef _LIBTWHEEL_LINUX_BITOPS_H
 #define _LIBTWHEEL_LINUX_BITOPS_H
 
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/types.h>
 
 #define BITS_PER_LONG		((unsigned int)(sizeof(long) * CHAR_BIT))
 #define BITS_TO_LONGS(bits)	(((bits) + BITS_PER_LONG - 1) / BITS_PER_LONG)
 #define BIT_WORD(bit)		((bit) / BITS_PER_LONG)
-#define BIT_ULL(bit)		(1ULL << (bit))
 
 /* The last bit that is set, counted from 1; 0 if there is none. */
 static __always_inline int fls64(u64 x)

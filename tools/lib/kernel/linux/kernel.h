@@ -17,6 +17,8 @@
 	__a > __b ? __a : __b; \
 })
 
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
 

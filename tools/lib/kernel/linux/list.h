@@ -77,21 +77,58 @@ static inline void list_del(struct list_head *node)
 	__list_del(node->prev, node->next);
 }
 
-/* Move what is in @list, which does not know of it, to the end of @head. */
-static inline void list_splice_tail(struct list_head *list, struct list_head *head)
+static inline void __list_splice(const struct list_head *list, struct list_head *prev,
+				 struct list_head *next)
 {
 	if (list_empty(list))
 		return;
-	list->next->prev = head->prev;
-	head->prev->next = list->next;
-	list->prev->next = head;
-	head->prev = list->prev;
+	list->next->prev = prev;
+	prev->next = list->next;
+	list->prev->next = next;
+	next->prev = list->prev;
+}
+
+/* Move what is in @list, which does not know of it, to the beginning of @head. */
+static inline void list_splice(const struct list_head *list, struct list_head *head)
+{
+	__list_splice(list, head, head->next);
+}
+
+/* ... to the end of @head. */
+static inline void list_splice_tail(struct list_head *list, struct list_head *head)
+{
+	__list_splice(list, head->prev, head);
+}
+
+static inline void list_splice_init(struct list_head *list, struct list_head *head)
+{
+	list_splice(list, head);
+	INIT_LIST_HEAD(list);
 }
 
 static inline void list_splice_tail_init(struct list_head *list, struct list_head *head)
 {
 	list_splice_tail(list, head);
 	INIT_LIST_HEAD(list);
+}
+
+/* Put @node into @old's place, which may be a head, and empty then. */
+static inline void list_replace_init(struct list_head *old, struct list_head *node)
+{
+	__list_add(node, old, old->next);
+	list_del(old);
+	INIT_LIST_HEAD(old);
+}
+
+/* Move @first to @last, which are one after the other, to the end of @head. */
+static inline void list_bulk_move_tail(struct list_head *head, struct list_head *first,
+				       struct list_head *last)
+{
+	__list_del(first->prev, last->next);
+	head->prev->next = first;
+	first->prev = head->prev;
+	last->next = head;
+	head->prev = last;
 }
 
 #endif /* _LIBTWHEEL_LINUX_LIST_H */
