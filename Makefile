@@ -288,6 +288,7 @@ install-library: $(LIB) $(SHARED_LIB)
 	install -m 644 $(LIB) $(DESTDIR)$(libdir)
 	install $(SHARED_LIB) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
+	@test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)

@@ -24,23 +24,28 @@
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due = ...                          armed = never
- *	  due <= now? then do not sleep     somebody waits?                    due <= now?
- *	  due < armed? then arm               due < armed? then arm              then wake
- *	unlock                            unlock                               else arm
- *	sleep                           unlock                               unlock
+ *	  queue                             due, then = ...                    due <= armed?
+ *	unlock                              somebody waits?                      wake
+ *	due <= now? then do not sleep         due < armed? then arm              due = at once
+ *	due < armed? then arm             unlock                                 armed = then
+ *	sleep                           unlock                                 else armed = due
+ *	                                                                     unlock
  *
- * So no wake-up is lost: all three look at the same two words under the same lock, and
- * after each of them, if somebody waits and @due is in the future, the hrtimer fires no
- * later than then. When it does and @due has become later, because what it was armed for
- * has been cancelled, it is armed again and nobody is woken. None is given twice: one that
- * is blocked in read() waits exclusively, so that one is woken at a time, and passes on
- * what he leaves, be it that his buffer is full, or that he is killed before he has read.
+ * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
+ * who wait have queued before they look, and after each of the three, if somebody waits and
+ * @due is in the future, the hrtimer fires no later than then. When it does and @due has
+ * become later, because what it was armed for has been cancelled, it fires again at @due and
+ * nobody is woken. None is given twice: one that is blocked in read() waits exclusively, so
+ * that one is woken at a time, and passes on what he leaves, be it that his buffer is full,
+ * or that he is killed before he has read.
  *
- * The hrtimer is not armed while something is unread: a wheel that nobody reads fires once
- * and then never again, until he who drains it arms it again, or a timer is added that is
- * due before all others; that is news to those who wait for edges. A timer that was due
- * when it was added wakes at once, if nothing was unread before.
+ * When the hrtimer wakes somebody, it starts itself for @then, at which the wheel is likely
+ * to be due next: to start it again from outside of the interrupt, which has stopped the
+ * processor's timer, takes longer. @then is a guess, and nothing relies on it: who waits
+ * next arms for an earlier time, and a later one does no harm. It does so once: a wheel that
+ * nobody reads fires at @due and at @then and never again, until he who drains it arms it,
+ * or a timer is added that is due before all others; that is news to those who wait for
+ * edges. A timer that was due when it was added wakes at once, if nothing was unread before.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
@@ -65,19 +70,12 @@
  * process of the group is killed for it, and nothing is written to the log.
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/* What @due is while a bucket is being cascaded ahead of its time: long past. */
-#define TWHEEL_AT_ONCE		1
 
 /*
  * The account.
  */
 
-/**
- * twheel_file_bytes() - the memory that a file holds
- * @file: the file; without the lock, what is said may have changed
- *
- * Return: bytes, as many as the allocators take.
- */
+/* The memory that a file holds: bytes, as many as the allocators take. */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
 	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
@@ -120,27 +118,46 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 		arm(file, time);
 }
 
+/* Returns when it is to fire again, or TWHEEL_NEVER. */
+static u64 fire(struct twheel_file *file)
+{
+	/* It is this time at least: that saves reading the clock. */
+	u64 now = file->armed;
+	u64 again = TWHEEL_NEVER;
+
+	file->fires++;
+	if (!waitqueue_active(&file->wait))
+		return TWHEEL_NEVER;
+	if (file->due > now)
+		return file->due;
+	/* Unless nobody has come since it last fired. */
+	if (file->due > TWHEEL_AT_ONCE) {
+		again = file->then;
+		/* Who is woken need not look at the clock. */
+		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
+	}
+	/* No events: io_uring takes those for the answer, and does not ask. */
+	wake_up_locked_poll(&file->wait, 0);
+	return again;
+}
+
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
-	u64 now;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
-	/* It is this time at least: that saves reading the clock. */
-	now = file->armed;
-	file->fires++;
-	WRITE_ONCE(file->armed, TWHEEL_NEVER);
-	if (waitqueue_active(&file->wait)) {
-		/* With no events: io_uring takes those for the answer, and does not ask again. */
-		if (file->due <= now)
-			wake_up_locked_poll(&file->wait, 0);
-		else if (file->due != TWHEEL_NEVER)
-			arm(file, file->due);
+	/* If it has been armed anew meanwhile, it comes again. */
+	if (!hrtimer_is_queued(hrtimer)) {
+		WRITE_ONCE(file->armed, fire(file));
+		if (file->armed != TWHEEL_NEVER) {
+			hrtimer_set_expires(hrtimer, min_t(u64, file->armed, KTIME_MAX));
+			restart = HRTIMER_RESTART;
+		}
 	}
 	spin_unlock_irqrestore(&file->wait.lock, flags);
-	/* Started again or not: it never restarts itself. */
-	return HRTIMER_NORESTART;
+	return restart;
 }
 
 /* When the wheel has to be advanced next. */
@@ -155,14 +172,24 @@ static u64 wheel_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->tick_ns : TWHEEL_NEVER;
 }
 
+/* When it has to be advanced after that, at a guess. */
+static u64 wheel_then(const struct twheel_file *file)
+{
+	u64 tick = twheel_after(&file->wheel);
+
+	return tick == U64_MAX ? TWHEEL_NEVER : tick * file->tick_ns;
+}
+
 /* Tell those who wait when the wheel is due, now that it has changed. */
 static void settle(struct twheel_file *file, u64 due, u64 next)
 {
 	bool earlier = next < file->next;
+	u64 then = wheel_then(file);
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	WRITE_ONCE(file->due, due);
+	file->then = then;
 	if (waitqueue_active(&file->wait)) {
 		if (file->news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
@@ -173,6 +200,21 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
 	spin_unlock_irq(&file->wait.lock);
 }
 
+static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
+{
+	settle(file, due, next);
+	mutex_unlock(&file->lock);
+}
+
+static noinline void trim_and_unlock(struct twheel_file *file, u64 due, u64 next)
+{
+	struct twheel_page *pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+
+	credit(file);
+	settle_and_unlock(file, due, next);
+	twheel_pages_free(pages);
+}
+
 /**
  * twheel_file_unlock() - drop the lock
  * @file: the file
@@ -181,7 +223,6 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
  */
 void twheel_file_unlock(struct twheel_file *file)
 {
-	struct twheel_page *pages = NULL;
 	u64 next = wheel_next(file);
 	u64 due = next;
 
@@ -190,41 +231,13 @@ void twheel_file_unlock(struct twheel_file *file)
 		due = TWHEEL_AT_ONCE;
 	if (file->wheel.nr_expired)
 		due = 0;
-	if (due != file->due || next != file->next || file->news)
-		settle(file, due, next);
-	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))) {
-		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
-		credit(file);
-	}
-	mutex_unlock(&file->lock);
-	if (unlikely(pages))
-		twheel_pages_free(pages);
-}
-
-/* Sleep only if nothing is due; called with wait.lock held. */
-static bool due_or_armed(struct twheel_file *file)
-{
-	if (twheel_file_is_due(file))
-		return true;
-	if (file->due != TWHEEL_NEVER)
-		arm_if_earlier(file, file->due);
-	return false;
-}
-
-/**
- * twheel_file_wait() - sleep until the wheel is due
- * @file: the file, not locked
- *
- * Return: 0; or -ERESTARTSYS for a signal.
- */
-int twheel_file_wait(struct twheel_file *file)
-{
-	int err;
-
-	spin_lock_irq(&file->wait.lock);
-	err = wait_event_interruptible_exclusive_locked_irq(file->wait, due_or_armed(file));
-	spin_unlock_irq(&file->wait.lock);
-	return err;
+	/* Most often neither, and then it takes no more than this, nor the stack. */
+	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)))
+		trim_and_unlock(file, due, next);
+	else if (due != READ_ONCE(file->due) || next != file->next || file->news)
+		settle_and_unlock(file, due, next);
+	else
+		mutex_unlock(&file->lock);
 }
 
 /**
@@ -235,21 +248,50 @@ int twheel_file_wait(struct twheel_file *file)
  */
 bool twheel_file_watch(struct twheel_file *file)
 {
-	bool due = twheel_file_is_due(file);
+	u64 due = READ_ONCE(file->due);
+	bool is_due;
 
+	if (due <= TWHEEL_AT_ONCE)
+		return true;
 	/* If it has just changed, he who changed it arms. */
-	if (due || READ_ONCE(file->due) >= READ_ONCE(file->armed))
-		return due;
+	if (due >= READ_ONCE(file->armed))
+		return false;
 	spin_lock_irq(&file->wait.lock);
-	due = due_or_armed(file);
+	is_due = twheel_file_is_due(file);
+	if (!is_due)
+		arm_if_earlier(file, file->due);
 	spin_unlock_irq(&file->wait.lock);
-	return due;
+	return is_due;
 }
 
 /**
- * twheel_file_pass_on() - wake the next reader if there is something left for him
+ * twheel_file_wait() - sleep until the wheel is due
  * @file: the file, not locked
+ *
+ * Return: 0; or -ERESTARTSYS for a signal.
  */
+int twheel_file_wait(struct twheel_file *file)
+{
+	bool signalled = false;
+	DEFINE_WAIT(wait);
+
+	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
+		return 0;
+	do {
+		prepare_to_wait_exclusive(&file->wait, &wait, TASK_INTERRUPTIBLE);
+		if (twheel_file_watch(file))
+			break;
+		signalled = signal_pending(current);
+		if (signalled)
+			break;
+		schedule();
+	} while (!twheel_file_is_due(file));
+	finish_wait(&file->wait, &wait);
+	/* Who has been woken reads, or nobody would. */
+	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
+}
+
+/* Wake the next reader if there is something left for him; not locked. */
 void twheel_file_pass_on(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
@@ -410,15 +452,13 @@ int twheel_file_grow_store(struct twheel_file *file)
  * Opening, setting up and closing.
  */
 
-/**
- * twheel_file_set_up() - make the wheel
- * @file: the file, without timers and levels, and nobody waits for it
- * @setup: valid parameters
- */
+/* Make the wheel; the file has no timers, and the parameters are valid. */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
 
+	/* An add that failed half-way can have left levels behind. */
+	twheel_destroy(w);
 	file->tick_ns = setup->tick_ns;
 	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
@@ -426,15 +466,10 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS);
 	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
 	twheel_forward(w, twheel_floor(w, twheel_file_now(file)));
+	credit(file);
 }
 
-/**
- * twheel_file_open() - make a file
- * @uid: whose
- * @setup: valid parameters
- *
- * Return: the file, or an error.
- */
+/* Make a file of a user's, with valid parameters; returns an ERR_PTR() for an error. */
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup)
 {
 	struct twheel_file *file;
@@ -467,10 +502,7 @@ free:
 	return ERR_PTR(err);
 }
 
-/**
- * twheel_file_close() - free a file
- * @file: the file, which nobody else uses any more
- */
+/* Free a file that nobody else uses any more. */
 void twheel_file_close(struct twheel_file *file)
 {
 	/* Nobody waits any more: it is not started anew. */

@@ -29,7 +29,8 @@
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 
-/* A time that never comes. */
+/* A time that has come, whatever the clock says; and one that never comes. */
+#define TWHEEL_AT_ONCE		1
 #define TWHEEL_NEVER		U64_MAX
 
 /**
@@ -52,7 +53,9 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
  * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
- *	while something is unread. Written with both locks held, read without.
+ *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
+ *	@wait.lock, and but for the hrtimer with @lock held; read without.
+ * @then: when it is due after that, at a guess; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
  * @hrtimer: wakes those who wait, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
@@ -79,6 +82,7 @@ struct twheel_file {
 	u64 delivered;
 	u64 fires;
 	u64 due;
+	u64 then;
 	u64 armed;
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
@@ -118,7 +122,7 @@ static inline bool twheel_file_is_due(const struct twheel_file *file)
 	u64 due = READ_ONCE(file->due);
 
 	/* Most often, reading the clock can be saved. */
-	return !due || (due != TWHEEL_NEVER && due <= twheel_file_now(file));
+	return due <= TWHEEL_AT_ONCE || (due != TWHEEL_NEVER && due <= twheel_file_now(file));
 }
 
 /* Something that was due by @now, a tick, has yet to expire. */
@@ -164,6 +168,7 @@ long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user 
 long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
 
 /* twheel_read.c */
+ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *filp, poll_table *wait);
 

@@ -31,7 +31,7 @@ MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
 /* What is not inline here is so for twheel_ioctl() to need no stack for single calls. */
 static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
-			 struct twheel_batch __user *arg)
+				  struct twheel_batch __user *arg)
 {
 	struct twheel_batch batch;
 	void __user *entries;
@@ -93,8 +93,6 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
 		err = -EBUSY;
 	} else {
-		/* An add that failed half-way can have left levels behind. */
-		twheel_destroy(&file->wheel);
 		twheel_file_set_up(file, &setup);
 		file->is_set_up = true;
 	}
@@ -216,6 +214,7 @@ static const struct file_operations twheel_fops = {
 	.owner		= THIS_MODULE,
 	.open		= twheel_open,
 	.release	= twheel_release,
+	.read		= twheel_read,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
 	.unlocked_ioctl	= twheel_ioctl,

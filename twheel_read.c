@@ -62,8 +62,8 @@ end:
 }
 
 /* The same for whatever else can be read into. */
-static unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
-				unsigned int max, struct twheel_timer **last)
+static noinline unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
+					 unsigned int max, struct twheel_timer **last)
 {
 	struct twheel_timer *timer;
 	unsigned int n = 0;
@@ -97,7 +97,7 @@ static unsigned int tell_events(struct twheel_file *file, struct iov_iter *to,
 }
 
 /* Its next deadline is later than the wheel's clock, and by a period at most. */
-static void rearm(struct twheel_file *file, struct twheel_entry *entry)
+static noinline void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
 				      periods(file, entry) * entry->interval);
@@ -173,18 +173,10 @@ static ssize_t read_due(struct twheel_file *file, struct iov_iter *to, bool nowa
 	return done ?: n;
 }
 
-/**
- * twheel_read_iter() - read()
- * @iocb: the call
- * @to: where events are to be written
- *
- * Return: the size of the events read, or an errno.
- */
-ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 {
-	struct twheel_file *file = iocb->ki_filp->private_data;
-	bool nowait = iocb->ki_flags & IOCB_NOWAIT;
-	bool nonblock = nowait || iocb->ki_filp->f_flags & O_NONBLOCK;
+	struct twheel_file *file = filp->private_data;
+	bool nonblock = nowait || filp->f_flags & O_NONBLOCK;
 	ssize_t done;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
@@ -201,20 +193,29 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	return done ?: -EAGAIN;
 }
 
-/**
- * twheel_poll() - poll(), select(), epoll and io_uring's poll
- * @filp: the open file
- * @wait: who is to be woken
- *
- * Return: EPOLLIN while there is something to read.
- */
+/* read(2), for which the kernel does less than for the others. */
+ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
+{
+	struct iov_iter iter;
+
+	iov_iter_ubuf(&iter, ITER_DEST, to, size);
+	return read_events(filp, &iter, false);
+}
+
+/* readv(2), preadv2(2) and io_uring. */
+ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
+}
+
+/* poll(2), select(2), epoll and io_uring: EPOLLIN while there is something to read. */
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
 	bool unread;
 
 	poll_wait(filp, &file->wait, wait);
-	while (twheel_file_watch(file)) {
+	while (twheel_file_is_due(file) || twheel_file_watch(file)) {
 		/* Killed: an epoll that others share must not take it for read. */
 		if (twheel_file_lock(file) || twheel_file_advance(file, 1))
 			return EPOLLIN | EPOLLRDNORM;

@@ -2,7 +2,9 @@
 /*
  * Adding, modifying and cancelling timers, one or many at a time
  *
- * A batch goes through in chunks, each of them a bounded hold of the lock.
+ * A single call returns 0 or an errno. A batch goes through in chunks, each of them a
+ * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
+ * were; or that one's errno, if none was.
  */
 #include <linux/build_bug.h>
 #include <linux/limits.h>
@@ -223,13 +225,6 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 	return done;
 }
 
-/**
- * twheel_add_timer() - add a timer
- * @file: the file
- * @uadd: the timer
- *
- * Return: 0 or an errno.
- */
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
@@ -249,14 +244,6 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 	return min(err, 0L);
 }
 
-/**
- * twheel_add_timers() - add timers, up to the first that cannot be
- * @file: the file
- * @uadd: the timers
- * @count: how many, not 0 and no more than INT_MAX
- *
- * Return: how many were added; or the first one's errno if none was.
- */
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
 {
 	long done = 0;
@@ -331,10 +318,10 @@ static __always_inline int modify_one(struct twheel_file *file, const struct twh
 	return 0;
 }
 
-static __always_inline unsigned int modify_chunk(struct twheel_file *file,
-						 const struct twheel_modify *mod,
+static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
 						 unsigned int n, int *err)
 {
+	const struct twheel_modify *mod = chunk;
 	unsigned int i;
 	u64 now;
 
@@ -351,9 +338,10 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 	return i;
 }
 
-static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
+static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,
 						 unsigned int n, int *err)
 {
+	const u64 *id = chunk;
 	struct twheel_entry *entry;
 	unsigned int i;
 
@@ -373,13 +361,6 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
-/**
- * twheel_modify_timer() - give a timer a new deadline
- * @file: the file
- * @umod: the timer and its deadline
- *
- * Return: 0 or an errno.
- */
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
 {
 	struct twheel_modify mod;
@@ -391,13 +372,6 @@ long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *
 	return err;
 }
 
-/**
- * twheel_cancel_timer() - cancel a timer
- * @file: the file
- * @uid: its id
- *
- * Return: 0 or an errno.
- */
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 {
 	u64 id;
@@ -409,53 +383,40 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 	return err;
 }
 
-/**
- * twheel_modify_timers() - give timers new deadlines, up to the first that cannot be
- * @file: the file
- * @umod: the timers and their deadlines
- * @count: how many, not 0 and no more than INT_MAX
- *
- * Return: how many were modified; or the first one's errno if none was.
- */
-long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
-			  u32 count)
+/* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
+static __always_inline long in_chunks(struct twheel_file *file, const void __user *from,
+				      u32 count, void *chunk, u32 max, size_t size,
+				      unsigned int (*act)(struct twheel_file *file,
+							  const void *chunk,
+							  unsigned int n, int *err))
 {
-	struct twheel_modify chunk[TWHEEL_CHUNK / 2];
 	long done = 0;
 	int err;
 
 	do {
-		unsigned int n = min_t(u32, count - done, ARRAY_SIZE(chunk));
+		unsigned int n = copy_entries(chunk, from + done * size,
+					      min_t(u32, count - done, max), size);
 
 		err = -EFAULT;
-		n = copy_entries(chunk, umod + done, n, sizeof(*chunk));
 		if (n)
-			done += modify_chunk(file, chunk, n, &err);
+			done += act(file, chunk, n, &err);
 	} while (!err && done < count && !interrupted());
 	return done ?: err;
 }
 
-/**
- * twheel_cancel_timers() - cancel timers, up to the first that cannot be
- * @file: the file
- * @uid: their ids
- * @count: how many, not 0 and no more than INT_MAX
- *
- * Return: how many were cancelled; or the first one's errno if none was.
- */
+long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
+			  u32 count)
+{
+	struct twheel_modify chunk[TWHEEL_CHUNK / 2];
+
+	return in_chunks(file, umod, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
+			 modify_chunk);
+}
+
 long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
 {
 	u64 chunk[TWHEEL_CHUNK];
-	long done = 0;
-	int err;
 
-	do {
-		unsigned int n = min_t(u32, count - done, ARRAY_SIZE(chunk));
-
-		err = -EFAULT;
-		n = copy_entries(chunk, uid + done, n, sizeof(*chunk));
-		if (n)
-			done += cancel_chunk(file, chunk, n, &err);
-	} while (!err && done < count && !interrupted());
-	return done ?: err;
+	return in_chunks(file, uid, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
+			 cancel_chunk);
 }

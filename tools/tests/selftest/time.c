@@ -577,6 +577,23 @@ TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up)
 	EXPECT_EQ(fires, tw_info(self->fd).fires);
 }
 
+/* Once for the first timer that is due then, and once for the next. */
+TEST_F(timing, a_wheel_that_nobody_reads_fires_twice_at_most)
+{
+	int epoll = watch(self->fd, EPOLLIN);
+	struct twheel_event event;
+	__u64 i, fires;
+
+	for (i = 1; i <= 20; i++)
+		ASSERT_NE(0, add_after(self->fd, 10 * i * MSEC, i));
+	ASSERT_EQ(1, epoll_for(epoll, -1));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	fires = tw_info(self->fd).fires;
+	EXPECT_LE(1, fires);
+	sleep_for(400 * MSEC);
+	EXPECT_GE(fires + 2, tw_info(self->fd).fires);
+}
+
 TEST_F(timing, one_timer_takes_few_wake_ups)
 {
 	struct twheel_event event;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../../twheel_file.h"
 #include "books.h"
 #include "kernel.h"
 
@@ -194,6 +195,24 @@ static bool check_wheel(u32 nr, bool last_try)
 	return true;
 }
 
+/* Without timers, a wheel holds empty pages, and is charged for what it holds. */
+static void check_memory(u32 nr)
+{
+	struct twheel_file *file = wheels[nr].filp->private_data;
+	unsigned long charged;
+
+	if (twheel_file_lock(file))
+		broken("who is not killed does not get the lock");
+	charged = twheel_user_bytes(file->user);
+	if (file->store.nr_empty != file->store.nr_pages)
+		wrong(LEFTOVERS, "wheel %u: of %u pages, %u are empty", nr,
+		      file->store.nr_pages, file->store.nr_empty);
+	if (charged != file->charged || charged != twheel_file_bytes(file))
+		wrong(LEFTOVERS, "wheel %u: charged for %zu, the user for %lu, it holds %zu", nr,
+		      file->charged, charged, twheel_file_bytes(file));
+	mutex_unlock(&file->lock);
+}
+
 bool books_end_round(unsigned int patience)
 {
 	u64 end = clock_now(CLOCK_MONOTONIC) + patience * NSEC_PER_SEC;
@@ -209,6 +228,7 @@ bool books_end_round(unsigned int patience)
 	for (nr = 0; nr < NR_WHEELS; nr++) {
 		while (!check_wheel(nr, clock_now(CLOCK_MONOTONIC) > end))
 			usleep(100);
+		check_memory(nr);
 	}
 	for (nr = 0; nr < MAX_RECORDS; nr++)
 		check_record(nr);

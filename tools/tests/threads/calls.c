@@ -61,6 +61,11 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
 	ssize_t ret;
 
 	file.f_flags |= flags & O_NONBLOCK;
+	if (plain && !(flags & IOCB_NOWAIT)) {
+		ret = device->read(&file, to, size, NULL);
+		may_return();
+		return ret;
+	}
 	ret = device->read_iter(&iocb, &iter);
 	may_return();
 	if (ret > 0 && (iter.iov_offset != (size_t)ret || iter.count != size - ret))

@@ -33,7 +33,10 @@ struct watch {
 int sys_open(u32 uid, struct file **filp);
 void sys_close(struct file *filp);
 long sys_ioctl(struct file *filp, unsigned int cmd, void *arg);
-/* With IOCB_NOWAIT as io_uring and RWF_NOWAIT have it, or without; @plain is a ubuf. */
+/*
+ * With IOCB_NOWAIT as io_uring and RWF_NOWAIT have it, or without; if it is @plain, as read(2)
+ * has it, or io_uring.
+ */
 ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain);
 void sys_fdinfo(struct file *filp);
 

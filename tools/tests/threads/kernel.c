@@ -50,10 +50,25 @@ void breathing_space(void)
 		usleep(chance_below(200));
 }
 
+static void somebody_else(void (*acts)(void))
+{
+	struct task_struct *self = current, other;
+
+	task_init(&other, self->mm, 0);
+	current = &other;
+	acts();
+	current = self;
+}
+
 bool out_of_memory(void)
 {
+	void (*meanwhile)(void) = current->meanwhile;
+
 	may_sleep();
 	breathing_space();
+	current->meanwhile = NULL;
+	if (meanwhile)
+		somebody_else(meanwhile);
 	return current->lean && !chance_below(current->lean);
 }
 
@@ -168,12 +183,12 @@ static void dequeue(struct hrtimer *timer)
 {
 	if (timer->queued)
 		list_del(&timer->node);
-	timer->queued = false;
+	WRITE_ONCE(timer->queued, false);
 }
 
 static void enqueue(struct hrtimer *timer)
 {
-	timer->queued = true;
+	WRITE_ONCE(timer->queued, true);
 	list_add(&timer->node, &base.timers);
 }
 

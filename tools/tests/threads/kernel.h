@@ -35,6 +35,7 @@ struct mem_cgroup;
  * @unwritable: user memory from here on cannot be written.
  * @user_end: user memory ends here.
  * @lean: one in so many allocations fails; 0 stands for none.
+ * @meanwhile: what somebody else does during the next allocation, or NULL.
  */
 struct task_struct {
 	pthread_mutex_t lock;
@@ -53,6 +54,7 @@ struct task_struct {
 	unsigned long unwritable;
 	unsigned long user_end;
 	unsigned int lean;
+	void (*meanwhile)(void);
 };
 
 struct mm_struct {

@@ -365,6 +365,7 @@ int main(int argc, char **argv)
 	for (uid = 0; uid < NR_USERS; uid++)
 		users[uid] = twheel_user_get((kuid_t) { uid });
 	clock_start(&mm);
+	play_cases();
 
 	end = clock_now(CLOCK_MONOTONIC) + seconds * NSEC_PER_SEC;
 	while (ended && clock_now(CLOCK_MONOTONIC) < end)

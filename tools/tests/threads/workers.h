@@ -34,4 +34,7 @@ void add_for_a_round(unsigned int adder);
 /* Open, use for a moment, and close, while the hrtimer is armed. */
 void open_and_close(u32 uid);
 
+/* What chance seldom brings about. */
+void play_cases(void);
+
 #endif /* _DRIVER_WORKERS_H */

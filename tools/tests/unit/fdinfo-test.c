@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tap.h"
 #include "wheels.h"
-
-static int nr, failed;
 
 static void ok(bool passed, const char *name)
 {
-	printf("%sok %d - %s\n", passed ? "" : "not ", ++nr, name);
-	failed += !passed;
+	tap_result(passed, "%s", name);
 }
 
 /* As twheel_fdinfo.c writes it, behind what the kernel has of every file. */
@@ -110,10 +108,9 @@ static void test_bad(void)
 
 int main(void)
 {
-	printf("TAP version 13\n");
+	puts("TAP version 13");
 	test_whole();
 	test_others();
 	test_bad();
-	printf("1..%d\n", nr);
-	return failed != 0;
+	return tap_done();
 }

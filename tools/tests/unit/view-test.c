@@ -7,24 +7,18 @@
 #include <string.h>
 
 #include "helpers.h"
+#include "tap.h"
 #include "view.h"
-
-static int nr, failed;
 
 static void same(const char *got, const char *expected, const char *name)
 {
-	int passed = !strcmp(got, expected);
-
-	if (!passed)
-		printf("# got '%s' instead of '%s'\n", got, expected);
-	printf("%sok %d - %s\n", passed ? "" : "not ", ++nr, name);
-	failed += !passed;
+	if (!tap_result(!strcmp(got, expected), "%s", name))
+		tap_note("got '%s' instead of '%s'", got, expected);
 }
 
 static void ok(bool passed, const char *name)
 {
-	printf("%sok %d - %s\n", passed ? "" : "not ", ++nr, name);
-	failed += !passed;
+	tap_result(passed, "%s", name);
 }
 
 static const struct {
@@ -80,10 +74,8 @@ static FILE *begin(void)
 	free(text_of);
 	text_of = NULL;
 	stream = open_memstream(&text_of, &size_of);
-	if (!stream) {
-		printf("Bail out! no memory\n");
-		exit(1);
-	}
+	if (!stream)
+		bail_out("no memory");
 	return stream;
 }
 
@@ -207,13 +199,12 @@ static void test_wheel(void)
 
 int main(void)
 {
-	printf("TAP version 13\n");
+	puts("TAP version 13");
 	test_numbers();
 	test_line();
 	test_table();
 	test_order();
 	test_wheel();
-	printf("1..%d\n", nr);
 	free(text_of);
-	return failed != 0;
+	return tap_done();
 }

@@ -11,15 +11,13 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "tap.h"
 #include "wheels.h"
 
 static const char *proc;
-static int nr, failed;
-
 static void ok(bool passed, const char *name)
 {
-	printf("%sok %d - %s\n", passed ? "" : "not ", ++nr, name);
-	failed += !passed;
+	tap_result(passed, "%s", name);
 }
 
 static __printf(2, 3) void put(const char *name, const char *format, ...)
@@ -27,10 +25,8 @@ static __printf(2, 3) void put(const char *name, const char *format, ...)
 	va_list args;
 	FILE *file = fopen(name, "w");
 
-	if (!file) {
-		printf("Bail out! %s: %s\n", name, strerror(errno));
-		exit(1);
-	}
+	if (!file)
+		bail_out("%s", name);
 	va_start(args, format);
 	vfprintf(file, format, args);
 	va_end(args);
@@ -119,15 +115,13 @@ static void test_hidden(void)
 
 	chmod("100/fdinfo", 0);
 	chmod(proc, 0755);
-	if (!geteuid() && seteuid(65534)) {
-		printf("Bail out! seteuid: %s\n", strerror(errno));
-		exit(1);
-	}
+	if (!geteuid() && seteuid(65534))
+		bail_out("seteuid");
 	ok(!wheels_scan(&seen, proc, 0) && seen.hidden == 1 && seen.count == 1,
 	   "what may not be looked at is left out and counted");
 	ok(wheels_scan(&seen, proc, 100) == -EACCES, "or refused, if it was asked for");
 	if (!getuid() && seteuid(0))
-		exit(1);
+		bail_out("seteuid");
 	chmod("100/fdinfo", 0755);
 	wheels_free(&seen);
 }
@@ -184,7 +178,7 @@ static void remove_all(void)
 
 	snprintf(command, sizeof(command), "rm -rf %s", proc);
 	if (system(command))
-		printf("# %s is left\n", proc);
+		tap_note("%s is left", proc);
 }
 
 int main(void)
@@ -192,18 +186,15 @@ int main(void)
 	char dir[] = "/tmp/wheels-test.XXXXXX";
 
 	proc = mkdtemp(dir);
-	if (!proc || chdir(proc)) {
-		printf("Bail out! %s: %s\n", dir, strerror(errno));
-		return 1;
-	}
-	printf("TAP version 13\n");
+	if (!proc || chdir(proc))
+		bail_out("%s", dir);
+	puts("TAP version 13");
 	test_scan();
 	test_missing();
 	test_hidden();
 	test_rates();
 	wheels_free(&found);
-	printf("1..%d\n", nr);
 	if (!chdir("/"))
 		remove_all();
-	return failed != 0;
+	return tap_done();
 }

@@ -14,13 +14,12 @@
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)	__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
-#define smp_store_release(pointer, value) \
-	__atomic_store_n(pointer, value, __ATOMIC_RELEASE)
-
 /* The compiler forgets where the value comes from. */
 #define OPTIMIZER_HIDE_VAR(var)	__asm__ ("" : "=r" (var) : "0" (var))
 
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
+
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE) /* the same */
 
 #endif /* _LIBTWHEEL_LINUX_COMPILER_H */

@@ -38,6 +38,7 @@ struct file_operations {
 	void *owner;
 	int (*open)(struct inode *inode, struct file *filp);
 	int (*release)(struct inode *inode, struct file *filp);
+	ssize_t (*read)(struct file *filp, char *to, size_t size, loff_t *pos);
 	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);
 	__poll_t (*poll)(struct file *filp, struct poll_table_struct *wait);
 	long (*unlocked_ioctl)(struct file *filp, unsigned int cmd, unsigned long arg);

@@ -32,6 +32,19 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	*timer = (struct hrtimer) { .function = function, .clock = clock };
 }
 
+/* An hrtimer that is queued stands in order of its time. */
+static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t time)
+{
+	if (READ_ONCE(timer->queued))
+		broken("the time of an hrtimer that is queued is changed");
+	timer->expires = time;
+}
+
+static inline bool hrtimer_is_queued(const struct hrtimer *timer)
+{
+	return READ_ONCE(timer->queued);
+}
+
 void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode);
 void hrtimer_cancel(struct hrtimer *timer);
 

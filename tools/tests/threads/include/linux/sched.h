@@ -6,6 +6,8 @@
 
 #include "../../kernel.h"
 
+#define TASK_INTERRUPTIBLE	1
+
 static inline bool signal_pending(struct task_struct *task)
 {
 	return READ_ONCE(task->signalled);
@@ -15,6 +17,11 @@ static inline void cond_resched(void)
 {
 	may_sleep();
 	breathing_space();
+}
+
+static inline void schedule(void)
+{
+	task_sleep();
 }
 
 #endif /* _DRIVER_LINUX_SCHED_H */

@@ -15,6 +15,7 @@
 #define __GFP_RETRY_MAYFAIL	0
 #define __GFP_NOWARN		0
 
+#define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
 #define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))
 #define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
 #define kvfree(p)		({ may_sleep(); kvfree(p); })

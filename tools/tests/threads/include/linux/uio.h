@@ -14,6 +14,15 @@ struct iov_iter {
 	void __user *ubuf;
 };
 
+#define ITER_DEST	0
+
+static inline void iov_iter_ubuf(struct iov_iter *i, unsigned int direction, void __user *buf,
+				 size_t count)
+{
+	(void)direction;
+	*i = (struct iov_iter) { .is_ubuf = true, .count = count, .ubuf = buf };
+}
+
 static inline bool iter_is_ubuf(const struct iov_iter *i)
 {
 	return i->is_ubuf;

@@ -112,34 +112,29 @@ static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t k
 	return 1;
 }
 
-static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *entry)
+#define DEFINE_WAIT(name)						\
+	wait_queue_entry_t name = {					\
+		.private = current,					\
+		.func = autoremove_wake_function,			\
+		.entry = LIST_HEAD_INIT((name).entry),			\
+	}
+
+static inline void prepare_to_wait_exclusive(wait_queue_head_t *wq, wait_queue_entry_t *entry,
+					     int state)
 {
+	(void)state;
+	spin_lock_irq(&wq->lock);
+	entry->flags |= WQ_FLAG_EXCLUSIVE;
 	if (list_empty(&entry->entry))
 		wait_queue_insert(&entry->entry, wq->head.prev);
 	task_about_to_sleep();
-	if (signal_pending(current))
-		return -ERESTARTSYS;
 	spin_unlock_irq(&wq->lock);
-	task_sleep();
-	spin_lock_irq(&wq->lock);
-	return 0;
 }
 
-#define wait_event_interruptible_exclusive_locked_irq(wq, condition)	\
-({									\
-	wait_queue_entry_t __entry = {					\
-		.flags = WQ_FLAG_EXCLUSIVE,				\
-		.private = current,					\
-		.func = autoremove_wake_function,			\
-		.entry = LIST_HEAD_INIT(__entry.entry),			\
-	};								\
-	int __err = 0;							\
-									\
-	while (!__err && !(condition))					\
-		__err = do_wait_intr_irq(&(wq), &__entry);		\
-	wait_queue_remove(&__entry);					\
-	task_wake(current);						\
-	__err;								\
-})
+static inline void finish_wait(wait_queue_head_t *wq, wait_queue_entry_t *entry)
+{
+	task_wake(current);
+	remove_wait_queue(wq, entry);
+}
 
 #endif /* _DRIVER_LINUX_WAIT_H */

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What chance seldom brings about: somebody else acts at the one moment that matters
+ */
+#include <unistd.h>
+
+#include <uapi/linux/twheel.h>
+
+#include "kernel.h"
+#include "workers.h"
+
+#define NSEC_PER_SEC	1000000000ULL
+/* Soon enough to wait for it, and late enough that an add has begun by then. */
+#define SOON_NS		2000000
+
+static struct file *wheel;
+static u64 deadline;
+
+/* Brings the wheel's clock past the deadline, without which nobody would. */
+static void add_after_the_deadline(void)
+{
+	struct twheel_add add = { .time_ns = NSEC_PER_SEC };
+
+	while (clock_now(CLOCK_MONOTONIC) < deadline + NSEC_PER_SEC / 1000)
+		usleep(100);
+	if (sys_ioctl(wheel, TWHEEL_ADD, &add))
+		broken("an add in the meantime fails");
+}
+
+/* While the level is made that a timer needs, its time comes: who waits has to be woken. */
+static void fall_due_without_a_level(void)
+{
+	const struct twheel_setup setup = {
+		.tick_ns = 1000,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.clock_id = CLOCK_MONOTONIC,
+	};
+	struct twheel_add add = { .flags = TWHEEL_ABSTIME };
+	struct watch watch;
+
+	if (sys_open(NR_WHEELS, &wheel) || sys_ioctl(wheel, TWHEEL_SETUP, (void *)&setup))
+		broken("a wheel cannot be opened");
+	watch_add(&watch, wheel, true);
+	deadline = clock_now(CLOCK_MONOTONIC) + SOON_NS;
+	add.time_ns = deadline;
+	current->meanwhile = add_after_the_deadline;
+	if (sys_ioctl(wheel, TWHEEL_ADD, &add))
+		wrong(ANSWERS, "an add of what falls due meanwhile fails");
+	if (current->meanwhile)
+		broken("no level was made");
+	if (!READ_ONCE(watch.triggered))
+		wrong(WAKING, "a timer fell due while its level was made, and who waits sleeps");
+	watch_remove(&watch);
+	sys_close(wheel);
+}
+
+void play_cases(void)
+{
+	fall_due_without_a_level();
+}
