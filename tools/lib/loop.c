@@ -504,8 +504,9 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 	struct pollfd pollfd = { .events = POLLIN };
 	int ready;
 
+	/* What expires makes room for what could not be armed. */
 	if (twheel_loop_flush(loop))
-		return -1;
+		return twheel_loop_dispatch(loop);
 	pollfd.fd = loop->fd;
 	ready = poll(&pollfd, 1, timeout_ms);
 	return ready > 0 ? twheel_loop_dispatch(loop) : ready;

@@ -150,12 +150,10 @@ static int set_next(struct user *user)
 	return ret;
 }
 
-static int user_flush(struct twheel_loop *loop)
+static int arm_flushing(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 
-	if (loop->now != NOT_READ)
-		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
 	while (!list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
 		int error = arm_linked(user, handle);
@@ -163,7 +161,23 @@ static int user_flush(struct twheel_loop *loop)
 		if (error && twheel_loop_report(loop, handle, -error))
 			return -1;
 	}
-	return set_next(user);
+	return 0;
+}
+
+/* Also when some could not be armed, those that are wake who waits. */
+static int user_flush(struct twheel_loop *loop)
+{
+	struct user *user = user_of(loop);
+	int ret, error;
+
+	if (loop->now != NOT_READ)
+		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
+	ret = arm_flushing(loop);
+	error = errno;
+	if (twheel_loop_check(loop) || set_next(user))
+		return -1;
+	errno = error;
+	return ret;
 }
 
 static int user_collect(struct twheel_loop *loop)
