@@ -121,7 +121,7 @@ static __always_inline struct twheel_page *twheel_entry_page(const struct twheel
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
 }
 
-static inline u64 *twheel_store_block(const struct twheel_store *store, u32 nr)
+static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
 {
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
@@ -272,14 +272,16 @@ static __always_inline void twheel_run_take(struct twheel_run *run, struct twhee
  * twheel_run_end() - tell the store what has been taken
  * @store: the store
  * @run: the run
+ *
+ * Return: how many that were.
  */
-static inline void twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
+static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
 	u32 n = (run->id >> 32) - page->tag;
 
 	if (!n)
-		return;
+		return 0;
 	if (page->more < 0)
 		store->nr_empty--;
 	page->free = run->id & TWHEEL_SLOT_MASK;
@@ -287,6 +289,7 @@ static inline void twheel_run_end(struct twheel_store *store, const struct twhee
 	page->more += n;
 	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
 		twheel_page_leaves(page);
+	return n;
 }
 
 /**
@@ -323,7 +326,7 @@ static __always_inline bool twheel_store_has(const struct twheel_store *store, u
 					     struct twheel_entry **found)
 {
 	unsigned long slot = id & TWHEEL_SLOT_MASK;
-	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
+	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
 	u32 tag = id >> 32;
 	struct twheel_entry *entry;
 	unsigned long mask;

@@ -91,18 +91,22 @@ static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u
  * then cannot fail. Nothing here is called while user memory is open: all is inline.
  */
 static __always_inline unsigned int add_quickly(struct twheel_file *file,
-						struct twheel_add __user *uadd,
+						struct twheel_add __user *u,
 						unsigned int n, u64 now)
 {
-	struct twheel_add __user *u = uadd, *end;
+	struct twheel_add __user *end;
 	u64 absolute = flags_word(TWHEEL_ABSTIME, 0);
 	struct twheel *w = &file->wheel;
 	struct twheel_run run = {};
+	unsigned int past = 0;
 
+	/* If there is no memory, add_one() says so. */
+	if (n && unlikely(list_empty(&file->store.partial)))
+		twheel_file_grow_store(file);
 	n = min(n, twheel_run_begin(&file->store, &run));
-	if (!n || !user_access_begin(uadd, n * sizeof(*uadd)))
+	if (!n || !user_access_begin(u, n * sizeof(*u)))
 		return 0;
-	end = uadd + n;
+	end = u + n;
 	do {
 		u64 flags, interval, time, data;
 		struct twheel_level *level;
@@ -126,27 +130,26 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			unsafe_put_user(run.id, &u->id, out);
 			entry = fill_entry(&run, data, interval, time);
 			twheel_file_expire(file, &entry->timer);
+			past++;
 			continue;
 		}
 		if (unlikely(!twheel_level_for(w, time, &level)))
 			break;
 		unsafe_put_user(run.id, &u->id, out);
-		w->nr_pending++;
 		entry = fill_entry(&run, data, interval, time);
 		if (likely(twheel_put_quickly(level, &entry->timer)))
 			continue;
 		user_access_end();
-		twheel_put(w, level, &entry->timer);
-		if (!user_access_begin(uadd, n * sizeof(*uadd))) {
-			u++;
+		twheel_put_first(w, level, &entry->timer, twheel_index(level, time));
+		if (!user_access_begin(u, (end - u) * sizeof(*u)))
 			goto end;
-		}
 	} while (++u < end);
 out:
 	user_access_end();
 end:
-	twheel_run_end(&file->store, &run);
-	return u - uadd;
+	n = twheel_run_end(&file->store, &run);
+	w->nr_pending += n - past;
+	return n;
 }
 
 /* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
@@ -312,8 +315,9 @@ static __always_inline unsigned int modify_quickly(struct twheel_file *file,
 		/* Nor may it be out of range. */
 		if (unlikely((s64)deadline <= (s64)now) ||
 		    unlikely(!twheel_level_for(w, deadline, &level)) ||
-		    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
-		    unlikely(twheel_expired(w, &entry->timer)))
+		    unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
+			break;
+		if (unlikely(twheel_expired(w, &entry->timer)))
 			break;
 		twheel_leave(w, &entry->timer);
 		entry->timer.deadline = deadline;
