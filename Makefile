@@ -253,8 +253,14 @@ bench: deps
 
 # With DESTDIR, everything goes below that folder, for who makes a package of it.
 
-MANUALS := $(wildcard tools/man/*.[1-8])
+MANUALS := $(filter-out %.3,$(wildcard tools/man/*.[1-8]))
+LIBRARY_MANUALS := $(wildcard tools/man/*.3)
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
+
+# functions PAGE: what the page is about; each function has a page that leads there.
+functions = $(shell sed '/^.SH SYNOPSIS/q' $(1) | grep -o 'twheel_[a-z_]*')
+FUNCTIONS = $(foreach m,$(LIBRARY_MANUALS),$(call functions,$(m)))
+
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
 # depmod RELEASE: renews the list that modprobe looks in; a package has none.
@@ -284,14 +290,18 @@ install-user: $(BUILD)/bin/twheel install-library
 
 # For programs that can do without the module.
 install-library: $(LIB) $(SHARED_LIB)
-	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux)
+	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux $(mandir)/man3)
 	install -m 644 $(LIB) $(DESTDIR)$(libdir)
 	install $(SHARED_LIB) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
+	@test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
+	@$(foreach m,$(LIBRARY_MANUALS),for f in $(call functions,$(m)); do \
+		echo ".so man3/$(notdir $(m))" >$(DESTDIR)$(mandir)/man3/$$f.3; done;)
+	install -m 644 $(LIBRARY_MANUALS) $(DESTDIR)$(mandir)/man3
 
 .PHONY: uninstall uninstall-module uninstall-user
 uninstall: uninstall-module uninstall-user
@@ -310,6 +320,7 @@ uninstall-user:
 			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(completiondir)/twheel \
+		$(patsubst %,$(mandir)/man3/%.3,libtwheel $(FUNCTIONS)) \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 
 # ---- In a kernel's source --------------------------------------------------

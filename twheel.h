@@ -110,7 +110,6 @@ u8 twheel_levels_within(const struct twheel *w, u64 ticks);
 u64 twheel_tick(const struct twheel *w, u64 deadline);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
-u64 twheel_after(const struct twheel *w);
 
 struct twheel_timer *twheel_pop(struct twheel *w);
 void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);

@@ -248,48 +248,6 @@ static u32 gather(struct twheel *w, struct list_head *timers)
 	return largest;
 }
 
-/* The earliest deadline in a level after those that its key is the tick of; or U64_MAX. */
-static __always_inline u64 second_deadline(const struct twheel *w,
-					   const struct twheel_level *level)
-{
-	u64 past = (u64)level->node.expires * w->tick.divisor;
-	const struct twheel_bucket *b = &level->bucket[level->first];
-	u64 second = U64_MAX;
-	struct twheel_timer *timer;
-
-	if (level->nr && b->count <= TWHEEL_FEW) {
-		list_for_each_entry(timer, &b->timers, node) {
-			if (timer->deadline > past)
-				second = min(second, timer->deadline);
-		}
-	}
-	if (second == U64_MAX && level->nr_busy > 1)
-		second = level->bucket[next_busy(level, level->first)].earliest;
-	return second;
-}
-
-/**
- * twheel_after() - when the wheel has to be advanced after what twheel_next() says
- * @w: the wheel
- *
- * Return: a tick, or U64_MAX if it knows of none. That is a guess: it does not look at what
- * is in a bucket with many timers.
- */
-u64 twheel_after(const struct twheel *w)
-{
-	struct timerqueue_node *head = twheel_queue_head(w), *next;
-	u64 tick;
-
-	if (!head)
-		return U64_MAX;
-	tick = second_deadline(w, container_of(head, struct twheel_level, node));
-	if (tick != U64_MAX)
-		tick = tick_of(w, tick);
-	next = timerqueue_iterate_next(head);
-	return next ? min_t(u64, tick, next->expires) : tick;
-}
-EXPORT_SYMBOL_GPL(twheel_after);
-
 /* Those timers that have not expired yet have to cascade. */
 static void stop_sorting(struct twheel *w)
 {

@@ -24,10 +24,10 @@
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due, then = ...                    due <= armed?
+ *	  queue                             due = ...                          due <= armed?
  *	unlock                              somebody waits?                      wake
  *	due <= now? then do not sleep         due < armed? then arm              due = at once
- *	due < armed? then arm             unlock                                 armed = then
+ *	due < armed? then arm             unlock                                 armed = never
  *	sleep                           unlock                                 else armed = due
  *	                                                                     unlock
  *
@@ -39,13 +39,9 @@
  * that one is woken at a time, and passes on what he leaves, be it that his buffer is full,
  * or that he is killed before he has read.
  *
- * When the hrtimer wakes somebody, it starts itself for @then, at which the wheel is likely
- * to be due next: to start it again from outside of the interrupt, which has stopped the
- * processor's timer, takes longer. @then is a guess, and nothing relies on it: who waits
- * next arms for an earlier time, and a later one does no harm. It does so once: a wheel that
- * nobody reads fires at @due and at @then and never again, until he who drains it arms it,
- * or a timer is added that is due before all others; that is news to those who wait for
- * edges. A timer that was due when it was added wakes at once, if nothing was unread before.
+ * A wheel that nobody reads fires once and never again, until he who drains it arms it, or
+ * a timer is added that is due before all others; that is news to those who wait for edges.
+ * A timer that was due when it was added wakes at once, if nothing was unread before.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
@@ -123,22 +119,18 @@ static u64 fire(struct twheel_file *file)
 {
 	/* It is this time at least: that saves reading the clock. */
 	u64 now = file->armed;
-	u64 again = TWHEEL_NEVER;
 
 	file->fires++;
 	if (!waitqueue_active(&file->wait))
 		return TWHEEL_NEVER;
 	if (file->due > now)
 		return file->due;
-	/* Unless nobody has come since it last fired. */
-	if (file->due > TWHEEL_AT_ONCE) {
-		again = file->then;
-		/* Who is woken need not look at the clock. */
+	/* Who is woken need not look at the clock. */
+	if (file->due > TWHEEL_AT_ONCE)
 		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
-	}
 	/* No events: io_uring takes those for the answer, and does not ask. */
 	wake_up_locked_poll(&file->wait, 0);
-	return again;
+	return TWHEEL_NEVER;
 }
 
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
@@ -172,24 +164,14 @@ static u64 wheel_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->tick_ns : TWHEEL_NEVER;
 }
 
-/* When it has to be advanced after that, at a guess. */
-static u64 wheel_then(const struct twheel_file *file)
-{
-	u64 tick = twheel_after(&file->wheel);
-
-	return tick == U64_MAX ? TWHEEL_NEVER : tick * file->tick_ns;
-}
-
 /* Tell those who wait when the wheel is due, now that it has changed. */
 static void settle(struct twheel_file *file, u64 due, u64 next)
 {
 	bool earlier = next < file->next;
-	u64 then = wheel_then(file);
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	WRITE_ONCE(file->due, due);
-	file->then = then;
 	if (waitqueue_active(&file->wait)) {
 		if (file->news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);

@@ -56,7 +56,6 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
  *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
  *	@wait.lock, and but for the hrtimer with @lock held; read without.
- * @then: when it is due after that, at a guess; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
  * @hrtimer: wakes those who wait, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
@@ -84,7 +83,6 @@ struct twheel_file {
 	u64 delivered;
 	u64 fires;
 	u64 due;
-	u64 then;
 	u64 armed;
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;

@@ -97,7 +97,7 @@ static unsigned int tell_events(struct twheel_file *file, struct iov_iter *to,
 }
 
 /* Its next deadline is later than the wheel's clock, and by a period at most. */
-static noinline void rearm(struct twheel_file *file, struct twheel_entry *entry)
+static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
 				      periods(file, entry) * entry->interval);

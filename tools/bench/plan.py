@@ -153,7 +153,8 @@ def batches_of(name, op, pending, chosen):
 def repetitions(name, op, pending):
     if name == "timer_list" and op in ("expire", "mix"):
         return 1
-    return REPEAT if pending <= REPEAT_UP_TO and op in COSTS else 1
+    up_to = 10 * REPEAT_UP_TO if name in LOOPS else REPEAT_UP_TO
+    return REPEAT if pending <= up_to and op in COSTS and op != "idle" else 1
 
 
 def forms(op, name):

@@ -12,12 +12,14 @@
 static const struct work *work;
 static struct ev_loop *loop;
 static ev_timer *timers;
+static double timeout;
 static uint64_t *sum_expired;
 static size_t expired;
 
 static void open_loop(const struct work *w)
 {
 	work = w;
+	timeout = w->timeout_ns / (double)SEC;
 	timers = bench_array(w->pending, sizeof(*timers));
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!loop)
@@ -44,7 +46,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++) {
-		timers[*which].repeat = work->timeout_ns / (double)SEC;
+		timers[*which].repeat = timeout;
 		ev_timer_again(loop, &timers[*which]);
 	}
 }

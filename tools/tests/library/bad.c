@@ -337,7 +337,7 @@ static void a_flush_after_one_that_failed_does_all(void)
 		CHECK(!twheel_stop(&crowd[i]));
 	CHECK(!twheel_loop_flush(loop));
 	sleep_for(5 * MSEC);
-	CHECK(is_readable(loop));
+	CHECK(becomes_readable(loop));
 	CHECK(run_for(loop, 2, 1000) == 2);
 	CHECK(late == 1 && called == 1);
 }

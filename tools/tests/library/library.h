@@ -73,4 +73,12 @@ static inline bool is_readable(struct twheel_loop *loop)
 	return poll(&pollfd, 1, 0) == 1;
 }
 
+/* A timerfd that is set to what is past takes a moment. */
+static inline bool becomes_readable(struct twheel_loop *loop)
+{
+	struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };
+
+	return poll(&pollfd, 1, 1000) == 1;
+}
+
 #endif /* LIBRARY_H */

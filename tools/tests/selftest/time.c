@@ -577,8 +577,7 @@ TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up)
 	EXPECT_EQ(fires, tw_info(self->fd).fires);
 }
 
-/* Once for the first timer that is due then, and once for the next. */
-TEST_F(timing, a_wheel_that_nobody_reads_fires_twice_at_most)
+TEST_F(timing, a_wheel_that_nobody_reads_fires_once)
 {
 	int epoll = watch(self->fd, EPOLLIN);
 	struct twheel_event event;
@@ -591,7 +590,7 @@ TEST_F(timing, a_wheel_that_nobody_reads_fires_twice_at_most)
 	fires = tw_info(self->fd).fires;
 	EXPECT_LE(1, fires);
 	sleep_for(400 * MSEC);
-	EXPECT_GE(fires + 2, tw_info(self->fd).fires);
+	EXPECT_GE(fires + 1, tw_info(self->fd).fires);
 }
 
 TEST_F(timing, one_timer_takes_few_wake_ups)
