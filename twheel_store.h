@@ -139,7 +139,7 @@ static inline bool twheel_block_is_bare(u64 block)
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
-				    const struct twheel_entry *entry)
+					     const struct twheel_entry *entry)
 {
 	/* A large page has more than fit into a byte. */
 	if (TWHEEL_PAGE_ENTRIES > U8_MAX)
