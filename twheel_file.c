@@ -197,7 +197,12 @@ static noinline void trim_and_unlock(struct twheel_file *file, u64 due, u64 next
 	twheel_pages_free(pages);
 }
 
-/* Drop the lock: those who wait learn what has changed, and memory not needed any more goes. */
+/**
+ * twheel_file_unlock() - drop the lock
+ * @file: the file
+ *
+ * Those who wait learn what has changed, and memory that is no longer needed goes.
+ */
 void twheel_file_unlock(struct twheel_file *file)
 {
 	u64 next = wheel_next(file);
@@ -217,9 +222,11 @@ void twheel_file_unlock(struct twheel_file *file)
 		mutex_unlock(&file->lock);
 }
 
-/*
- * See to it that who has queued in @wait, without the lock, is woken. Returns true if the wheel
- * is due, and nobody will be woken for that.
+/**
+ * twheel_file_watch() - see to it that who has queued in @wait is woken
+ * @file: the file, not locked
+ *
+ * Return: true if the wheel is due, and nobody will be woken for that.
  */
 bool twheel_file_watch(struct twheel_file *file)
 {
@@ -239,7 +246,12 @@ bool twheel_file_watch(struct twheel_file *file)
 	return is_due;
 }
 
-/* Sleep until the wheel is due, without the lock; -ERESTARTSYS for a signal. */
+/**
+ * twheel_file_wait() - sleep until the wheel is due
+ * @file: the file, not locked
+ *
+ * Return: 0; or -ERESTARTSYS for a signal.
+ */
 int twheel_file_wait(struct twheel_file *file)
 {
 	bool signalled = false;
@@ -280,7 +292,13 @@ static int __must_check breathe(struct twheel_file *file)
 	return twheel_file_lock(file);
 }
 
-/* Let all expire that is due by @now. */
+/**
+ * twheel_file_catch_up() - let all expire that is due
+ * @file: the file, locked
+ * @now: the time
+ *
+ * Return: 0; or -EINTR, and the file is not locked.
+ */
 int twheel_file_catch_up(struct twheel_file *file, u64 now)
 {
 	u64 tick = twheel_floor(&file->wheel, now);
@@ -294,9 +312,14 @@ int twheel_file_catch_up(struct twheel_file *file, u64 now)
 	return 0;
 }
 
-/*
- * Bring the wheel to the present, or as far as it takes for @enough timers to have expired.
+/**
+ * twheel_file_advance() - bring the wheel to the present, or as far as it takes
+ * @file: the file, locked
+ * @enough: how many expired timers are enough
+ *
  * What cascades ahead of its time comes last, and only if nothing has expired.
+ *
+ * Return: 0; or -EINTR, and the file is not locked.
  */
 int twheel_file_advance(struct twheel_file *file, u64 enough)
 {
@@ -363,9 +386,15 @@ static int grow_level(struct twheel_file *file)
 	return err;
 }
 
-/*
- * Have the levels for a timer's deadline, and for its period whenever that makes it start anew,
- * or 0. The lock is given up for every level: after -EINTR, it is no longer held.
+/**
+ * twheel_file_grow_levels() - have the levels that a timer needs
+ * @file: the file, locked
+ * @deadline: the timer's
+ * @interval: its period, for whenever that makes it start anew, or 0
+ *
+ * The lock is given up for every level.
+ *
+ * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
 int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
 {
@@ -377,7 +406,12 @@ int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval
 	return err;
 }
 
-/* Have a page of timers more; or -ENOSPC or -ENOMEM. */
+/**
+ * twheel_file_grow_store() - have a page of timers more
+ * @file: the file, locked
+ *
+ * Return: 0, -ENOSPC or -ENOMEM.
+ */
 int twheel_file_grow_store(struct twheel_file *file)
 {
 	struct mem_cgroup *old;

@@ -147,7 +147,12 @@ static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
 	return entry->timer.slot;
 }
 
-/* The id of an entry in use, never zero. */
+/**
+ * twheel_entry_id() - the id of a timer
+ * @entry: an entry in use
+ *
+ * Return: the id, never zero.
+ */
 static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
@@ -163,9 +168,15 @@ static inline void twheel_page_leaves(struct twheel_page *page)
 	list_del_init(&page->link);
 }
 
-/*
- * Take an entry into use, with an id of its own and all else unset; or NULL if there is no free
- * one: give the store a page with twheel_store_grow(). O(1).
+/**
+ * twheel_store_get() - take an entry into use
+ * @store: the store
+ * @id: set to the id of the entry, unless there is none
+ *
+ * O(1).
+ *
+ * Return: an entry with an id of its own and all else unset; or NULL if there
+ * is no free one: give the store a page with twheel_store_grow().
  */
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {
@@ -209,9 +220,12 @@ struct twheel_run {
 	u64 id;
 };
 
-/*
- * Begin to take the first run of entries that there is: returns how many it has; or 0, though
- * twheel_store_get() may still succeed.
+/**
+ * twheel_run_begin() - begin to take entries
+ * @store: the store
+ * @run: set to the first run that there is
+ *
+ * Return: how many there are; or 0, though twheel_store_get() may still succeed.
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
@@ -226,7 +240,12 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
 	return left <= U32_MAX - run->page->tag ? left : 0;
 }
 
-/* The next entry of a run in which there is one left: it is still free. */
+/**
+ * twheel_run_entry() - the next entry
+ * @run: the run, in which there is one left
+ *
+ * Return: an entry that is still free.
+ */
 static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
 {
 	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
@@ -236,7 +255,11 @@ static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel
 	return entry;
 }
 
-/* Take the next entry into use. */
+/**
+ * twheel_run_take() - take the next entry into use
+ * @run: the run
+ * @entry: the entry
+ */
 static __always_inline void twheel_run_take(struct twheel_run *run, struct twheel_entry *entry)
 {
 	entry->timer.tag = run->id >> 32;
@@ -245,7 +268,13 @@ static __always_inline void twheel_run_take(struct twheel_run *run, struct twhee
 	run->id += BIT_ULL(32) + 1 + entry->data;
 }
 
-/* Tell the store what has been taken: returns how many that were. */
+/**
+ * twheel_run_end() - tell the store what has been taken
+ * @store: the store
+ * @run: the run
+ *
+ * Return: how many that were.
+ */
 static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
@@ -263,7 +292,13 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 	return n;
 }
 
-/* Free an entry: its id is void from now on. O(1). */
+/**
+ * twheel_store_put() - free an entry
+ * @store: the store
+ * @entry: from twheel_store_get(). Its id is void from now on.
+ *
+ * O(1).
+ */
 static inline void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
@@ -277,9 +312,15 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 		twheel_store_page_turned(store, page);
 }
 
-/*
- * Find the entry in use that has this id, which may be any number. O(1). The pointer that
- * twheel_store_find() returns would be checked once more.
+/**
+ * twheel_store_has() - find an entry by its id
+ * @store: the store
+ * @id: any number
+ * @found: set to the entry in use that has this id, if there is one
+ *
+ * O(1). The pointer that twheel_store_find() returns would be checked once more.
+ *
+ * Return: whether there is one.
  */
 static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
 					     struct twheel_entry **found)
@@ -306,7 +347,15 @@ static __always_inline bool twheel_store_has(const struct twheel_store *store, u
 	return likely(entry->timer.tag == tag);
 }
 
-/* The entry in use that has this id, which may be any number; or NULL. O(1). */
+/**
+ * twheel_store_find() - find an entry by its id
+ * @store: the store
+ * @id: any number
+ *
+ * O(1).
+ *
+ * Return: the entry in use that has this id, or NULL.
+ */
 static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
 {
 	struct twheel_entry *entry;

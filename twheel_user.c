@@ -43,7 +43,9 @@ struct twheel_user {
 static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);
 
-/* Find out how much a user may hold, if the module was not told. */
+/**
+ * twheel_user_init() - find out how much a user may hold, if the module was not told
+ */
 void __init twheel_user_init(void)
 {
 	struct sysinfo si;
@@ -54,19 +56,36 @@ void __init twheel_user_init(void)
 	max_user_bytes = ((si.totalram - si.totalhigh) / 25) << PAGE_SHIFT;
 }
 
-/* How many bytes the wheels of a user may hold. */
+/**
+ * twheel_user_limit() - how much the wheels of a user may hold
+ *
+ * Return: bytes.
+ */
 unsigned long twheel_user_limit(void)
 {
 	return READ_ONCE(max_user_bytes);
 }
 
-/* How many bytes the wheels of a user hold. */
+/**
+ * twheel_user_bytes() - how much the wheels of a user hold
+ * @user: the account
+ *
+ * Return: bytes.
+ */
 unsigned long twheel_user_bytes(const struct twheel_user *user)
 {
 	return atomic_long_read(&user->bytes);
 }
 
-/* Find or make the account of a user, for twheel_user_put(); or NULL without memory. May sleep. */
+/**
+ * twheel_user_get() - find or make the account of a user
+ * @uid: the user
+ *
+ * May sleep.
+ *
+ * Return: the account, with a reference for twheel_user_put(); or NULL without
+ * memory.
+ */
 struct twheel_user *twheel_user_get(kuid_t uid)
 {
 	struct twheel_user *user;
@@ -89,7 +108,12 @@ unlock:
 	return user;
 }
 
-/* Return a reference to an account. May sleep. */
+/**
+ * twheel_user_put() - return a reference to an account
+ * @user: the account
+ *
+ * May sleep.
+ */
 void twheel_user_put(struct twheel_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->refs, &users_lock))
@@ -99,11 +123,16 @@ void twheel_user_put(struct twheel_user *user)
 	kfree(user);
 }
 
-/*
- * Account for memory that is about to be allocated; or false, and nothing is charged, if that
- * would be above the limit. CAP_SYS_RESOURCE is exempt; that it is missing leaves no audit
- * record. What is refused is never charged, not even for a moment: what another wheel asks for,
+/**
+ * twheel_user_charge() - account for memory that is about to be allocated
+ * @user: the account
+ * @bytes: how much
+ *
+ * CAP_SYS_RESOURCE is exempt from the limit; that it is missing leaves no audit record.
+ * What is refused is never charged, not even for a moment: what another wheel asks for,
  * and would fit, would be refused meanwhile.
+ *
+ * Return: false, and nothing is charged, if that would be above the limit.
  */
 bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 {
@@ -117,7 +146,11 @@ bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 	return true;
 }
 
-/* Account for memory that has been freed. */
+/**
+ * twheel_user_uncharge() - account for memory that has been freed
+ * @user: the account
+ * @bytes: how much
+ */
 void twheel_user_uncharge(struct twheel_user *user, size_t bytes)
 {
 	atomic_long_sub(bytes, &user->bytes);
