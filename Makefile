@@ -70,6 +70,8 @@ comma := ,
 CFLAGS ?= -O2 -g
 TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib \
 	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
+# The machines the tests run in have no C library.
+STATIC ?= -static
 LIB := $(BUILD)/lib/libtwheel.a
 
 SHARED_LIB := $(BUILD)/lib/libtwheel.so.0
@@ -102,7 +104,7 @@ $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
 $(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
 $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -static -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
 
 # ---- The library -----------------------------------------------------------
 #
@@ -126,7 +128,7 @@ $(LIB): $(LIB_OBJECTS)
 
 $(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
 		-Wl,--version-script=tools/lib/libtwheel.map -Wl,-z,defs
 	@ln -sf $(@F) $(@D)/libtwheel.so
 
@@ -253,8 +255,14 @@ bench: deps
 
 # With DESTDIR, everything goes below that folder, for who makes a package of it.
 
-MANUALS := $(wildcard tools/man/*.[1-8])
+MANUALS := $(filter-out %.3,$(wildcard tools/man/*.[1-8]))
+LIBRARY_MANUALS := $(wildcard tools/man/*.3)
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
+
+# functions PAGE: what the page is about; each function has a page that leads there.
+functions = $(shell sed '/^.SH SYNOPSIS/q' $(1) | grep -o 'twheel_[a-z_]*')
+FUNCTIONS = $(foreach m,$(LIBRARY_MANUALS),$(call functions,$(m)))
+
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
 # depmod RELEASE: renews the list that modprobe looks in; a package has none.
@@ -284,7 +292,7 @@ install-user: $(BUILD)/bin/twheel install-library
 
 # For programs that can do without the module.
 install-library: $(LIB) $(SHARED_LIB)
-	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux)
+	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux $(mandir)/man3)
 	install -m 644 $(LIB) $(DESTDIR)$(libdir)
 	install $(SHARED_LIB) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
@@ -293,6 +301,9 @@ install-library: $(LIB) $(SHARED_LIB)
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
 	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
+	@$(foreach m,$(LIBRARY_MANUALS),for f in $(call functions,$(m)); do \
+		echo ".so man3/$(notdir $(m))" >$(DESTDIR)$(mandir)/man3/$$f.3; done;)
+	install -m 644 $(LIBRARY_MANUALS) $(DESTDIR)$(mandir)/man3
 
 .PHONY: uninstall uninstall-module uninstall-user
 uninstall: uninstall-module uninstall-user
@@ -311,6 +322,7 @@ uninstall-user:
 			pkgconfig/libtwheel.pc) \
 		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
 		$(completiondir)/twheel \
+		$(patsubst %,$(mandir)/man3/%.3,libtwheel $(FUNCTIONS)) \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 
 # ---- In a kernel's source --------------------------------------------------
@@ -320,6 +332,18 @@ in-tree:
 	@test -n "$(LINUX)" || \
 	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
 	@tools/in-tree/put "$(LINUX)"
+
+# ---- Packages --------------------------------------------------------------
+
+.PHONY: deb test-packages
+deb: export DEPS = packages
+deb: deps
+	@tools/packages/build
+
+test-packages: export DEPS = packages
+test-packages: deps
+	@$(MAKE) -s module KERNEL=stock
+	@tools/tests/packages/run
 
 .PHONY: clean
 clean:
@@ -349,6 +373,8 @@ sudo make install     module, command, library and header; prefix=/usr/local;
 make install-library  the library and its header alone: it does without the module
 sudo make uninstall   removes them
 make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
+make deb              Debian packages, in build/deb
+make test-packages    installs, upgrades and removes them in a Debian system; 7 minutes
 make clean            removes build/
 endef
 

@@ -18,11 +18,7 @@
 /* Of what changes meanwhile, either the number before or the one after will do. */
 #define peek(number)	data_race(number) /* a counter, or what TWHEEL_SETUP sets */
 
-/**
- * twheel_fill_info() - the parameters and counters of a wheel
- * @file: the file; without the lock, the counters may be of different moments
- * @info: filled in
- */
+/* The parameters and counters of a wheel; without the lock, they may be of different moments. */
 void twheel_fill_info(struct twheel_file *file, struct twheel_info *info)
 {
 	const struct twheel *w = &file->wheel;
@@ -84,11 +80,7 @@ static void show_levels(struct seq_file *m, const struct twheel_file *file)
 		show_level(m, w->level[nr]);
 }
 
-/**
- * twheel_show_fdinfo() - write the lines of an open file in /proc/PID/fdinfo
- * @m: where to
- * @filp: the file
- */
+/* Write the lines of an open file in /proc/PID/fdinfo. */
 void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
 {
 	struct twheel_file *file = filp->private_data;

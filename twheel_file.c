@@ -121,7 +121,7 @@ static u64 fire(struct twheel_file *file)
 	u64 now = file->armed;
 
 	file->fires++;
-	if (!waitqueue_active(&file->wait))
+	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
 		return TWHEEL_NEVER;
 	if (file->due > now)
 		return file->due;
@@ -172,7 +172,7 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	WRITE_ONCE(file->due, due);
-	if (waitqueue_active(&file->wait)) {
+	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
 		if (file->news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		if (due || earlier)
@@ -197,12 +197,7 @@ static noinline void trim_and_unlock(struct twheel_file *file, u64 due, u64 next
 	twheel_pages_free(pages);
 }
 
-/**
- * twheel_file_unlock() - drop the lock
- * @file: the file
- *
- * Those who wait learn what has changed, and memory that is no longer needed goes.
- */
+/* Drop the lock: those who wait learn what has changed, and memory not needed any more goes. */
 void twheel_file_unlock(struct twheel_file *file)
 {
 	u64 next = wheel_next(file);
@@ -222,11 +217,9 @@ void twheel_file_unlock(struct twheel_file *file)
 		mutex_unlock(&file->lock);
 }
 
-/**
- * twheel_file_watch() - see to it that who has queued in @wait is woken
- * @file: the file, not locked
- *
- * Return: true if the wheel is due, and nobody will be woken for that.
+/*
+ * See to it that who has queued in @wait, without the lock, is woken. Returns true if the wheel
+ * is due, and nobody will be woken for that.
  */
 bool twheel_file_watch(struct twheel_file *file)
 {
@@ -246,12 +239,7 @@ bool twheel_file_watch(struct twheel_file *file)
 	return is_due;
 }
 
-/**
- * twheel_file_wait() - sleep until the wheel is due
- * @file: the file, not locked
- *
- * Return: 0; or -ERESTARTSYS for a signal.
- */
+/* Sleep until the wheel is due, without the lock; -ERESTARTSYS for a signal. */
 int twheel_file_wait(struct twheel_file *file)
 {
 	bool signalled = false;
@@ -292,13 +280,7 @@ static int __must_check breathe(struct twheel_file *file)
 	return twheel_file_lock(file);
 }
 
-/**
- * twheel_file_catch_up() - let all expire that is due
- * @file: the file, locked
- * @now: the time
- *
- * Return: 0; or -EINTR, and the file is not locked.
- */
+/* Let all expire that is due by @now. */
 int twheel_file_catch_up(struct twheel_file *file, u64 now)
 {
 	u64 tick = twheel_floor(&file->wheel, now);
@@ -312,14 +294,9 @@ int twheel_file_catch_up(struct twheel_file *file, u64 now)
 	return 0;
 }
 
-/**
- * twheel_file_advance() - bring the wheel to the present, or as far as it takes
- * @file: the file, locked
- * @enough: how many expired timers are enough
- *
+/*
+ * Bring the wheel to the present, or as far as it takes for @enough timers to have expired.
  * What cascades ahead of its time comes last, and only if nothing has expired.
- *
- * Return: 0; or -EINTR, and the file is not locked.
  */
 int twheel_file_advance(struct twheel_file *file, u64 enough)
 {
@@ -386,15 +363,9 @@ static int grow_level(struct twheel_file *file)
 	return err;
 }
 
-/**
- * twheel_file_grow_levels() - have the levels that a timer needs
- * @file: the file, locked
- * @deadline: the timer's
- * @interval: its period, for whenever that makes it start anew, or 0
- *
- * The lock is given up for every level.
- *
- * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
+/*
+ * Have the levels for a timer's deadline, and for its period whenever that makes it start anew,
+ * or 0. The lock is given up for every level: after -EINTR, it is no longer held.
  */
 int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
 {
@@ -406,12 +377,7 @@ int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval
 	return err;
 }
 
-/**
- * twheel_file_grow_store() - have a page of timers more
- * @file: the file, locked
- *
- * Return: 0, -ENOSPC or -ENOMEM.
- */
+/* Have a page of timers more; or -ENOSPC or -ENOMEM. */
 int twheel_file_grow_store(struct twheel_file *file)
 {
 	struct mem_cgroup *old;

@@ -8,7 +8,7 @@
  * O(1); the upper half is a tag that the block has counted up to, so that an id
  * is never used again:
  *
- *	63                    32 31                         7 6        0
+ *	63                    32 31                         8 7        0
  *	+-----------------------+----------------------------+---------+
  *	| tag, from 1           | block                      | slot    |
  *	+-----------------------+----------------------------+---------+
@@ -52,10 +52,7 @@ static u32 page_block(const struct twheel_page *page)
 	return page->base >> TWHEEL_SLOT_BITS;
 }
 
-/**
- * twheel_store_init() - make an empty store
- * @store: the store
- */
+/* Make an empty store. */
 void twheel_store_init(struct twheel_store *store)
 {
 	memset(store, 0, sizeof(*store));
@@ -63,12 +60,7 @@ void twheel_store_init(struct twheel_store *store)
 	INIT_LIST_HEAD(&store->partial);
 }
 
-/**
- * twheel_store_destroy() - free a store with all that is in it
- * @store: the store, which nobody else uses any more
- *
- * May sleep.
- */
+/* Free a store, which nobody else uses any more, with all that is in it. May sleep. */
 void twheel_store_destroy(struct twheel_store *store)
 {
 	u32 nr;
@@ -91,12 +83,7 @@ static size_t dir_bytes(u32 chunks)
 	return chunks * sizeof(u64 *);
 }
 
-/**
- * twheel_store_bytes() - the memory that a store holds
- * @store: the store
- *
- * Return: bytes.
- */
+/* The bytes that a store holds. */
 size_t twheel_store_bytes(const struct twheel_store *store)
 {
 	size_t chunks = DIV_ROUND_UP(store->nr_blocks, TWHEEL_CHUNK_BLOCKS);
@@ -104,12 +91,7 @@ size_t twheel_store_bytes(const struct twheel_store *store)
 	return (store->nr_pages + chunks) * PAGE_SIZE + dir_bytes(store->dir_chunks);
 }
 
-/**
- * twheel_store_full() - whether all block numbers have been used up
- * @store: the store
- *
- * Return: true if the store cannot take another page.
- */
+/* All block numbers have been used up: the store cannot take another page. */
 bool twheel_store_full(const struct twheel_store *store)
 {
 	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
@@ -135,12 +117,7 @@ static u32 needs_dir(const struct twheel_store *store)
 	return next_dir_chunks(store);
 }
 
-/**
- * twheel_store_growth() - what twheel_store_grow() is going to allocate
- * @store: the store
- *
- * Return: bytes.
- */
+/* The bytes that twheel_store_grow() is going to allocate. */
 size_t twheel_store_growth(const struct twheel_store *store)
 {
 	size_t bytes = PAGE_SIZE;
@@ -193,13 +170,7 @@ static void fill_bare_block(struct twheel_store *store, struct twheel_page *page
 	store->bare = bare_next(block);
 }
 
-/**
- * twheel_store_grow() - add a page of free entries
- * @store: the store, for which twheel_store_full() is false
- * @gfp: how to allocate; with GFP_KERNEL this may sleep
- *
- * Return: 0 or -ENOMEM.
- */
+/* Add a page of free entries to a store that is not full; or -ENOMEM. May sleep, if @gfp may. */
 int twheel_store_grow(struct twheel_store *store, gfp_t gfp)
 {
 	/* All zero is what an entry looks like that was never in use. */
@@ -221,10 +192,7 @@ int twheel_store_grow(struct twheel_store *store, gfp_t gfp)
 	return 0;
 }
 
-/**
- * twheel_pages_free() - free a list of pages that no store has
- * @page: the first one, or NULL
- */
+/* Free a list of pages that no store has. */
 void twheel_pages_free(struct twheel_page *page)
 {
 	while (page) {
@@ -246,13 +214,7 @@ static void strip_block(struct twheel_store *store, struct twheel_page *page)
 	store->nr_pages--;
 }
 
-/**
- * twheel_store_page_turned() - a page has its first free entry, or has fallen empty
- * @store: the store
- * @page: the page
- *
- * For twheel_store_put() only.
- */
+/* A page has its first free entry, or has fallen empty; for twheel_store_put() only. */
 void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page)
 {
 	if (page->more < -1) {
@@ -270,13 +232,10 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
 	}
 }
 
-/**
- * twheel_store_trim() - take back pages without an entry in use
- * @store: the store
- * @keep: how many to leave, for what is added next
- *
- * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, and those that have
- * used up their tags; or NULL.
+/*
+ * Take back pages without an entry in use, but for @keep of them that are for what is added
+ * next. Returns a list for twheel_pages_free() of at most TWHEEL_TRIM pages, and of those that
+ * have used up their tags.
  */
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 {

@@ -65,8 +65,9 @@ struct twheel_page {
 
 #define TWHEEL_PAGE_FULL	S32_MIN
 
-/* An entry has at least 32 bytes, so this many bits number those of a page. */
-#define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 5)
+/* This many bits number the entries of a page, and in one of 4 KiB fill a byte. */
+#define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 4)
+#define TWHEEL_SLOT_MASK	(BIT(TWHEEL_SLOT_BITS) - 1)
 
 /* A chunk of the directory fills a page. */
 #define TWHEEL_CHUNK_BITS	(PAGE_SHIFT - 3)
@@ -120,7 +121,7 @@ static __always_inline struct twheel_page *twheel_entry_page(const struct twheel
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
 }
 
-static inline u64 *twheel_store_block(const struct twheel_store *store, u32 nr)
+static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
 {
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
@@ -138,7 +139,7 @@ static inline bool twheel_block_is_bare(u64 block)
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
-				    const struct twheel_entry *entry)
+					     const struct twheel_entry *entry)
 {
 	/* A large page has more than fit into a byte. */
 	if (TWHEEL_PAGE_ENTRIES > U8_MAX)
@@ -146,12 +147,7 @@ static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
 	return entry->timer.slot;
 }
 
-/**
- * twheel_entry_id() - the id of a timer
- * @entry: an entry in use
- *
- * Return: the id, never zero.
- */
+/* The id of an entry in use, never zero. */
 static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
@@ -167,15 +163,9 @@ static inline void twheel_page_leaves(struct twheel_page *page)
 	list_del_init(&page->link);
 }
 
-/**
- * twheel_store_get() - take an entry into use
- * @store: the store
- * @id: set to the id of the entry, unless there is none
- *
- * O(1).
- *
- * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store a page with twheel_store_grow().
+/*
+ * Take an entry into use, with an id of its own and all else unset; or NULL if there is no free
+ * one: give the store a page with twheel_store_grow(). O(1).
  */
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {
@@ -208,8 +198,7 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 /**
  * struct twheel_run - free entries of one page, to be taken one after the other
  * @page: their page.
- * @slot: the slot of the next one.
- * @id: the id it is going to have, but for the slot.
+ * @id: the id that the next one is going to have.
  *
  * To take many entries from a store one by one costs twice as much: a run works out
  * once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
@@ -217,16 +206,12 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
  */
 struct twheel_run {
 	struct twheel_page *page;
-	u32 slot;
 	u64 id;
 };
 
-/**
- * twheel_run_begin() - begin to take entries
- * @store: the store
- * @run: set to the first run that there is
- *
- * Return: how many there are; or 0, though twheel_store_get() may still succeed.
+/*
+ * Begin to take the first run of entries that there is: returns how many it has; or 0, though
+ * twheel_store_get() may still succeed.
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
@@ -235,82 +220,50 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
 	run->page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (list_entry_is_head(run->page, &store->partial, link))
 		return 0;
-	run->slot = run->page->free;
-	run->id = (u64)run->page->tag << 32 | run->page->base;
+	run->id = (u64)run->page->tag << 32 | run->page->base | run->page->free;
 	left = TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
 	/* A page that has used the last tag is special. */
 	return left <= U32_MAX - run->page->tag ? left : 0;
 }
 
-/**
- * twheel_run_entry() - the next entry
- * @run: the run, in which there is one left
- *
- * Return: an entry that is still free.
- */
+/* The next entry of a run in which there is one left: it is still free. */
 static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
 {
-	struct twheel_entry *entry = &run->page->entry[run->slot];
+	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
 
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
 	return entry;
 }
 
-/**
- * twheel_run_id() - the id that the next entry is going to have
- * @run: the run
- *
- * Return: the id.
- */
-static __always_inline u64 twheel_run_id(const struct twheel_run *run)
-{
-	return run->id | run->slot;
-}
-
-/**
- * twheel_run_take() - take the next entry into use
- * @run: the run
- * @entry: the entry
- * @link: what its data was before the caller set it
- */
-static __always_inline void twheel_run_take(struct twheel_run *run,
-					    struct twheel_entry *entry, u64 link)
+/* Take the next entry into use. */
+static __always_inline void twheel_run_take(struct twheel_run *run, struct twheel_entry *entry)
 {
 	entry->timer.tag = run->id >> 32;
-	entry->timer.slot = run->slot;
-	run->slot += 1 + link;
-	run->id += BIT_ULL(32);
+	entry->timer.slot = run->id;
+	/* The next tag, and the slot of the next one that is free. */
+	run->id += BIT_ULL(32) + 1 + entry->data;
 }
 
-/**
- * twheel_run_end() - tell the store what has been taken
- * @store: the store
- * @run: the run
- */
-static inline void twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
+/* Tell the store what has been taken: returns how many that were. */
+static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
 	u32 n = (run->id >> 32) - page->tag;
 
 	if (!n)
-		return;
+		return 0;
 	if (page->more < 0)
 		store->nr_empty--;
-	page->free = run->slot;
+	page->free = run->id & TWHEEL_SLOT_MASK;
 	page->tag += n;
 	page->more += n;
 	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
 		twheel_page_leaves(page);
+	return n;
 }
 
-/**
- * twheel_store_put() - free an entry
- * @store: the store
- * @entry: from twheel_store_get(). Its id is void from now on.
- *
- * O(1).
- */
+/* Free an entry: its id is void from now on. O(1). */
 static inline void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
 {
 	struct twheel_page *page = twheel_entry_page(entry);
@@ -324,48 +277,36 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 		twheel_store_page_turned(store, page);
 }
 
-/**
- * twheel_store_has() - find an entry by its id
- * @store: the store
- * @id: any number
- * @found: set to the entry in use that has this id, if there is one
- *
- * O(1). The pointer that twheel_store_find() returns would be checked once more.
- *
- * Return: whether there is one.
+/*
+ * Find the entry in use that has this id, which may be any number. O(1). The pointer that
+ * twheel_store_find() returns would be checked once more.
  */
 static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
 					     struct twheel_entry **found)
 {
-	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
+	unsigned long slot = id & TWHEEL_SLOT_MASK;
+	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
 	u32 tag = id >> 32;
 	struct twheel_entry *entry;
+	unsigned long mask;
 	u64 block;
 
-	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
+	/* All ones if both are valid, else zero, also for what is done on speculation. */
+	mask = array_index_mask_nospec(nr, store->nr_blocks) &
+	       array_index_mask_nospec(slot, TWHEEL_PAGE_ENTRIES);
+	if (unlikely(!mask || !tag))
 		return false;
-	nr = array_index_nospec(nr, store->nr_blocks);
-	slot = array_index_nospec(slot, TWHEEL_PAGE_ENTRIES);
-	block = *twheel_store_block(store, nr);
+	block = *twheel_store_block(store, nr & mask);
 	if (unlikely(twheel_block_is_bare(block)))
 		return false;
-	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
+	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot & mask];
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
 	*found = entry;
 	return likely(entry->timer.tag == tag);
 }
 
-/**
- * twheel_store_find() - find an entry by its id
- * @store: the store
- * @id: any number
- *
- * O(1).
- *
- * Return: the entry in use that has this id, or NULL.
- */
+/* The entry in use that has this id, which may be any number; or NULL. O(1). */
 static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
 {
 	struct twheel_entry *entry;

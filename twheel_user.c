@@ -43,9 +43,7 @@ struct twheel_user {
 static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);
 
-/**
- * twheel_user_init() - find out how much a user may hold, if the module was not told
- */
+/* Find out how much a user may hold, if the module was not told. */
 void __init twheel_user_init(void)
 {
 	struct sysinfo si;
@@ -56,36 +54,19 @@ void __init twheel_user_init(void)
 	max_user_bytes = ((si.totalram - si.totalhigh) / 25) << PAGE_SHIFT;
 }
 
-/**
- * twheel_user_limit() - how much the wheels of a user may hold
- *
- * Return: bytes.
- */
+/* How many bytes the wheels of a user may hold. */
 unsigned long twheel_user_limit(void)
 {
 	return READ_ONCE(max_user_bytes);
 }
 
-/**
- * twheel_user_bytes() - how much the wheels of a user hold
- * @user: the account
- *
- * Return: bytes.
- */
+/* How many bytes the wheels of a user hold. */
 unsigned long twheel_user_bytes(const struct twheel_user *user)
 {
 	return atomic_long_read(&user->bytes);
 }
 
-/**
- * twheel_user_get() - find or make the account of a user
- * @uid: the user
- *
- * May sleep.
- *
- * Return: the account, with a reference for twheel_user_put(); or NULL without
- * memory.
- */
+/* Find or make the account of a user, for twheel_user_put(); or NULL without memory. May sleep. */
 struct twheel_user *twheel_user_get(kuid_t uid)
 {
 	struct twheel_user *user;
@@ -108,12 +89,7 @@ unlock:
 	return user;
 }
 
-/**
- * twheel_user_put() - return a reference to an account
- * @user: the account
- *
- * May sleep.
- */
+/* Return a reference to an account. May sleep. */
 void twheel_user_put(struct twheel_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->refs, &users_lock))
@@ -123,16 +99,11 @@ void twheel_user_put(struct twheel_user *user)
 	kfree(user);
 }
 
-/**
- * twheel_user_charge() - account for memory that is about to be allocated
- * @user: the account
- * @bytes: how much
- *
- * CAP_SYS_RESOURCE is exempt from the limit; that it is missing leaves no audit record.
- * What is refused is never charged, not even for a moment: what another wheel asks for,
+/*
+ * Account for memory that is about to be allocated; or false, and nothing is charged, if that
+ * would be above the limit. CAP_SYS_RESOURCE is exempt; that it is missing leaves no audit
+ * record. What is refused is never charged, not even for a moment: what another wheel asks for,
  * and would fit, would be refused meanwhile.
- *
- * Return: false, and nothing is charged, if that would be above the limit.
  */
 bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 {
@@ -146,11 +117,7 @@ bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 	return true;
 }
 
-/**
- * twheel_user_uncharge() - account for memory that has been freed
- * @user: the account
- * @bytes: how much
- */
+/* Account for memory that has been freed. */
 void twheel_user_uncharge(struct twheel_user *user, size_t bytes)
 {
 	atomic_long_sub(bytes, &user->bytes);

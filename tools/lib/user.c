@@ -64,10 +64,11 @@ static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *h
 static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
-	struct twheel_level *level = twheel_level_for(w, handle->deadline);
+	struct twheel_level *level;
 
 	handle->armed = handle->deadline;
-	if (unlikely(!level) || unlikely(!twheel_put_quickly(level, timer_of(handle))))
+	if (unlikely(!twheel_level_for(w, handle->deadline, &level)) ||
+	    unlikely(!twheel_put_quickly(level, timer_of(handle))))
 		return arm_slowly(loop, handle);
 	w->nr_pending++;
 	handle->state |= ARMED;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An echo server with epoll that closes connections which say nothing for a while
+ *
+ * Each connection has a timeout of its own. A message puts it off, which only writes a number
+ * down. Without the module it is the same, over the program's own memory.
+ *
+ *	cc -O2 -o echo-server echo-server.c $(pkg-config --cflags --libs libtwheel)
+ *	./echo-server 7000 60000	on port 7000, closes what has been idle for 60 s
+ */
+#include <err.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <libtwheel.h>
+
+struct connection {
+	struct twheel_handle timeout;
+	int fd;
+};
+
+static uint64_t idle_ns;
+
+static void close_connection(struct connection *c)
+{
+	twheel_stop(&c->timeout); /* fails when it has just expired, which is no matter */
+	close(c->fd);
+	free(c);
+}
+
+static void on_idle(struct twheel_loop *loop, struct twheel_handle *timeout)
+{
+	(void)loop;
+	close_connection(timeout->data);
+}
+
+static void watch(int epoll, int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		err(1, "epoll_ctl");
+}
+
+static void accept_connection(int epoll, int listener, struct twheel_loop *loop)
+{
+	int fd = accept(listener, NULL, NULL);
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (fd < 0 || !c) { /* "ulimit -n" says how many there may be */
+		close(fd);
+		free(c);
+		return;
+	}
+	c->fd = fd;
+	twheel_handle_init(&c->timeout, on_idle, c);
+	if (twheel_start(loop, &c->timeout, idle_ns))
+		err(1, "twheel_start");
+	watch(epoll, c->fd, c);
+}
+
+/* Who has not read so much that no more can be sent is not worth waiting for. */
+static void echo(struct connection *c)
+{
+	char text[4096];
+	ssize_t bytes = recv(c->fd, text, sizeof(text), MSG_DONTWAIT);
+
+	if (bytes <= 0 || send(c->fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != bytes)
+		close_connection(c);
+	else
+		twheel_again(&c->timeout, idle_ns);
+}
+
+static int listen_at(uint16_t port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOMAXCONN))
+		err(1, "port %u", port);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	struct twheel_loop *loop = twheel_loop_new(NULL);
+	int listener = listen_at(argc > 1 ? atoi(argv[1]) : 7000);
+	int epoll = epoll_create1(0);
+
+	idle_ns = (argc > 2 ? atoi(argv[2]) : 60000) * TWHEEL_MSEC;
+	if (!loop || epoll < 0)
+		err(1, "no loop");
+	watch(epoll, listener, &listener);
+	watch(epoll, twheel_loop_fd(loop), loop);
+	for (;;) {
+		struct epoll_event event[64];
+		int expired = 0;
+
+		if (twheel_loop_flush(loop))
+			err(1, "twheel_loop_flush");
+		for (int i = epoll_wait(epoll, event, 64, -1); i-- > 0; ) {
+			if (event[i].data.ptr == &listener)
+				accept_connection(epoll, listener, loop);
+			else if (event[i].data.ptr != loop)
+				echo(event[i].data.ptr);
+			else
+				expired = 1;
+		}
+		/* Last of all: who has just spoken is not idle. */
+		if (expired && twheel_loop_dispatch(loop) < 0)
+			err(1, "twheel_loop_dispatch");
+	}
+}

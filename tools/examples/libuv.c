@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Timers of libtwheel in a program with a libuv loop
+ *
+ * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
+ * there are no more, and the idle timeout ends the program.
+ *
+ *	cc -O2 -o with-libuv libuv.c $(pkg-config --cflags --libs libtwheel libuv)
+ */
+#include <err.h>
+#include <stdio.h>
+#include <uv.h>
+#include <libtwheel.h>
+
+static struct twheel_handle heartbeat, idle;
+static int beats, expired;
+
+/* What libuv calls before it waits, when the descriptor is ready, and after all I/O. */
+static uv_prepare_t uv_prepare;
+static uv_poll_t uv_poll;
+static uv_check_t uv_check;
+
+static void on_heartbeat(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	printf("heartbeat %d\n", ++beats);
+	twheel_again(&idle, 500 * TWHEEL_MSEC);
+	if (beats == 5)
+		twheel_stop(handle);
+}
+
+/* Without these three, uv_run() has nothing left to do. */
+static void on_idle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	(void)handle;
+	puts("idle");
+	uv_close((uv_handle_t *)&uv_prepare, NULL);
+	uv_close((uv_handle_t *)&uv_poll, NULL);
+	uv_close((uv_handle_t *)&uv_check, NULL);
+}
+
+static void before_waiting(uv_prepare_t *handle)
+{
+	if (twheel_loop_flush(handle->data))
+		err(1, "twheel_loop_flush");
+}
+
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+	(void)handle;
+	(void)status;
+	(void)events;
+	expired = 1;
+}
+
+/* Last of all: who has just spoken is not idle. */
+static void after_io(uv_check_t *handle)
+{
+	if (expired && twheel_loop_dispatch(handle->data) < 0)
+		err(1, "twheel_loop_dispatch");
+	expired = 0;
+}
+
+int main(void)
+{
+	struct twheel_loop *loop = twheel_loop_new(NULL);
+	uv_loop_t *uv = uv_default_loop();
+
+	if (!loop)
+		err(1, "no loop");
+	uv_prepare.data = loop;
+	uv_check.data = loop;
+	uv_prepare_init(uv, &uv_prepare);
+	uv_poll_init(uv, &uv_poll, twheel_loop_fd(loop));
+	uv_check_init(uv, &uv_check);
+	uv_prepare_start(&uv_prepare, before_waiting);
+	uv_poll_start(&uv_poll, UV_READABLE, on_ready);
+	uv_check_start(&uv_check, after_io);
+
+	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
+	twheel_handle_init(&idle, on_idle, NULL);
+	twheel_repeat(loop, &heartbeat, 200 * TWHEEL_MSEC, 200 * TWHEEL_MSEC);
+	twheel_start(loop, &idle, 500 * TWHEEL_MSEC);
+
+	uv_run(uv, UV_RUN_DEFAULT);
+	twheel_loop_free(loop);
+	return uv_loop_close(uv);
+}

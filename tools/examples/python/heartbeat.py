@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Timers of libtwheel in a program with asyncio.
+
+A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
+there are no more, and the idle timeout ends the program.
+
+    ./heartbeat.py
+
+uses the module beside it, twheel.py, and the libtwheel.so.0 that is installed.
+"""
+
+import asyncio
+
+import twheel
+
+
+async def main():
+    """Runs the timers."""
+    done = asyncio.Event()
+    beats = []
+
+    def on_heartbeat():
+        beats.append(None)
+        print("heartbeat", len(beats))
+        idle.again(0.5)
+        if len(beats) == 5:
+            heartbeat.cancel()
+
+    def on_idle():
+        print("idle")
+        done.set()
+
+    timers = twheel.Timers()
+    heartbeat = timers.call_every(0.2, on_heartbeat)
+    idle = timers.call_later(0.5, on_idle)
+    await done.wait()
+    timers.close()
+
+
+asyncio.run(main())
