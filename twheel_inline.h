@@ -233,8 +233,8 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 		twheel_unlink(timer);
 		w->nr_expired--;
 	} else {
-		w->nr_pending--;
 		twheel_leave(w, timer);
+		w->nr_pending--;
 	}
 }
 

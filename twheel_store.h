@@ -229,15 +229,14 @@ struct twheel_run {
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
-	u32 left;
-
 	run->page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (list_entry_is_head(run->page, &store->partial, link))
 		return 0;
 	run->id = (u64)run->page->tag << 32 | run->page->base | run->page->free;
-	left = TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
-	/* A page that has used the last tag is special. */
-	return left <= U32_MAX - run->page->tag ? left : 0;
+	/* A page that is about to use the last tag is special. */
+	if (unlikely(run->page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES))
+		return 0;
+	return TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
 }
 
 /**

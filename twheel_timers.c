@@ -97,11 +97,14 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel *w = &file->wheel;
 	struct twheel_run run = {};
 	unsigned int past = 0;
+	u32 left;
 
+	left = twheel_run_begin(&file->store, &run);
 	/* If there is no memory, add_one() says so. */
-	if (n && unlikely(list_empty(&file->store.partial)))
-		twheel_file_grow_store(file);
-	n = min(n, twheel_run_begin(&file->store, &run));
+	if (unlikely(!left) && n && list_empty(&file->store.partial) &&
+	    !twheel_file_grow_store(file))
+		left = twheel_run_begin(&file->store, &run);
+	n = min(n, left);
 	if (!n || !user_access_begin(u, n * sizeof(*u)))
 		return 0;
 	end = u + n;
