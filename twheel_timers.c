@@ -36,12 +36,14 @@ static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 static __always_inline int __must_check begin(struct twheel_file *file, u64 *now)
 {
 	int err = twheel_file_lock(file);
+	u64 tick;
 
 	if (unlikely(err))
 		return err;
 	*now = twheel_file_now(file);
-	if (unlikely(*now - file->wheel.time >= file->tick_ns))
-		twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
+	tick = twheel_floor(&file->wheel, *now);
+	if (tick > file->wheel.now)
+		twheel_forward(&file->wheel, tick);
 	return 0;
 }
 
@@ -121,11 +123,8 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			time += now;
 		else if (flags != absolute)
 			break;
-		if (interval) {
-			if (interval < file->tick_ns || interval > file->longest)
-				break;
-			file->periodic = true;
-		}
+		if (interval && (interval < file->tick_ns || interval > file->longest))
+			break;
 		/* It has passed; or it is not valid, or the sum is beyond the range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
@@ -210,7 +209,6 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	}
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
-	file->periodic |= !!add.interval_ns;
 	place(file, entry, deadline, now);
 	return 0;
 }
