@@ -14,6 +14,7 @@
 
 #include "twheel_compat.h"
 #include "twheel_file.h"
+#include "twheel_trace.h"
 
 /* A timer that is not added quickly takes as long as so many that are. */
 #define TWHEEL_SLOW		4
@@ -86,6 +87,9 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel *w = &file->wheel;
 	struct twheel_run run;
 
+	/* Where nothing may be called, nothing can be traced. */
+	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
+		return 0;
 	n = min(n, twheel_run_begin(&file->store, &run));
 	if (!n || !user_access_begin(uadd, n * sizeof(*uadd)))
 		return 0;
@@ -187,11 +191,14 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
 	entry->timer.deadline = deadline;
+	trace_twheel_add(file, entry);
 	/* Without the lock, others may have brought the clock past it. */
-	if (deadline <= max(now, file->wheel.time))
+	if (deadline <= max(now, file->wheel.time)) {
 		twheel_file_expire(file, &entry->timer);
-	else
+		trace_twheel_expire(file, 1);
+	} else {
 		twheel_add(&file->wheel, &entry->timer);
+	}
 	return 0;
 }
 
@@ -306,8 +313,10 @@ static __always_inline int modify_one(struct twheel_file *file, const struct twh
 
 	twheel_cancel(w, &entry->timer);
 	entry->timer.deadline = deadline;
+	trace_twheel_modify(file, entry);
 	if (unlikely(deadline <= max(now, w->time))) {
 		twheel_file_expire(file, &entry->timer);
+		trace_twheel_expire(file, 1);
 	} else if (unlikely(!level)) {
 		twheel_add(w, &entry->timer);
 	} else {
@@ -353,6 +362,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 			*err = -ENOENT;
 			break;
 		}
+		trace_twheel_cancel(file, entry);
 		twheel_cancel(&file->wheel, &entry->timer);
 		twheel_store_put(&file->store, entry);
 	}
