@@ -70,6 +70,8 @@ comma := ,
 CFLAGS ?= -O2 -g
 TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib \
 	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
+# The machines the tests run in have no C library.
+STATIC ?= -static
 LIB := $(BUILD)/lib/libtwheel.a
 
 SHARED_LIB := $(BUILD)/lib/libtwheel.so.0
@@ -102,7 +104,7 @@ $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
 $(foreach p,$(PROGRAMS),$(eval $(BUILD)/bin/$p: $$(call objects,$$($p.rooms))))
 $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -static -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -pthread -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lm
 
 # ---- The library -----------------------------------------------------------
 #
@@ -126,7 +128,7 @@ $(LIB): $(LIB_OBJECTS)
 
 $(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) \
 		-Wl,--version-script=tools/lib/libtwheel.map -Wl,-z,defs
 	@ln -sf $(@F) $(@D)/libtwheel.so
 
@@ -331,6 +333,18 @@ in-tree:
 	 { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
 	@tools/in-tree/put "$(LINUX)"
 
+# ---- Packages --------------------------------------------------------------
+
+.PHONY: deb test-packages
+deb: export DEPS = packages
+deb: deps
+	@tools/packages/build
+
+test-packages: export DEPS = packages
+test-packages: deps
+	@$(MAKE) -s module KERNEL=stock
+	@tools/tests/packages/run
+
 .PHONY: clean
 clean:
 	rm -rf $(BUILD)
@@ -359,6 +373,8 @@ sudo make install     module, command, library and header; prefix=/usr/local;
 make install-library  the library and its header alone: it does without the module
 sudo make uninstall   removes them
 make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
+make deb              Debian packages, in build/deb
+make test-packages    installs, upgrades and removes them in a Debian system; 7 minutes
 make clean            removes build/
 endef
 

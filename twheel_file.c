@@ -123,7 +123,7 @@ static u64 fire(struct twheel_file *file)
 	u64 now = file->armed;
 
 	file->fires++;
-	if (!waitqueue_active(&file->wait))
+	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
 		return TWHEEL_NEVER;
 	if (file->due > now)
 		return file->due;
@@ -175,7 +175,7 @@ static void settle(struct twheel_file *file, u64 due, u64 next)
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	WRITE_ONCE(file->due, due);
-	if (waitqueue_active(&file->wait)) {
+	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
 		if (file->news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		if (due || earlier)

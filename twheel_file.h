@@ -46,6 +46,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
  * @growing: levels that are being made without the lock.
+ * @periodic: there has been a periodic timer.
  * @longest: the longest interval for which there are levels enough.
  * @added: see struct twheel_info; so with the next four.
  * @modified: see struct twheel_info.
@@ -70,6 +71,7 @@ struct twheel_file {
 	u64 next;
 	bool news;
 	bool is_set_up;
+	bool periodic;
 	clockid_t clock_id;
 	u64 tick_ns;
 	u64 max_timers;

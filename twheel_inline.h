@@ -10,6 +10,7 @@
 
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/overflow.h>
 
 /* timer->level of a timer that was due before it reached a bucket of level 0. */
 #define TWHEEL_LEVEL_DUE	0xff
@@ -107,11 +108,13 @@ static __always_inline unsigned long twheel_magnitude(u64 n)
 }
 
 /* The place in the ring of the bucket for a deadline, which the level covers. */
-static __always_inline u32 twheel_index(const struct twheel_level *level, u64 deadline)
+static __always_inline unsigned long twheel_index(const struct twheel_level *level,
+						  u64 deadline)
 {
-	u32 index = twheel_divide(&level->span, deadline - level->origin);
+	unsigned long index = twheel_divide(&level->span, deadline - level->origin);
+	unsigned long size = level->size, wrapped;
 
-	return index < level->size ? index : index - level->size;
+	return check_sub_overflow(index, size, &wrapped) ? index : wrapped;
 }
 
 /* Put a timer into a bucket of @level; or false, and nothing has changed, if it takes a call. */
@@ -119,7 +122,7 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 					       struct twheel_timer *timer)
 {
 	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
-	u32 index = twheel_index(level, timer->deadline);
+	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
 	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
@@ -138,19 +141,19 @@ static __always_inline void twheel_put(struct twheel *w, struct twheel_level *le
 		twheel_put_first(w, level, timer, twheel_index(level, timer->deadline));
 }
 
-/* The lowest level that covers a deadline; or NULL for one that has come, or without any. */
-static __always_inline struct twheel_level *twheel_level_for(const struct twheel *w,
-							     u64 deadline)
+/* Find the lowest level that covers a deadline: there is none for one that has come. */
+static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadline,
+					     struct twheel_level **level)
 {
 	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
-	struct twheel_level *level = *(w->level + nr);
 
-	while (unlikely(deadline >= level->end)) {
+	*level = *(w->level + nr);
+	while (unlikely(deadline >= (*level)->end)) {
 		if (++nr >= w->nr_levels)
-			return NULL;
-		level = *(w->level + nr);
+			return false;
+		*level = *(w->level + nr);
 	}
-	return level;
+	return true;
 }
 
 /**
@@ -165,9 +168,9 @@ static __always_inline struct twheel_level *twheel_level_for(const struct twheel
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level = twheel_level_for(w, timer->deadline);
+	struct twheel_level *level;
 
-	if (unlikely(!level))
+	if (unlikely(!twheel_level_for(w, timer->deadline, &level)))
 		return twheel_add_slowly(w, timer);
 	w->nr_pending++;
 	twheel_put(w, level, timer);
@@ -206,6 +209,17 @@ static __always_inline bool twheel_expired(const struct twheel *w,
 	return timer->deadline <= w->time;
 }
 
+/* A pending timer leaves its bucket. */
+static __always_inline void twheel_leave(struct twheel *w, struct twheel_timer *timer)
+{
+	struct twheel_level *level = w->level[timer->level];
+	u16 index = timer->bucket;
+
+	twheel_unlink(timer);
+	if (unlikely(!--level->bucket[index].count))
+		twheel_bucket_emptied(w, level, index);
+}
+
 /**
  * twheel_cancel() - take a timer out of the wheel
  * @w: the wheel
@@ -215,18 +229,13 @@ static __always_inline bool twheel_expired(const struct twheel *w,
  */
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level;
-	u8 nr = timer->level;
-
-	twheel_unlink(timer);
 	if (unlikely(twheel_expired(w, timer))) {
+		twheel_unlink(timer);
 		w->nr_expired--;
-		return;
+	} else {
+		twheel_leave(w, timer);
+		w->nr_pending--;
 	}
-	w->nr_pending--;
-	level = w->level[nr];
-	if (unlikely(!--level->bucket[timer->bucket].count))
-		twheel_bucket_emptied(w, level, timer->bucket);
 }
 
 #endif /* _TWHEEL_INLINE_H */

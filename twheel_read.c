@@ -126,6 +126,12 @@ static void take_events(struct twheel_file *file, struct twheel_timer *last, uns
 	}
 }
 
+/* So much has expired that the clock would change nothing: it counts the periods of a timer. */
+static bool has_enough(const struct twheel_file *file, u64 enough)
+{
+	return file->wheel.nr_expired >= enough && !file->periodic;
+}
+
 /*
  * Returns how many events were read, with one hold of the lock, or an errno. With @nowait
  * that lock is not waited for: what takes longer is left to poll().
@@ -139,7 +145,7 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait
 
 	if (nowait ? !mutex_trylock(&file->lock) : twheel_file_lock(file))
 		return nowait ? -EAGAIN : -EINTR;
-	if (twheel_file_advance(file, nowait ? 0 : max))
+	if (!has_enough(file, max) && twheel_file_advance(file, nowait ? 0 : max))
 		return -EINTR;
 	if (file->wheel.nr_expired) {
 		n = tell_events(file, to, max, &last);
@@ -219,7 +225,8 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 	poll_wait(filp, &file->wait, wait);
 	while (twheel_file_is_due(file) || twheel_file_watch(file)) {
 		/* Killed: an epoll that others share must not take it for read. */
-		if (twheel_file_lock(file) || twheel_file_advance(file, 1))
+		if (twheel_file_lock(file) ||
+		    (!file->wheel.nr_expired && twheel_file_advance(file, 1)))
 			return EPOLLIN | EPOLLRDNORM;
 		unread = file->wheel.nr_expired;
 		twheel_file_unlock(file);

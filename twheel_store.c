@@ -8,7 +8,7 @@
  * O(1); the upper half is a tag that the block has counted up to, so that an id
  * is never used again:
  *
- *	63                    32 31                         7 6        0
+ *	63                    32 31                         8 7        0
  *	+-----------------------+----------------------------+---------+
  *	| tag, from 1           | block                      | slot    |
  *	+-----------------------+----------------------------+---------+

@@ -65,8 +65,9 @@ struct twheel_page {
 
 #define TWHEEL_PAGE_FULL	S32_MIN
 
-/* An entry has at least 32 bytes, so this many bits number those of a page. */
-#define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 5)
+/* This many bits number the entries of a page, and in one of 4 KiB fill a byte. */
+#define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 4)
+#define TWHEEL_SLOT_MASK	(BIT(TWHEEL_SLOT_BITS) - 1)
 
 /* A chunk of the directory fills a page. */
 #define TWHEEL_CHUNK_BITS	(PAGE_SHIFT - 3)
@@ -120,7 +121,7 @@ static __always_inline struct twheel_page *twheel_entry_page(const struct twheel
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
 }
 
-static inline u64 *twheel_store_block(const struct twheel_store *store, u32 nr)
+static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
 {
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
@@ -138,7 +139,7 @@ static inline bool twheel_block_is_bare(u64 block)
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
-				    const struct twheel_entry *entry)
+					     const struct twheel_entry *entry)
 {
 	/* A large page has more than fit into a byte. */
 	if (TWHEEL_PAGE_ENTRIES > U8_MAX)
@@ -208,8 +209,7 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 /**
  * struct twheel_run - free entries of one page, to be taken one after the other
  * @page: their page.
- * @slot: the slot of the next one.
- * @id: the id it is going to have, but for the slot.
+ * @id: the id that the next one is going to have.
  *
  * To take many entries from a store one by one costs twice as much: a run works out
  * once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
@@ -217,7 +217,6 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
  */
 struct twheel_run {
 	struct twheel_page *page;
-	u32 slot;
 	u64 id;
 };
 
@@ -230,16 +229,14 @@ struct twheel_run {
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
-	u32 left;
-
 	run->page = list_first_entry(&store->partial, struct twheel_page, link);
 	if (list_entry_is_head(run->page, &store->partial, link))
 		return 0;
-	run->slot = run->page->free;
-	run->id = (u64)run->page->tag << 32 | run->page->base;
-	left = TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
-	/* A page that has used the last tag is special. */
-	return left <= U32_MAX - run->page->tag ? left : 0;
+	run->id = (u64)run->page->tag << 32 | run->page->base | run->page->free;
+	/* A page that is about to use the last tag is special. */
+	if (unlikely(run->page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES))
+		return 0;
+	return TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
 }
 
 /**
@@ -250,7 +247,7 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
  */
 static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
 {
-	struct twheel_entry *entry = &run->page->entry[run->slot];
+	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
 
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
@@ -258,50 +255,40 @@ static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel
 }
 
 /**
- * twheel_run_id() - the id that the next entry is going to have
- * @run: the run
- *
- * Return: the id.
- */
-static __always_inline u64 twheel_run_id(const struct twheel_run *run)
-{
-	return run->id | run->slot;
-}
-
-/**
  * twheel_run_take() - take the next entry into use
  * @run: the run
  * @entry: the entry
- * @link: what its data was before the caller set it
  */
-static __always_inline void twheel_run_take(struct twheel_run *run,
-					    struct twheel_entry *entry, u64 link)
+static __always_inline void twheel_run_take(struct twheel_run *run, struct twheel_entry *entry)
 {
 	entry->timer.tag = run->id >> 32;
-	entry->timer.slot = run->slot;
-	run->slot += 1 + link;
-	run->id += BIT_ULL(32);
+	entry->timer.slot = run->id;
+	/* The next tag, and the slot of the next one that is free. */
+	run->id += BIT_ULL(32) + 1 + entry->data;
 }
 
 /**
  * twheel_run_end() - tell the store what has been taken
  * @store: the store
  * @run: the run
+ *
+ * Return: how many that were.
  */
-static inline void twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
+static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
 	u32 n = (run->id >> 32) - page->tag;
 
 	if (!n)
-		return;
+		return 0;
 	if (page->more < 0)
 		store->nr_empty--;
-	page->free = run->slot;
+	page->free = run->id & TWHEEL_SLOT_MASK;
 	page->tag += n;
 	page->more += n;
 	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
 		twheel_page_leaves(page);
+	return n;
 }
 
 /**
@@ -337,20 +324,22 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
 					     struct twheel_entry **found)
 {
-	u32 slot = id & (BIT(TWHEEL_SLOT_BITS) - 1);
-	u32 nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
+	unsigned long slot = id & TWHEEL_SLOT_MASK;
+	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
 	u32 tag = id >> 32;
 	struct twheel_entry *entry;
+	unsigned long mask;
 	u64 block;
 
-	if (unlikely(nr >= store->nr_blocks || slot >= TWHEEL_PAGE_ENTRIES || !tag))
+	/* All ones if both are valid, else zero, also for what is done on speculation. */
+	mask = array_index_mask_nospec(nr, store->nr_blocks) &
+	       array_index_mask_nospec(slot, TWHEEL_PAGE_ENTRIES);
+	if (unlikely(!mask || !tag))
 		return false;
-	nr = array_index_nospec(nr, store->nr_blocks);
-	slot = array_index_nospec(slot, TWHEEL_PAGE_ENTRIES);
-	block = *twheel_store_block(store, nr);
+	block = *twheel_store_block(store, nr & mask);
 	if (unlikely(twheel_block_is_bare(block)))
 		return false;
-	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot];
+	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot & mask];
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
 	*found = entry;

@@ -37,14 +37,12 @@ static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 static __always_inline int __must_check begin(struct twheel_file *file, u64 *now)
 {
 	int err = twheel_file_lock(file);
-	u64 tick;
 
 	if (unlikely(err))
 		return err;
 	*now = twheel_file_now(file);
-	tick = twheel_floor(&file->wheel, *now);
-	if (tick > file->wheel.now)
-		twheel_forward(&file->wheel, tick);
+	if (unlikely(*now - file->wheel.time >= file->tick_ns))
+		twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
 	return 0;
 }
 
@@ -61,16 +59,29 @@ static bool interrupted(void)
  */
 
 /* The flags of an entry with the reserved field behind them, which has to be zero. */
-static u64 flags_word(u32 flags)
+static __always_inline u64 flags_word(u32 flags, u32 reserved)
 {
 	const union {
 		u32 field[2];
 		u64 word;
-	} both = { .field = { flags } };
+	} both = { .field = { flags, reserved } };
 
 	static_assert(offsetof(struct twheel_add, reserved) ==
 		      offsetof(struct twheel_add, flags) + sizeof(u32));
 	return both.word;
+}
+
+/* Take the next entry of a run for a timer. */
+static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u64 data,
+						       u64 interval, u64 deadline)
+{
+	struct twheel_entry *entry = twheel_run_entry(run);
+
+	twheel_run_take(run, entry);
+	entry->data = data;
+	entry->interval = interval;
+	entry->timer.deadline = deadline;
+	return entry;
 }
 
 /*
@@ -79,24 +90,31 @@ static u64 flags_word(u32 flags)
  * then cannot fail. Nothing here is called while user memory is open: all is inline.
  */
 static __always_inline unsigned int add_quickly(struct twheel_file *file,
-						struct twheel_add __user *uadd,
+						struct twheel_add __user *u,
 						unsigned int n, u64 now)
 {
-	struct twheel_add __user *u = uadd, *end;
-	u64 absolute = flags_word(TWHEEL_ABSTIME);
+	struct twheel_add __user *end;
+	u64 absolute = flags_word(TWHEEL_ABSTIME, 0);
 	struct twheel *w = &file->wheel;
-	struct twheel_run run;
+	struct twheel_run run = {};
+	unsigned int past = 0;
+	u32 left;
 
 	/* Where nothing may be called, nothing can be traced. */
 	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
 		return 0;
-	n = min(n, twheel_run_begin(&file->store, &run));
-	if (!n || !user_access_begin(uadd, n * sizeof(*uadd)))
+	left = twheel_run_begin(&file->store, &run);
+	/* If there is no memory, add_one() says so. */
+	if (unlikely(!left) && n && list_empty(&file->store.partial) &&
+	    !twheel_file_grow_store(file))
+		left = twheel_run_begin(&file->store, &run);
+	n = min(n, left);
+	if (!n || !user_access_begin(u, n * sizeof(*u)))
 		return 0;
-	end = uadd + n;
+	end = u + n;
 	do {
-		u64 flags, interval, time, data, link;
-		struct twheel_level *level = NULL;
+		u64 flags, interval, time, data;
+		struct twheel_level *level;
 		struct twheel_entry *entry;
 
 		unsafe_get_u64(flags, (u64 __user *)&u->flags, out);
@@ -107,44 +125,39 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			time += now;
 		else if (flags != absolute)
 			break;
-		if (interval && (interval < file->tick_ns || interval > file->longest))
-			break;
+		if (interval) {
+			if (interval < file->tick_ns || interval > file->longest)
+				break;
+			file->periodic = true;
+		}
 		/* It has passed; or it is not valid, or the sum is beyond the range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
 			    twheel_file_is_behind(file, twheel_floor(w, now)))
 				break;
-		} else {
-			level = twheel_level_for(w, time);
-			if (unlikely(!level))
-				break;
-		}
-		unsafe_put_user(twheel_run_id(&run), &u->id, out);
-
-		entry = twheel_run_entry(&run);
-		link = entry->data;
-		entry->data = data;
-		entry->interval = interval;
-		entry->timer.deadline = time;
-		twheel_run_take(&run, entry, link);
-		u++;
-		if (unlikely(!level)) {
+			unsafe_put_user(run.id, &u->id, out);
+			entry = fill_entry(&run, data, interval, time);
 			twheel_file_expire(file, &entry->timer);
+			past++;
 			continue;
 		}
-		w->nr_pending++;
+		if (unlikely(!twheel_level_for(w, time, &level)))
+			break;
+		unsafe_put_user(run.id, &u->id, out);
+		entry = fill_entry(&run, data, interval, time);
 		if (likely(twheel_put_quickly(level, &entry->timer)))
 			continue;
 		user_access_end();
-		twheel_put(w, level, &entry->timer);
-		if (!user_access_begin(uadd, n * sizeof(*uadd)))
+		twheel_put_first(w, level, &entry->timer, twheel_index(level, time));
+		if (!user_access_begin(u, (end - u) * sizeof(*u)))
 			goto end;
-	} while (u < end);
+	} while (++u < end);
 out:
 	user_access_end();
 end:
-	twheel_run_end(&file->store, &run);
-	return u - uadd;
+	n = twheel_run_end(&file->store, &run);
+	w->nr_pending += n - past;
+	return n;
 }
 
 /* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
@@ -160,6 +173,18 @@ static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
 	return list_empty(&file->store.partial) ? twheel_file_grow_store(file) : 0;
+}
+
+/* Give a timer a deadline for which there are levels. */
+static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
+{
+	/* Without the lock, others may have brought the clock past it. */
+	if (entry->timer.deadline <= max(now, file->wheel.time)) {
+		twheel_file_expire(file, &entry->timer);
+		trace_twheel_expire(file, 1);
+	} else {
+		twheel_add(&file->wheel, &entry->timer);
+	}
 }
 
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
@@ -191,14 +216,9 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
 	entry->timer.deadline = deadline;
+	file->periodic |= !!add.interval_ns;
 	trace_twheel_add(file, entry);
-	/* Without the lock, others may have brought the clock past it. */
-	if (deadline <= max(now, file->wheel.time)) {
-		twheel_file_expire(file, &entry->timer);
-		trace_twheel_expire(file, 1);
-	} else {
-		twheel_add(&file->wheel, &entry->timer);
-	}
+	place(file, entry, now);
 	return 0;
 }
 
@@ -283,68 +303,98 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 	return n ?: !copy_from_user(to, from, size);
 }
 
-/* Modify one timer. After -EINTR the lock is no longer held. */
-static __always_inline int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
-				      u64 now)
+/*
+ * Modify timers, @n at most, up to one that is due before or after, is not valid or needs a
+ * level; returns how many that were.
+ */
+static __always_inline unsigned int modify_quickly(struct twheel_file *file,
+						   const struct twheel_modify *mods,
+						   unsigned int n, u64 now)
 {
+	const struct twheel_modify *mod, *end = mods + n;
 	struct twheel *w = &file->wheel;
+
+	for (mod = mods; mod < end; mod++) {
+		u64 flags = flags_word(mod->flags, mod->reserved);
+		u64 deadline = mod->time_ns;
+		struct twheel_entry *entry;
+		struct twheel_level *level;
+
+		if (likely(!flags))
+			deadline += now;
+		else if (flags != flags_word(TWHEEL_ABSTIME, 0))
+			break;
+		/* Nor may it be out of range. */
+		if (unlikely((s64)deadline <= (s64)now) ||
+		    unlikely(!twheel_level_for(w, deadline, &level)) ||
+		    unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
+			break;
+		if (unlikely(twheel_expired(w, &entry->timer)))
+			break;
+		twheel_leave(w, &entry->timer);
+		entry->timer.deadline = deadline;
+		trace_twheel_modify(file, entry);
+		twheel_put(w, level, &entry->timer);
+	}
+	return mod - mods;
+}
+
+/* Modify one timer of any kind. After -EINTR the lock is no longer held. */
+static noinline int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
+			       u64 now)
+{
 	struct twheel_entry *entry;
-	struct twheel_level *level;
 	u64 deadline;
 	int err;
 
-	if (unlikely(!time_is_valid(mod->time_ns, mod->flags, mod->reserved)))
+	if (!time_is_valid(mod->time_ns, mod->flags, mod->reserved))
 		return -EINVAL;
-	deadline = deadline_of(mod->time_ns, mod->flags, now);
-	level = twheel_level_for(w, deadline);
-	if (unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
+	if (!twheel_store_find(&file->store, mod->id))
 		return -ENOENT;
-	if (unlikely(!level)) {
-		/* First catch up, for what is due already goes before it. */
-		if (deadline <= now && twheel_file_catch_up(file, now))
-			return -EINTR;
-		err = twheel_file_grow_levels(file, deadline, 0);
-		if (err)
-			return err;
-		/* The lock has been dropped meanwhile. */
-		if (!twheel_store_has(&file->store, mod->id, &entry))
-			return -ENOENT;
-	}
-
-	twheel_cancel(w, &entry->timer);
+	deadline = deadline_of(mod->time_ns, mod->flags, now);
+	/* First catch up, for what is due already goes before it. */
+	if (deadline <= now && twheel_file_catch_up(file, now))
+		return -EINTR;
+	err = twheel_file_grow_levels(file, deadline, 0);
+	if (err)
+		return err;
+	/* The lock has been dropped meanwhile. */
+	entry = twheel_store_find(&file->store, mod->id);
+	if (!entry)
+		return -ENOENT;
+	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
-	if (unlikely(deadline <= max(now, w->time))) {
-		twheel_file_expire(file, &entry->timer);
-		trace_twheel_expire(file, 1);
-	} else if (unlikely(!level)) {
-		twheel_add(w, &entry->timer);
-	} else {
-		w->nr_pending++;
-		twheel_put(w, level, &entry->timer);
-	}
-	file->modified++;
+	place(file, entry, now);
 	return 0;
 }
 
 static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
 						 unsigned int n, int *err)
 {
-	const struct twheel_modify *mod = chunk;
-	unsigned int i;
+	const struct twheel_modify *mods = chunk;
+	unsigned int done = 0, quick;
 	u64 now;
 
 	*err = begin(file, &now);
 	if (*err)
 		return 0;
-	for (i = 0; i < n; i++) {
-		*err = modify_one(file, &mod[i], now);
-		if (unlikely(*err))
+	for (;;) {
+		quick = modify_quickly(file, mods + done, n - done, now);
+		file->modified += quick;
+		done += quick;
+		if (likely(done == n))
 			break;
+		*err = modify_one(file, mods + done, now);
+		if (*err == -EINTR)
+			return done;
+		if (*err)
+			break;
+		file->modified++;
+		done++;
 	}
-	if (*err != -EINTR)
-		twheel_file_unlock(file);
-	return i;
+	twheel_file_unlock(file);
+	return done;
 }
 
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,

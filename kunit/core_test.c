@@ -446,9 +446,9 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 
 static bool add_quickly(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level = twheel_level_for(w, timer->deadline);
+	struct twheel_level *level;
 
-	if (!level || !twheel_put_quickly(level, timer))
+	if (!twheel_level_for(w, timer->deadline, &level) || !twheel_put_quickly(level, timer))
 		return false;
 	w->nr_pending++;
 	return true;

@@ -257,12 +257,10 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 static struct twheel_entry *run_get(struct kunit *test, struct twheel_run *run)
 {
 	struct twheel_entry *entry = twheel_run_entry(run);
-	u64 link = entry->data;
-	u64 id;
+	u64 id = run->id;
 
+	twheel_run_take(run, entry);
 	entry->data = U64_MAX / 3;
-	id = twheel_run_id(run);
-	twheel_run_take(run, entry, link);
 	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
 	return entry;
 }
@@ -314,7 +312,7 @@ static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 
 	grow(test);
 	twheel_run_begin(store, &run);
-	id = twheel_run_id(&run);
+	id = run.id;
 	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
 	twheel_run_end(store, &run);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);

@@ -48,7 +48,7 @@ class Progress:
         for op, gives in GIVES.items():
             if plain(result.op) == gives[-1]:
                 self.done += weight(Cell(result.facility, op, *result[2:4]))
-        print("%3d%% %4d s  %-11s%-30s%10s pending, batches of %4d: %8s %s" % (
+        print("%3d%% %4d s  %-15s%-30s%10s pending, batches of %4d: %8s %s" % (
             min(100, 100 * self.done // self.total),
             time.monotonic() - self.began, result.facility, result.op,
             grouped(result.pending), result.batch, value_text(result),
@@ -88,14 +88,14 @@ def table(results, op, title):
     sizes = sorted({r.pending for r in chosen})
     rows = list(dict.fromkeys((r.facility, r.batch) for r in chosen))
     lines = ["", title,
-             "  %-26s" % "pending timers" +
+             "  %-33s" % "pending timers" +
              "".join("%13s" % grouped(size) for size in sizes)]
     for facility, batch in rows:
         name = facility + (", batches of %d" % batch if batch > 1 else "")
         texts = [value_text(results.by_key.get((facility, op, size, batch))) or
                  ((facility, op, size) in TOO_LONG and "stopped") or ""
                  for size in sizes]
-        lines.append("  %-26s" % name + "".join("%13s" % text for text in texts))
+        lines.append("  %-33s" % name + "".join("%13s" % text for text in texts))
     return lines
 
 

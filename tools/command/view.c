@@ -402,10 +402,13 @@ static void put_rates(FILE *stream, const struct wheel *wheel, uint64_t interval
 	}
 }
 
-/* A part of @size, and at least a sign of it. */
+/* A part of @size, and at least a sign of it; more than all is not drawn. */
 static void put_bar(FILE *stream, uint32_t busy, uint32_t size)
 {
-	uint32_t n = size ? (uint32_t)(((uint64_t)busy * BAR_WIDTH + size - 1) / size) : 0;
+	uint64_t n = size ? ((uint64_t)busy * BAR_WIDTH + size - 1) / size : 0;
+
+	if (n > BAR_WIDTH)
+		n = BAR_WIDTH;
 
 	fputs("  ", stream);
 	while (n--)

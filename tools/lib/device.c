@@ -126,12 +126,10 @@ static int wake_for_the_rest(struct device *device)
 	return 0;
 }
 
-static int device_flush(struct twheel_loop *loop)
+static int arm_flushing(struct device *device)
 {
-	struct device *device = device_of(loop);
+	struct twheel_loop *loop = &device->loop;
 
-	if (cancel_stopped(device))
-		return -1;
 	while (!list_empty(&loop->flushing)) {
 		if (!arm_some(device))
 			continue;
@@ -142,7 +140,22 @@ static int device_flush(struct twheel_loop *loop)
 		    cancel_stopped(device))
 			return -1;
 	}
-	return wake_for_the_rest(device);
+	return 0;
+}
+
+static int device_flush(struct twheel_loop *loop)
+{
+	struct device *device = device_of(loop);
+	int ret, error;
+
+	if (cancel_stopped(device))
+		return -1;
+	ret = arm_flushing(device);
+	error = errno;
+	if (twheel_loop_check(loop) || wake_for_the_rest(device))
+		return -1;
+	errno = error;
+	return ret;
 }
 
 static int device_collect(struct twheel_loop *loop)

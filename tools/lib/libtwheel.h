@@ -264,6 +264,9 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  * @loop: the loop.
  * @timeout_ms: the longest time to wait in milliseconds; -1 for any time, 0 for none.
  *
+ * When the flush fails, it dispatches at once, without waiting: timers that expire make room
+ * for others. So calling it again and again makes progress at a limit, too.
+ *
  * Return: how many callbacks were called, 0 after the time has passed; or -1 with errno
  * set, as for twheel_loop_dispatch(), and EINTR when a signal ended the wait.
  */

@@ -502,10 +502,14 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 {
 	struct pollfd pollfd = { .events = POLLIN };
-	int ready;
+	int called, ready;
 
-	if (twheel_loop_flush(loop))
-		return -1;
+	/* What expires makes room for what could not be armed. */
+	if (twheel_loop_flush(loop)) {
+		called = twheel_loop_dispatch(loop);
+		if (called)
+			return called;
+	}
 	pollfd.fd = loop->fd;
 	ready = poll(&pollfd, 1, timeout_ms);
 	return ready > 0 ? twheel_loop_dispatch(loop) : ready;

@@ -70,8 +70,7 @@ struct backend {
  * @backend: what it runs over.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: those that wait for it since the last one began.
- * @expired: those that have expired, and are yet to be called; but in user space they wait
- *	in the wheel.
+ * @expired: those that have expired, and are yet to be called.
  * @unarmed: from the config.
  * @data: from the config.
  * @lock: protects @first, @last, and what wake() needs.

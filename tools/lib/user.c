@@ -3,8 +3,8 @@
  * A loop without the module: the same wheel in the program's memory, and a timerfd
  *
  * What a handle has of its own for this is a struct twheel_timer of the core. Handles go
- * into the wheel when they are started, but for those that need another level, and all if
- * there is a limit: they wait for the next flush.
+ * into the wheel when they are started, but for those that need another level or are due,
+ * and all if there is a limit: they wait for the next flush.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,14 +27,12 @@
  * @loop: the loop. Its descriptor is a timerfd.
  * @wheel: the wheel. Times are nanoseconds.
  * @max_timers: how many it may hold.
- * @to_take: how many timers of those that have expired are to be called.
  * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. The lock protects it.
  */
 struct user {
 	struct twheel_loop loop;
 	struct twheel wheel;
 	uint64_t max_timers;
-	uint64_t to_take;
 	uint64_t set_ns;
 };
 
@@ -55,7 +53,9 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 
 static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (!twheel_add(&user_of(loop)->wheel, timer_of(handle)))
+	struct twheel *w = &user_of(loop)->wheel;
+
+	if (handle->deadline <= w->time || !twheel_add(w, timer_of(handle)))
 		return link_change(loop, handle);
 	handle->state |= ARMED;
 	return 0;
@@ -64,10 +64,11 @@ static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *h
 static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
-	struct twheel_level *level = twheel_level_for(w, handle->deadline);
+	struct twheel_level *level;
 
 	handle->armed = handle->deadline;
-	if (unlikely(!level) || unlikely(!twheel_put_quickly(level, timer_of(handle))))
+	if (unlikely(!twheel_level_for(w, handle->deadline, &level)) ||
+	    unlikely(!twheel_put_quickly(level, timer_of(handle))))
 		return arm_slowly(loop, handle);
 	w->nr_pending++;
 	handle->state |= ARMED;
@@ -150,12 +151,10 @@ static int set_next(struct user *user)
 	return ret;
 }
 
-static int user_flush(struct twheel_loop *loop)
+static int arm_flushing(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 
-	if (loop->now != NOT_READ)
-		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
 	while (!list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
 		int error = arm_linked(user, handle);
@@ -163,7 +162,23 @@ static int user_flush(struct twheel_loop *loop)
 		if (error && twheel_loop_report(loop, handle, -error))
 			return -1;
 	}
-	return set_next(user);
+	return 0;
+}
+
+/* Also when some could not be armed, those that are wake who waits. */
+static int user_flush(struct twheel_loop *loop)
+{
+	struct user *user = user_of(loop);
+	int ret, error;
+
+	if (loop->now != NOT_READ)
+		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
+	ret = arm_flushing(loop);
+	error = errno;
+	if (twheel_loop_check(loop) || set_next(user))
+		return -1;
+	errno = error;
+	return ret;
 }
 
 static int user_collect(struct twheel_loop *loop)
@@ -178,22 +193,22 @@ static int user_collect(struct twheel_loop *loop)
 	if (user->set_ns && user->set_ns <= now)
 		user->set_ns = UNSET;
 	pthread_mutex_unlock(&loop->lock);
-	/* What is not due yet, but crowded, may wait; so does what callbacks let expire. */
+	/* What is not due yet, but crowded, may wait. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
-	user->to_take = w->nr_expired;
+	list_splice_tail_init(&w->expired, &loop->expired);
 	return 0;
 }
 
+/* The wheel still counts what has been collected: it may yet be stopped. */
 static struct twheel_handle *user_take(struct twheel_loop *loop)
 {
-	struct user *user = user_of(loop);
-	struct twheel_timer *timer;
+	struct list_head *link = loop->expired.next;
 
-	if (!user->to_take)
+	if (link == &loop->expired)
 		return NULL;
-	user->to_take--;
-	timer = twheel_pop(&user->wheel);
-	return timer ? linked_handle(&timer->node) : NULL;
+	list_del(link);
+	user_of(loop)->wheel.nr_expired--;
+	return linked_handle(link);
 }
 
 /* With a limit, who is refused is told so by a flush, as over the device. */

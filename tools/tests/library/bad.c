@@ -325,6 +325,33 @@ static void at_the_limit_nothing_is_lost(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
+static void at_the_limit_the_armed_wake(void)
+{
+	int called = 0;
+	struct twheel_loop *loop = crowded_loop(NULL, &called);
+
+	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
+	CHECK(becomes_readable(loop));
+	CHECK_FAILS(twheel_loop_dispatch(loop), ENOSPC);
+	CHECK(called == ROOM);
+	CHECK(becomes_readable(loop));
+}
+
+/* Room is made by what a wait calls. */
+static void at_the_limit_waiting_goes_on(void)
+{
+	int called = 0, round;
+	struct twheel_loop *loop = crowded_loop(NULL, &called);
+
+	for (round = 0; round < 100 && called < MANY; round++) {
+		if (twheel_loop_wait(loop, 20) < 0) {
+			CHECK(errno == ENOSPC);
+			sleep_for(5 * MSEC);
+		}
+	}
+	CHECK(called == MANY);
+}
+
 static void a_flush_after_one_that_failed_does_all(void)
 {
 	int called = 0, late = 0, i;
@@ -580,6 +607,10 @@ const struct test bad_tests[] = {
 	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },
 	{ "at the limit, those that could not be armed are told of", at_the_limit_owners_are_told },
 	{ "at the limit, and nobody to tell, nothing is lost", at_the_limit_nothing_is_lost },
+	{ "at the limit, and nobody to tell, those that are armed wake who waits",
+	  at_the_limit_the_armed_wake },
+	{ "at the limit, and nobody to tell, waiting again and again has all expire",
+	  at_the_limit_waiting_goes_on },
 	{ "a flush after one that failed does all there is to do",
 	  a_flush_after_one_that_failed_does_all },
 	{ "who is told of the limit may make room", an_owner_who_is_told_may_make_room },

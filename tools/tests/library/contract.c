@@ -366,6 +366,63 @@ static void what_a_callback_starts_comes_with_a_later_dispatch(void)
 	}
 }
 
+static struct twheel_handle stopped, late;
+
+static void stop_one_and_start_another(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	++*(int *)handle->data;
+	CHECK(!twheel_stop(&stopped));
+	CHECK(!twheel_start_at(loop, &late, 1));
+}
+
+/* Not even in place of one that would have come with this one. */
+static void a_stop_brings_no_start_forward(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle first = { .callback = stop_one_and_start_another };
+	int called = 0;
+
+	first.data = &called;
+	twheel_handle_init(&stopped, count_call, &called);
+	twheel_handle_init(&late, count_call, &called);
+	CHECK(!twheel_start_at(loop, &first, 1));
+	CHECK(!twheel_start_at(loop, &stopped, 2));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(becomes_readable(loop));
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(called == 2);
+}
+
+static void start_late(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	++*(int *)handle->data;
+	CHECK(!twheel_start_at(loop, &late, 1));
+}
+
+/* More than a dispatch goes through at a time. */
+static void after_all_that_has_expired(void)
+{
+	enum { TIMERS = 20000 };
+	static struct twheel_handle timer[TIMERS];
+	uint64_t now = now_ns();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.tick_ns = TWHEEL_TICK_MIN_NS,
+	});
+	int called = 0, i;
+
+	twheel_handle_init(&late, count_call, &called);
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], i ? count_call : start_late, &called);
+		CHECK(!twheel_start_at(loop, &timer[i], now + i * TWHEEL_TICK_MIN_NS));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(TIMERS * TWHEEL_TICK_MIN_NS + MSEC);
+	CHECK(twheel_loop_dispatch(loop) == TIMERS);
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(called == TIMERS + 1);
+}
+
 static void edges_tell_of_all_that_is_new(void)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -611,6 +668,9 @@ const struct test contract_tests[] = {
 	{ "a callback may free its own handle", a_callback_may_free_its_own },
 	{ "what a callback starts comes with a later dispatch",
 	  what_a_callback_starts_comes_with_a_later_dispatch },
+	{ "a stop does not bring forward what the same callback starts",
+	  a_stop_brings_no_start_forward },
+	{ "what a callback starts waits for all that has expired", after_all_that_has_expired },
 	{ "edge-triggered epoll tells of all that is new", edges_tell_of_all_that_is_new },
 	{ "a callback may leave by longjmp, and nothing is lost",
 	  a_callback_may_leave_by_longjmp },

@@ -40,6 +40,9 @@ static void fall_due_without_a_level(void)
 
 	if (sys_open(NR_WHEELS, &wheel) || sys_ioctl(wheel, TWHEEL_SETUP, (void *)&setup))
 		broken("a wheel cannot be opened");
+	/* One that is past takes memory for timers, and no level. */
+	if (sys_ioctl(wheel, TWHEEL_ADD, &add) || sys_ioctl(wheel, TWHEEL_CANCEL, &add.id))
+		broken("a timer that is past cannot be added or cancelled");
 	watch_add(&watch, wheel, true);
 	deadline = clock_now(CLOCK_MONOTONIC) + SOON_NS;
 	add.time_ns = deadline;

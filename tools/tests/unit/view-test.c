@@ -178,6 +178,7 @@ static void test_order(void)
 
 static void test_wheel(void)
 {
+	struct wheel full = wheels[0];
 	FILE *stream = begin();
 
 	view_wheel(stream, &wheels[0], 1000000000, false);
@@ -195,6 +196,13 @@ static void test_wheel(void)
 	view_wheel(stream, &wheels[2], 1000000000, false);
 	fclose(stream);
 	ok(strstr(text_of, "No timer has been added yet."), "a wheel without levels");
+	full.info.wheel_size = 2;
+	full.nr_levels = 1;
+	full.level[0].busy = 1 << 20;
+	stream = begin();
+	view_wheel(stream, &full, 1000000000, false);
+	fclose(stream);
+	ok(strstr(text_of, "1048576  ####################\n"), "more buckets than there are");
 }
 
 int main(void)

@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Runs in a Debian system that was booted for it, and prints TAP: packages are installed,
+# interrupted, upgraded, survive a kernel upgrade and a reboot, and leave nothing.
+# tools/tests/packages/run boots the system twice: on the kernel there is, then on the one
+# that was installed.
+
+cd /root/packages || exit
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
+count=0
+
+# ok NAME COMMAND...: one test; what the command says is the diagnosis.
+ok()
+{
+	local name=$1 output
+	shift
+
+	count=$((count + 1))
+	if output=$("$@" 2>&1); then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		tail -n 20 <<<"$output" | sed 's/^/# /'
+	fi
+}
+
+installed()
+{
+	apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install "$@"
+}
+
+# built KERNEL VERSION: by DKMS, and no other version of it is there.
+built()
+{
+	local status
+
+	status=$(dkms status)
+	echo "$status"
+	grep -q "^twheel/$2, $1, .*: installed" <<<"$status" &&
+		! grep -v "^twheel/$2," <<<"$status"
+}
+
+loads()
+{
+	modprobe -r twheel || true
+	modprobe twheel && modinfo -F version twheel | grep -xF "$1" && [ -c /dev/twheel ]
+}
+
+# As somebody who is nobody in particular.
+somebody()
+{
+	su nobody -s /bin/sh -c "$*"
+}
+
+says_hi()
+{
+	somebody twheel after 1s hi | grep " hi "
+}
+
+linked()
+{
+	ldd /usr/bin/twheel
+	python3 --version >/dev/null 2>&1
+	[ -e "$(find /usr/lib -name 'libtwheel.so.0' | head -n 1)" ]
+}
+
+# An upgrade that is killed while DKMS compiles, and the command that repairs it.
+interrupted()
+{
+	local pid n
+
+	setsid apt-get -qq -y -o Dpkg::Use-Pty=0 install ./now/*.deb >/root/upgrade.log 2>&1 &
+	pid=$!
+	for ((n = 0; n < 1200; n++)); do
+		pgrep -f "dkms/twheel/$NOW/build" >/dev/null && break
+		sleep 0.1
+	done
+	[ "$n" -lt 1200 ] || { cat /root/upgrade.log; echo "never seen to compile"; return 1; }
+	kill -KILL -- "-$pid"
+	sleep 1
+	pkill -KILL -f /var/lib/dkms/twheel
+	dpkg -s twheel-dkms | grep Status
+	! dpkg -s twheel-dkms | grep -qx "Status: install ok installed"
+}
+
+repaired()
+{
+	dpkg --configure -a
+	installed ./now/*.deb &&
+		dpkg -s twheel-dkms | grep -x "Status: install ok installed"
+}
+
+# What "make install" left is not in the way of a package's, and not the other way round.
+beside_make_install()
+{
+	mkdir -p "/lib/modules/$(uname -r)/extra" &&
+		cp /root/packages/twheel.ko "/lib/modules/$(uname -r)/extra" && depmod || return
+	modinfo -n twheel
+	modinfo -n twheel | grep -q /updates/dkms/ || return
+	rm "/lib/modules/$(uname -r)/extra/twheel.ko" && depmod
+}
+
+without_headers()
+{
+	dpkg -r --force-depends "linux-headers-$(uname -r)" >/dev/null &&
+		apt-get -qq -y -o Dpkg::Use-Pty=0 --reinstall install ./now/twheel-dkms*.deb \
+			>/root/headers.log 2>&1
+	cat /root/headers.log
+	grep -qi "headers" /root/headers.log &&
+		dpkg -s twheel-dkms | grep -qx "Status: install ok installed"
+}
+
+nothing_left()
+{
+	local left
+
+	left=$(find / -xdev \( -path /proc -o -path /sys -o -path /root -o -path /run \
+		-o -path /var/log -o -path /var/cache/apt \) -prune -o -iname '*twheel*' -print)
+	echo "$left"
+	[ -z "$left" ] && ! grep -q ^twheel /proc/modules
+}
+
+first_boot()
+{
+	local kernel
+
+	kernel=$(uname -r)
+	ok "the version before is installed" installed ./before/*.deb
+	ok "DKMS builds the module for the kernel that runs" built "$kernel" "$BEFORE"
+	ok "it is loaded, of that version" loads "$BEFORE"
+	ok "an ordinary user runs a command after a second" says_hi
+	ok "an upgrade that is killed in the middle is noticed" interrupted
+	ok "the next command repairs it" repaired
+	ok "the new version's module is built, and the old one's gone" built "$kernel" "$NOW"
+	ok "the new one is loaded" loads "$NOW"
+	ok "an ordinary user runs a command of the new one" says_hi
+	ok "the library is where programs look for it" linked
+	ok "a module of make install is not in the way" beside_make_install
+	ok "a new kernel is installed" installed ./kernel/*.deb
+	ok "and the module is built for it" built "$NEXT" "$NOW"
+}
+
+second_boot()
+{
+	ok "the new kernel runs" [ "$(uname -r)" = "$NEXT" ]
+	ok "the module was loaded at boot" grep ^twheel /proc/modules
+	ok "the device is everybody's" test "$(stat -c %a /dev/twheel)" = 666
+	ok "an ordinary user runs a command" says_hi
+	ok "without headers, installing says so and goes on" without_headers
+	ok "the packages are removed" apt-get -qq -y -o Dpkg::Use-Pty=0 purge \
+		twheel-dkms twheel libtwheel0 libtwheel-dev
+	ok "and nothing is left" nothing_left
+}
+
+# shellcheck source=/dev/null
+. ./settings
+"$1"
+echo "1..$count"
