@@ -56,6 +56,7 @@
 
 #include "twheel_compat.h"
 #include "twheel_file.h"
+#include "twheel_trace.h"
 
 /* Steps of the wheel before the lock is given up. */
 #define TWHEEL_BUDGET		64
@@ -104,6 +105,7 @@ static void arm(struct twheel_file *file, u64 time)
 {
 	lockdep_assert_held(&file->wait.lock);
 	WRITE_ONCE(file->armed, time);
+	trace_twheel_arm(file);
 	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
 }
 
@@ -144,6 +146,7 @@ static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 	if (!hrtimer_is_queued(hrtimer)) {
 		WRITE_ONCE(file->armed, fire(file));
 		if (file->armed != TWHEEL_NEVER) {
+			trace_twheel_arm(file);
 			hrtimer_set_expires(hrtimer, min_t(u64, file->armed, KTIME_MAX));
 			restart = HRTIMER_RESTART;
 		}
@@ -285,6 +288,27 @@ void twheel_file_pass_on(struct twheel_file *file)
  * gets -EINTR, and no longer holds it.
  */
 
+static noinline bool advance_traced(struct twheel_file *file, u64 tick)
+{
+	struct twheel *w = &file->wheel;
+	u64 expired = w->nr_expired, cascaded = w->cascaded;
+	bool more = twheel_advance(w, tick, TWHEEL_BUDGET);
+
+	if (w->cascaded != cascaded)
+		trace_twheel_cascade(file, w->cascaded - cascaded);
+	if (w->nr_expired != expired)
+		trace_twheel_expire(file, w->nr_expired - expired);
+	return more;
+}
+
+/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
+static inline bool advance(struct twheel_file *file, u64 tick)
+{
+	if (trace_twheel_cascade_enabled() || trace_twheel_expire_enabled())
+		return advance_traced(file, tick);
+	return twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+}
+
 static int __must_check breathe(struct twheel_file *file)
 {
 	twheel_file_unlock(file);
@@ -305,7 +329,7 @@ int twheel_file_catch_up(struct twheel_file *file, u64 now)
 
 	lockdep_assert_held(&file->lock);
 	while (twheel_file_is_behind(file, tick)) {
-		twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+		advance(file, tick);
 		if (twheel_file_is_behind(file, tick) && breathe(file))
 			return -EINTR;
 	}
@@ -326,7 +350,7 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 	lockdep_assert_held(&file->lock);
 	for (;;) {
 		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
-		bool more = twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
+		bool more = advance(file, tick);
 
 		if (!more || file->wheel.nr_expired >= enough)
 			return 0;

@@ -17,6 +17,9 @@
 
 #include "twheel_file.h"
 
+#define CREATE_TRACE_POINTS
+#include "twheel_trace.h"
+
 static ulong tick_ns = TWHEEL_TICK_DEFAULT_NS;
 module_param(tick_ns, ulong, 0444);
 MODULE_PARM_DESC(tick_ns, "Default tick in nanoseconds (1000 to 3600000000000)");
@@ -95,6 +98,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	} else {
 		twheel_file_set_up(file, &setup);
 		file->is_set_up = true;
+		trace_twheel_set_up(file);
 	}
 	twheel_file_unlock(file);
 	return err;
@@ -152,11 +156,9 @@ static noinline long twheel_get_info(struct twheel_file *file, struct twheel_inf
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+static __always_inline long dispatch(struct twheel_file *file, unsigned int cmd,
+				     void __user *argp)
 {
-	struct twheel_file *file = filp->private_data;
-	void __user *argp = (void __user *)arg;
-
 	switch (cmd) {
 	case TWHEEL_ADD:
 		return twheel_add_timer(file, argp);
@@ -179,6 +181,24 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	}
 }
 
+static noinline long dispatch_traced(struct twheel_file *file, unsigned int cmd,
+				     void __user *argp)
+{
+	long ret = dispatch(file, cmd, argp);
+
+	if (ret < 0)
+		trace_twheel_refuse(file->id, cmd, ret);
+	return ret;
+}
+
+static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	/* Single calls end in a jump to what they do, unless somebody wants to know how. */
+	if (trace_twheel_refuse_enabled())
+		return dispatch_traced(filp->private_data, cmd, (void __user *)arg);
+	return dispatch(filp->private_data, cmd, (void __user *)arg);
+}
+
 /*
  * Opening and closing.
  */
@@ -196,8 +216,10 @@ static int twheel_open(struct inode *inode, struct file *filp)
 	};
 	struct twheel_file *file = twheel_file_open(filp->f_cred->uid, &setup);
 
-	if (IS_ERR(file))
+	if (IS_ERR(file)) {
+		trace_twheel_refuse(0, 0, PTR_ERR(file));
 		return PTR_ERR(file);
+	}
 	file->id = atomic64_inc_return(&opened);
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;

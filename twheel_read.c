@@ -12,6 +12,7 @@
 
 #include "twheel_compat.h"
 #include "twheel_file.h"
+#include "twheel_trace.h"
 
 /* How many periods of a timer that has expired are over: 1 if it has none. */
 static __always_inline u64 periods(const struct twheel_file *file, const struct twheel_entry *entry)
@@ -116,6 +117,7 @@ static void take_events(struct twheel_file *file, struct twheel_timer *last, uns
 	while (n--) {
 		struct twheel_entry *entry = to_entry(timer);
 
+		trace_twheel_deliver(file, entry);
 		timer = list_next_entry(timer, node);
 		if (unlikely(entry->interval))
 			rearm(file, entry);

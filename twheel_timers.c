@@ -14,6 +14,7 @@
 
 #include "twheel_compat.h"
 #include "twheel_file.h"
+#include "twheel_trace.h"
 
 /* A timer that is not added quickly takes as long as so many that are. */
 #define TWHEEL_SLOW		4
@@ -101,6 +102,9 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	unsigned int past = 0;
 	u32 left;
 
+	/* Where nothing may be called, nothing can be traced. */
+	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
+		return 0;
 	left = twheel_run_begin(&file->store, &run);
 	/* If there is no memory, add_one() says so. */
 	if (unlikely(!left) && n && list_empty(&file->store.partial) &&
@@ -171,14 +175,15 @@ static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 }
 
 /* Give a timer a deadline for which there are levels. */
-static void place(struct twheel_file *file, struct twheel_entry *entry, u64 deadline, u64 now)
+static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
-	entry->timer.deadline = deadline;
 	/* Without the lock, others may have brought the clock past it. */
-	if (deadline <= max(now, file->wheel.time))
+	if (entry->timer.deadline <= max(now, file->wheel.time)) {
 		twheel_file_expire(file, &entry->timer);
-	else
+		trace_twheel_expire(file, 1);
+	} else {
 		twheel_add(&file->wheel, &entry->timer);
+	}
 }
 
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
@@ -209,7 +214,9 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	}
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
-	place(file, entry, deadline, now);
+	entry->timer.deadline = deadline;
+	trace_twheel_add(file, entry);
+	place(file, entry, now);
 	return 0;
 }
 
@@ -324,6 +331,7 @@ static __always_inline unsigned int modify_quickly(struct twheel_file *file,
 			break;
 		twheel_leave(w, &entry->timer);
 		entry->timer.deadline = deadline;
+		trace_twheel_modify(file, entry);
 		twheel_put(w, level, &entry->timer);
 	}
 	return mod - mods;
@@ -353,7 +361,9 @@ static noinline int modify_one(struct twheel_file *file, const struct twheel_mod
 	if (!entry)
 		return -ENOENT;
 	twheel_cancel(&file->wheel, &entry->timer);
-	place(file, entry, deadline, now);
+	entry->timer.deadline = deadline;
+	trace_twheel_modify(file, entry);
+	place(file, entry, now);
 	return 0;
 }
 
@@ -400,6 +410,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 			*err = -ENOENT;
 			break;
 		}
+		trace_twheel_cancel(file, entry);
 		twheel_cancel(&file->wheel, &entry->timer);
 		twheel_store_put(&file->store, entry);
 	}
