@@ -209,15 +209,13 @@ static __always_inline bool twheel_expired(const struct twheel *w,
 	return timer->deadline <= w->time;
 }
 
-/* A pending timer leaves its bucket. */
-static __always_inline void twheel_leave(struct twheel *w, struct twheel_timer *timer)
+/* A pending timer leaves its bucket, which is one of its level's. */
+static __always_inline void twheel_leave(struct twheel *w, struct twheel_level *level,
+					 struct twheel_timer *timer)
 {
-	struct twheel_level *level = w->level[timer->level];
-	u16 index = timer->bucket;
-
 	twheel_unlink(timer);
-	if (unlikely(!--level->bucket[index].count))
-		twheel_bucket_emptied(w, level, index);
+	if (unlikely(!--level->bucket[timer->bucket].count))
+		twheel_bucket_emptied(w, level, timer->bucket);
 }
 
 /**
@@ -229,12 +227,15 @@ static __always_inline void twheel_leave(struct twheel *w, struct twheel_timer *
  */
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
+	struct twheel_level *level;
+
 	if (unlikely(twheel_expired(w, timer))) {
 		twheel_unlink(timer);
 		w->nr_expired--;
 	} else {
-		twheel_leave(w, timer);
+		level = w->level[timer->level];
 		w->nr_pending--;
+		twheel_leave(w, level, timer);
 	}
 }
 

@@ -329,7 +329,7 @@ static __always_inline unsigned int modify_quickly(struct twheel_file *file,
 			break;
 		if (unlikely(twheel_expired(w, &entry->timer)))
 			break;
-		twheel_leave(w, &entry->timer);
+		twheel_leave(w, w->level[entry->timer.level], &entry->timer);
 		entry->timer.deadline = deadline;
 		trace_twheel_modify(file, entry);
 		twheel_put(w, level, &entry->timer);
