@@ -109,7 +109,11 @@ class Run:
                 output.append(line)
                 self.events.put(line)
 
-            status = machine.run(take)
+            try:
+                status = machine.run(take)
+            except OSError as error:
+                self.troubles.append("no virtual machine: %s" % error)
+                continue
             if status:
                 self.troubles.append("the virtual machine ended with %d:\n  %s" %
                                      (status, "\n  ".join(output)))

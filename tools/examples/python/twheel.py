@@ -116,7 +116,11 @@ class Timers:
     def close(self):
         """Drops all timers."""
         self.asyncio.remove_reader(call("loop_fd", self.loop))
-        LIBRARY.twheel_loop_free(self.loop)
+        # A timer's own callback may ask for it: the library is still at work then.
+        if self.asyncio.is_running():
+            self.asyncio.call_soon(LIBRARY.twheel_loop_free, self.loop)
+        else:
+            LIBRARY.twheel_loop_free(self.loop)
         self.loop = None
         self.running.clear()
 
