@@ -312,6 +312,9 @@ static __always_inline unsigned int modify_quickly(struct twheel_file *file,
 	const struct twheel_modify *mod, *end = mods + n;
 	struct twheel *w = &file->wheel;
 
+	/* modify_one() tells of each. */
+	if (trace_twheel_modify_enabled())
+		return 0;
 	for (mod = mods; mod < end; mod++) {
 		u64 flags = flags_word(mod->flags, mod->reserved);
 		u64 deadline = mod->time_ns;
@@ -331,7 +334,6 @@ static __always_inline unsigned int modify_quickly(struct twheel_file *file,
 			break;
 		twheel_leave(w, w->level[entry->timer.level], &entry->timer);
 		entry->timer.deadline = deadline;
-		trace_twheel_modify(file, entry);
 		twheel_put(w, level, &entry->timer);
 	}
 	return mod - mods;
