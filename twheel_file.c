@@ -352,12 +352,15 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
 		bool more = advance(file, tick);
 
-		if (!more || file->wheel.nr_expired >= enough)
+		if (!more || !enough)
 			return 0;
 		if (file->wheel.nr_expired && !twheel_file_is_behind(file, tick))
 			return 0;
+		/* Also before they are read: that takes as long again. */
 		if (breathe(file))
 			return -EINTR;
+		if (file->wheel.nr_expired >= enough)
+			return 0;
 	}
 }
 
