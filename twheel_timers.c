@@ -275,7 +275,7 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
 	int err;
 
 	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK),
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_ADD_CHUNK),
 				  &err);
 	} while (!err && done < count && !interrupted());
 	return done ?: err;
