@@ -18,15 +18,14 @@ def gate_cells():
     cells += [Cell("twheel", "live", few, 1024), Cell("twheel", "expire", 10**3, 1024)]
     cells *= REPEAT
     cells += [Cell("twheel", op, some, 1024)
-              for op in ("cancel", "modify", "expire", *forms("shapes", "shapes"))]
+              for op in ("cancel", "modify", "expire", "lock_hold", *forms("shapes", "shapes"))]
     cells += [Cell("twheel", op, pending, 1024)
               for op in forms("fires", "fires") for pending in (10**3, few)]
     for name in LOOPS:
         cells += [Cell(name, op, some, 1024) for op in ("cancel", "modify", "expire")] * REPEAT
         cells += [Cell(name, "churn", some, 1)] * REPEAT + [Cell(name, "idle", few, 64)]
     return cells + [Cell("twheel", "expire", 3 * some, 1024), Cell("twheel", "expire", many, 1024),
-                    Cell("twheel", "lateness", many, 1024), Cell("twheel", "lock_hold", many, 1024),
-                    Cell("twheel", "wakeups", 0, 1)]
+                    Cell("twheel", "lateness", many, 1024), Cell("twheel", "wakeups", 0, 1)]
 
 
 def budgeted(results):
