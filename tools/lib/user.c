@@ -77,8 +77,20 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
+	struct twheel *w = &user_of(loop)->wheel;
+	struct twheel_timer *timer = timer_of(handle);
+	struct twheel_level *level;
+
+	if (unlikely(twheel_expired(w, timer))) {
+		twheel_cancel(w, timer);
+		set_idle(handle);
+		return 0;
+	}
+	/* As twheel_cancel(), but its call comes last, and nothing is kept over that. */
+	level = w->level[timer->level];
+	w->nr_pending--;
 	set_idle(handle);
+	twheel_leave(w, level, timer);
 	return 0;
 }
 
