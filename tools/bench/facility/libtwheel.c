@@ -4,12 +4,15 @@
  */
 #include <err.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "libtwheel.h"
 
 static const struct work *work;
 static struct twheel_loop *loop;
+static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
 
@@ -27,6 +30,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
 		.clock_id = clock,
 		.backend = backend,
 	};
+	struct epoll_event event = { .events = EPOLLIN };
 	size_t i;
 
 	work = w;
@@ -36,6 +40,9 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
 	loop = twheel_loop_new(&config);
 	if (!loop)
 		err(1, "twheel_loop_new");
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
+		err(1, "epoll");
 }
 
 static void open_device(const struct work *w)
@@ -97,14 +104,21 @@ static void churn(size_t first, size_t n)
 			err(1, "twheel_start, twheel_stop");
 }
 
+/* As the header says: a server would have its sockets in the same epoll. */
 static size_t wait(int timeout_ms, uint64_t *sum)
 {
-	int expired;
+	struct epoll_event event;
+	int ready, expired;
 
 	sum_expired = sum;
-	expired = twheel_loop_wait(loop, timeout_ms);
+	if (twheel_loop_flush(loop))
+		err(1, "twheel_loop_flush");
+	ready = epoll_wait(epoll, &event, 1, timeout_ms);
+	if (ready < 0)
+		err(1, "epoll_wait");
+	expired = ready ? twheel_loop_dispatch(loop) : 0;
 	if (expired < 0)
-		err(1, "twheel_loop_wait");
+		err(1, "twheel_loop_dispatch");
 	return expired;
 }
 
@@ -123,6 +137,7 @@ static size_t turn(uint64_t *sum)
 static void close_loop(void)
 {
 	twheel_loop_free(loop);
+	close(epoll);
 	free(timers);
 }
 
