@@ -49,20 +49,29 @@ static void open_wheel(const struct work *w)
 		err(1, "TWHEEL_SETUP");
 }
 
+static void add_one(size_t which)
+{
+	adds->time_ns = work->delay_ns[which];
+	adds->data = which;
+	if (twheel_add_timer(wheel, adds))
+		err(1, "TWHEEL_ADD");
+	ids[which] = adds->id;
+}
+
 static void add(size_t first, size_t n)
 {
 	size_t i;
 
+	if (n == 1) {
+		add_one(first);
+		return;
+	}
 	for (i = 0; i < n; i++) {
 		adds[i].time_ns = work->delay_ns[first + i];
 		adds[i].data = first + i;
 	}
-	if (n == 1) {
-		if (twheel_add_timer(wheel, adds))
-			err(1, "TWHEEL_ADD");
-	} else if (twheel_add_batch(wheel, adds, n) != (int)n) {
+	if (twheel_add_batch(wheel, adds, n) != (int)n)
 		err(1, "TWHEEL_ADD_BATCH");
-	}
 	for (i = 0; i < n; i++)
 		ids[first + i] = adds[i].id;
 }
