@@ -30,7 +30,8 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
 		.clock_id = clock,
 		.backend = backend,
 	};
-	struct epoll_event event = { .events = EPOLLIN };
+	/* Edge-triggered: epoll need not look at a wheel that was read. */
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	size_t i;
 
 	work = w;
