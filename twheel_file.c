@@ -24,11 +24,11 @@
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due = ...                          due <= armed?
- *	unlock                              somebody waits?                      wake
- *	due <= now? then do not sleep         due < armed? then arm              due = at once
- *	due < armed? then arm             unlock                                 armed = never
- *	sleep                           unlock                                 else armed = due
+ *	  queue                             due = ...                          armed = never
+ *	unlock                              somebody waits?                    somebody waits?
+ *	due <= now? then do not sleep         due < armed? then arm              due > now? then arm
+ *	due < armed? then arm             unlock                                 else due = at once,
+ *	sleep                           unlock                                     and wake
  *	                                                                     unlock
  *
  * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
@@ -116,43 +116,37 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 		arm(file, time);
 }
 
-/* Returns when it is to fire again, or TWHEEL_NEVER. */
-static u64 fire(struct twheel_file *file)
+static void fire(struct twheel_file *file)
 {
 	/* It is this time at least: that saves reading the clock. */
 	u64 now = file->armed;
 
 	file->fires++;
+	WRITE_ONCE(file->armed, TWHEEL_NEVER);
 	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
-		return TWHEEL_NEVER;
-	if (file->due > now)
-		return file->due;
+		return;
+	if (file->due > now) {
+		arm_if_earlier(file, file->due);
+		return;
+	}
 	/* Who is woken need not look at the clock. */
 	if (file->due > TWHEEL_AT_ONCE)
 		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
 	/* No events: io_uring takes those for the answer, and does not ask. */
 	wake_up_locked_poll(&file->wait, 0);
-	return TWHEEL_NEVER;
 }
 
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
-	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
 	/* If it has been armed anew meanwhile, it comes again. */
-	if (!hrtimer_is_queued(hrtimer)) {
-		WRITE_ONCE(file->armed, fire(file));
-		if (file->armed != TWHEEL_NEVER) {
-			trace_twheel_arm(file);
-			hrtimer_set_expires(hrtimer, min_t(u64, file->armed, KTIME_MAX));
-			restart = HRTIMER_RESTART;
-		}
-	}
+	if (!hrtimer_is_queued(hrtimer))
+		fire(file);
 	spin_unlock_irqrestore(&file->wait.lock, flags);
-	return restart;
+	return HRTIMER_NORESTART;
 }
 
 /* When the wheel has to be advanced next. */

@@ -186,25 +186,15 @@ static void dequeue(struct hrtimer *timer)
 	WRITE_ONCE(timer->queued, false);
 }
 
-static void enqueue(struct hrtimer *timer)
-{
-	WRITE_ONCE(timer->queued, true);
-	list_add(&timer->node, &base.timers);
-}
-
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	enum hrtimer_restart restart;
-
 	dequeue(timer);
 	base.running = timer;
 	pthread_mutex_unlock(&base.lock);
 	breathing_space();
-	restart = timer->function(timer);
+	timer->function(timer);
 	pthread_mutex_lock(&base.lock);
-	if (restart == HRTIMER_RESTART && !timer->queued)
-		enqueue(timer);
 	base.running = NULL;
 	pthread_cond_broadcast(&base.done);
 }
@@ -276,7 +266,8 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	pthread_mutex_lock(&base.lock);
 	dequeue(timer);
 	timer->expires = time;
-	enqueue(timer);
+	WRITE_ONCE(timer->queued, true);
+	list_add(&timer->node, &base.timers);
 	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }
