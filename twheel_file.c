@@ -72,7 +72,12 @@
  * The account.
  */
 
-/* The memory that a file holds: bytes, as many as the allocators take. */
+/**
+ * twheel_file_bytes() - the memory that a file holds
+ * @file: the file, locked
+ *
+ * Return: bytes, as many as the allocators take.
+ */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
 	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
@@ -270,7 +275,10 @@ int twheel_file_wait(struct twheel_file *file)
 	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
 }
 
-/* Wake the next reader if there is something left for him; not locked. */
+/**
+ * twheel_file_pass_on() - wake the next reader if there is something left for him
+ * @file: the file, not locked
+ */
 void twheel_file_pass_on(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
@@ -455,7 +463,11 @@ int twheel_file_grow_store(struct twheel_file *file)
  * Opening, setting up and closing.
  */
 
-/* Make the wheel; the file has no timers, and the parameters are valid. */
+/**
+ * twheel_file_set_up() - make the wheel anew
+ * @file: the file, locked unless nobody else knows it; it has had no timers
+ * @setup: valid parameters
+ */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
@@ -472,7 +484,16 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	credit(file);
 }
 
-/* Make a file of a user's, with valid parameters; returns an ERR_PTR() for an error. */
+/**
+ * twheel_file_open() - make a file, with its wheel
+ * @uid: whose it is
+ * @setup: valid parameters
+ *
+ * May sleep. The control group of the caller pays from now on.
+ *
+ * Return: the file for twheel_file_close(); or an ERR_PTR() of -ENOMEM, or of -ENOSPC if
+ * the user's wheels hold as much as they may.
+ */
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup)
 {
 	struct twheel_file *file;
@@ -505,7 +526,12 @@ free:
 	return ERR_PTR(err);
 }
 
-/* Free a file that nobody else uses any more. */
+/**
+ * twheel_file_close() - free a file, with all of its timers
+ * @file: the file, which nobody else uses any more
+ *
+ * May sleep.
+ */
 void twheel_file_close(struct twheel_file *file)
 {
 	/* Nobody waits any more: it is not started anew. */

@@ -250,6 +250,14 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 	return done;
 }
 
+/**
+ * twheel_add_timer() - TWHEEL_ADD
+ * @file: the file, not locked
+ * @uadd: the timer, in user memory, where its id is written
+ *
+ * Return: 0; or -EFAULT, -EINVAL, -ENOSPC, -ENOMEM, or -EINTR when killed, and there is no
+ * such timer.
+ */
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
@@ -269,6 +277,14 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 	return min(err, 0L);
 }
 
+/**
+ * twheel_add_timers() - TWHEEL_ADD_BATCH
+ * @file: the file, not locked
+ * @uadd: timers, in user memory, where their ids are written
+ * @count: how many; not 0
+ *
+ * Return: how many were added; or an errno as twheel_add_timer(), if none was.
+ */
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
 {
 	long done = 0;
@@ -421,6 +437,14 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
+/**
+ * twheel_modify_timer() - TWHEEL_MODIFY
+ * @file: the file, not locked
+ * @umod: which timer, and its new time, in user memory
+ *
+ * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the
+ * timer is as it was.
+ */
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
 {
 	struct twheel_modify mod;
@@ -432,6 +456,13 @@ long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *
 	return err;
 }
 
+/**
+ * twheel_cancel_timer() - TWHEEL_CANCEL
+ * @file: the file, not locked
+ * @uid: the timer's id, in user memory
+ *
+ * Return: 0, and the timer will never be read; or -EFAULT, -ENOENT, or -EINTR when killed.
+ */
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 {
 	u64 id;
@@ -464,6 +495,14 @@ static __always_inline long in_chunks(struct twheel_file *file, const void __use
 	return done ?: err;
 }
 
+/**
+ * twheel_modify_timers() - TWHEEL_MODIFY_BATCH
+ * @file: the file, not locked
+ * @umod: which timers, and their new times, in user memory
+ * @count: how many; not 0
+ *
+ * Return: how many were modified; or an errno as twheel_modify_timer(), if none was.
+ */
 long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
 			  u32 count)
 {
@@ -473,6 +512,14 @@ long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user 
 			 modify_chunk);
 }
 
+/**
+ * twheel_cancel_timers() - TWHEEL_CANCEL_BATCH
+ * @file: the file, not locked
+ * @uid: the timers' ids, in user memory
+ * @count: how many; not 0
+ *
+ * Return: how many were cancelled; or an errno as twheel_cancel_timer(), if none was.
+ */
 long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
 {
 	u64 chunk[TWHEEL_CHUNK];
