@@ -167,26 +167,22 @@ static u64 wheel_next(const struct twheel_file *file)
 }
 
 /* Tell those who wait when the wheel is due, now that it has changed. */
-static void settle(struct twheel_file *file, u64 due, u64 next)
+static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
 {
-	bool earlier = next < file->next;
+	bool earlier = next < file->next, news;
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
+	/* Something is unread, and the hrtimer has not fired for it. */
+	news = !due && file->due > TWHEEL_AT_ONCE;
 	WRITE_ONCE(file->due, due);
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (file->news)
+		if (news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		if (due || earlier)
 			arm_if_earlier(file, due ?: next);
 	}
-	file->news = false;
 	spin_unlock_irq(&file->wait.lock);
-}
-
-static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
-{
-	settle(file, due, next);
 	mutex_unlock(&file->lock);
 }
 
@@ -218,7 +214,7 @@ void twheel_file_unlock(struct twheel_file *file)
 	/* Most often neither, and then it takes no more than this, nor the stack. */
 	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)))
 		trim_and_unlock(file, due, next);
-	else if (due != READ_ONCE(file->due) || next != file->next || file->news)
+	else if (due != READ_ONCE(file->due) || next != file->next)
 		settle_and_unlock(file, due, next);
 	else
 		mutex_unlock(&file->lock);

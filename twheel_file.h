@@ -41,8 +41,6 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
  * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
- * @news: timers have expired because they were due when added or modified, and nothing
- *	was unread before.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @clock_id: the clock.
  * @tick_ns: the tick.
@@ -70,7 +68,6 @@ struct twheel_file {
 	struct twheel wheel;
 	struct twheel_store store;
 	u64 next;
-	bool news;
 	bool is_set_up;
 	clockid_t clock_id;
 	u64 tick_ns;
@@ -131,15 +128,6 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	u64 next;
 
 	return twheel_next(&file->wheel, &next) && next <= now;
-}
-
-/* Let a timer expire that was due when it was added or modified. */
-static __always_inline void twheel_file_expire(struct twheel_file *file,
-					       struct twheel_timer *timer)
-{
-	if (!file->wheel.nr_expired)
-		file->news = true;
-	twheel_expire(&file->wheel, timer);
 }
 
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);

@@ -136,7 +136,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 				break;
 			unsafe_put_user(run.id, &u->id, out);
 			entry = fill_entry(&run, data, interval, time);
-			twheel_file_expire(file, &entry->timer);
+			twheel_expire(&file->wheel, &entry->timer);
 			past++;
 			continue;
 		}
@@ -179,7 +179,7 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
 	/* Without the lock, others may have brought the clock past it. */
 	if (entry->timer.deadline <= max(now, file->wheel.time)) {
-		twheel_file_expire(file, &entry->timer);
+		twheel_expire(&file->wheel, &entry->timer);
 		trace_twheel_expire(file, 1);
 	} else {
 		twheel_add(&file->wheel, &entry->timer);
