@@ -475,7 +475,7 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 }
 
 /* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
-static __always_inline long in_chunks(struct twheel_file *file, const void __user *from,
+static long in_chunks(struct twheel_file *file, const void __user *from,
 				      u32 count, void *chunk, u32 max, size_t size,
 				      unsigned int (*act)(struct twheel_file *file,
 							  const void *chunk,
