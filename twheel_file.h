@@ -119,7 +119,7 @@ static inline bool twheel_file_is_due(const struct twheel_file *file)
 	u64 due = READ_ONCE(file->due);
 
 	/* Most often, reading the clock can be saved. */
-	return due <= TWHEEL_AT_ONCE || (due != TWHEEL_NEVER && due <= twheel_file_now(file));
+	return due <= TWHEEL_AT_ONCE || due <= twheel_file_now(file);
 }
 
 /* Something that was due by @now, a tick, has yet to expire. */
