@@ -317,47 +317,9 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 	return n ?: !copy_from_user(to, from, size);
 }
 
-/*
- * Modify timers, @n at most, up to one that is due before or after, is not valid or needs a
- * level; returns how many that were.
- */
-static __always_inline unsigned int modify_quickly(struct twheel_file *file,
-						   const struct twheel_modify *mods,
-						   unsigned int n, u64 now)
-{
-	const struct twheel_modify *mod, *end = mods + n;
-	struct twheel *w = &file->wheel;
-
-	/* modify_one() tells of each. */
-	if (trace_twheel_modify_enabled())
-		return 0;
-	for (mod = mods; mod < end; mod++) {
-		u64 flags = flags_word(mod->flags, mod->reserved);
-		u64 deadline = mod->time_ns;
-		struct twheel_entry *entry;
-		struct twheel_level *level;
-
-		if (likely(!flags))
-			deadline += now;
-		else if (flags != flags_word(TWHEEL_ABSTIME, 0))
-			break;
-		/* Nor may it be out of range. */
-		if (unlikely((s64)deadline <= (s64)now) ||
-		    unlikely(!twheel_level_for(w, deadline, &level)) ||
-		    unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
-			break;
-		if (unlikely(twheel_expired(w, &entry->timer)))
-			break;
-		twheel_leave(w, w->level[entry->timer.level], &entry->timer);
-		entry->timer.deadline = deadline;
-		twheel_put(w, level, &entry->timer);
-	}
-	return mod - mods;
-}
-
 /* Modify one timer of any kind. After -EINTR the lock is no longer held. */
-static noinline int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
-			       u64 now)
+static noinline int modify_slowly(struct twheel_file *file, const struct twheel_modify *mod,
+				  u64 now)
 {
 	struct twheel_entry *entry;
 	u64 deadline;
@@ -385,32 +347,52 @@ static noinline int modify_one(struct twheel_file *file, const struct twheel_mod
 	return 0;
 }
 
+/* The same, quickly if it is pending and remains so, within the levels that there are. */
+static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
+				  u64 now)
+{
+	u64 deadline = now + mod->time_ns;
+	struct twheel *w = &file->wheel;
+	struct twheel_entry *entry;
+	struct twheel_level *level;
+
+	if (unlikely(mod->flags | mod->reserved)) {
+		deadline = mod->time_ns;
+		if (mod->flags != TWHEEL_ABSTIME || mod->reserved)
+			return modify_slowly(file, mod, now);
+	}
+	/* Nor may it be out of range. */
+	if (unlikely((s64)deadline <= (s64)now) ||
+	    unlikely(!twheel_level_for(w, deadline, &level)) ||
+	    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
+	    unlikely(twheel_expired(w, &entry->timer)))
+		return modify_slowly(file, mod, now);
+	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
+	entry->timer.deadline = deadline;
+	trace_twheel_modify(file, entry);
+	twheel_put(w, level, &entry->timer);
+	return 0;
+}
+
 static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
 						 unsigned int n, int *err)
 {
 	const struct twheel_modify *mods = chunk;
-	unsigned int done = 0, quick;
+	unsigned int i;
 	u64 now;
 
 	*err = begin(file, &now);
 	if (*err)
 		return 0;
-	for (;;) {
-		quick = modify_quickly(file, mods + done, n - done, now);
-		file->modified += quick;
-		done += quick;
-		if (likely(done == n))
-			break;
-		*err = modify_one(file, mods + done, now);
-		if (*err == -EINTR)
-			return done;
-		if (*err)
+	for (i = 0; i < n; i++) {
+		*err = modify(file, mods + i, now);
+		if (unlikely(*err))
 			break;
 		file->modified++;
-		done++;
 	}
-	twheel_file_unlock(file);
-	return done;
+	if (likely(*err != -EINTR))
+		twheel_file_unlock(file);
+	return i;
 }
 
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,
