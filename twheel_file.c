@@ -8,11 +8,11 @@
  *
  * Locking
  *
- * file->lock may sleep: user memory is read and written and memory is allocated under it.
- * It is held for a bounded number of steps of the wheel, and given up between two chunks
- * of longer work. Everybody who takes it can be killed while waiting for it. Inside of it
- * comes file->wait.lock, a spin lock, which the hrtimer takes too; inside of that come the
- * locks of epoll, and of the hrtimer's base.
+ * file->lock may sleep: user memory is read and written under it. It is held for a bounded
+ * number of steps of the wheel, and given up between two chunks of longer work; levels and
+ * pages of timers are allocated without it. Everybody who takes it can be killed while
+ * waiting for it. Inside of it comes file->wait.lock, a spin lock, which the hrtimer takes
+ * too; inside of that come the locks of epoll, and of the hrtimer's base.
  *
  * Waiting
  *
@@ -49,6 +49,7 @@
 #include <linux/cred.h>
 #include <linux/limits.h>
 #include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -363,7 +364,7 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 }
 
 /*
- * Growing: levels and pages of timers. The lock is held.
+ * Growing: levels and pages of timers, which are found without the lock.
  */
 
 /* The longest interval for which the wheel serves starting anew at any time. */
@@ -432,26 +433,31 @@ int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval
 }
 
 /**
- * twheel_file_grow_store() - have a page of timers more
- * @file: the file, locked
+ * twheel_file_grow_store() - have a page of timers more, or of their directory
+ * @file: the file, not locked: to find a page can take the kernel longer than all that is
+ *	done under the lock
  *
- * Return: 0, -ENOSPC or -ENOMEM.
+ * Return: 0, -ENOSPC, -ENOMEM, or -EINTR.
  */
 int twheel_file_grow_store(struct twheel_file *file)
 {
-	struct mem_cgroup *old;
-	int err;
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
+	int err = page ? twheel_file_lock(file) : -ENOMEM;
 
-	lockdep_assert_held(&file->lock);
-	if (twheel_store_full(&file->store))
-		return -ENOSPC;
-	err = charge(file, twheel_store_growth(&file->store));
 	if (err)
-		return err;
-	old = set_active_memcg(file->memcg);
-	err = twheel_store_grow(&file->store, TWHEEL_GFP);
-	set_active_memcg(old);
+		goto out;
+	err = -ENOSPC;
+	if (!twheel_store_full(&file->store))
+		err = charge(file, twheel_store_growth(&file->store));
+	if (!err)
+		err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
 	credit(file);
+	twheel_file_unlock(file);
+out:
+	if (err)
+		free_page((unsigned long)page);
+	set_active_memcg(old);
 	return err;
 }
 

@@ -24,10 +24,8 @@
 #include "twheel_store.h"
 #include "twheel_user.h"
 
-/* Timers that are modified, cancelled or read before the lock is given up. */
+/* Timers that are added, modified, cancelled or read before the lock is given up. */
 #define TWHEEL_CHUNK		84
-/* The same for timers that are added: the kernel may have to find a page for them. */
-#define TWHEEL_ADD_CHUNK	64
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 

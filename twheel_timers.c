@@ -100,17 +100,11 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel *w = &file->wheel;
 	struct twheel_run run = {};
 	unsigned int past = 0;
-	u32 left;
 
 	/* Where nothing may be called, nothing can be traced. */
 	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
 		return 0;
-	left = twheel_run_begin(&file->store, &run);
-	/* If there is no memory, add_one() says so. */
-	if (unlikely(!left) && n && list_empty(&file->store.partial) &&
-	    !twheel_file_grow_store(file))
-		left = twheel_run_begin(&file->store, &run);
-	n = min(n, left);
+	n = min(n, twheel_run_begin(&file->store, &run));
 	if (!n || !user_access_begin(u, n * sizeof(*u)))
 		return 0;
 	end = u + n;
@@ -159,7 +153,10 @@ end:
 	return n;
 }
 
-/* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
+/*
+ * Have what it takes to add a timer; -EAGAIN if others have taken the last free one meanwhile.
+ * After -EINTR the lock is no longer held.
+ */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	int err = 0;
@@ -171,7 +168,7 @@ static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 	/* Others may have added some meanwhile. */
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
-	return list_empty(&file->store.partial) ? twheel_file_grow_store(file) : 0;
+	return twheel_store_exhausted(&file->store) ? -EAGAIN : 0;
 }
 
 /* Give a timer a deadline for which there are levels. */
@@ -220,17 +217,30 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	return 0;
 }
 
-/* Add up to @n timers, and return how many, with one hold of the lock if nothing is due. */
+/* As begin(), with free timers, unless others take them meanwhile. */
+static __always_inline int __must_check begin_add(struct twheel_file *file, u64 *now)
+{
+	int err = 0;
+
+	while (unlikely(twheel_store_exhausted(&file->store)) && !err)
+		err = twheel_file_grow_store(file);
+	return err ?: begin(file, now);
+}
+
+/*
+ * Add up to @n timers, with one hold of the lock if nothing is due; returns how many. When
+ * none is free any more, that can be less, and even 0, without an error.
+ */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
 			      unsigned int n, int *err)
 {
 	unsigned int done = 0, quick;
 	u64 now, room;
 
-	*err = begin(file, &now);
+	*err = begin_add(file, &now);
 	if (*err)
 		return 0;
-	while (done < n) {
+	while (done < n && !twheel_store_exhausted(&file->store)) {
 		room = file->max_timers - twheel_file_timers(file);
 		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
 		file->added += quick;
@@ -247,6 +257,8 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 		n -= min(TWHEEL_SLOW - 1U, n - done);
 	}
 	twheel_file_unlock(file);
+	if (*err == -EAGAIN)
+		*err = 0;
 	return done;
 }
 
@@ -264,7 +276,7 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 	long err;
 	u64 now;
 
-	err = begin(file, &now);
+	err = begin_add(file, &now);
 	if (err)
 		return err;
 	if (likely(twheel_file_timers(file) < file->max_timers))
@@ -291,9 +303,8 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
 	int err;
 
 	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_ADD_CHUNK),
-				  &err);
-	} while (!err && done < count && !interrupted());
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
+	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }
 
