@@ -350,15 +350,16 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 	for (;;) {
 		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
 		bool more = advance(file, tick);
+		u64 expired = file->wheel.nr_expired;
 
-		if (!more || !enough)
+		if (expired && !twheel_file_is_behind(file, tick))
+			more = false;
+		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;
-		if (file->wheel.nr_expired && !twheel_file_is_behind(file, tick))
-			return 0;
-		/* Also before they are read: that takes as long again. */
+		/* Also before so many are read: that takes as long again. */
 		if (breathe(file))
 			return -EINTR;
-		if (file->wheel.nr_expired >= enough)
+		if (!more || file->wheel.nr_expired >= enough)
 			return 0;
 	}
 }
