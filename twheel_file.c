@@ -340,13 +340,16 @@ int twheel_file_catch_up(struct twheel_file *file, u64 now)
  * @file: the file, locked
  * @enough: how many expired timers are enough
  *
- * What cascades ahead of its time comes last, and only if nothing has expired.
+ * What cascades ahead of its time comes last, and only if nothing has expired. When enough
+ * has, only the periods of periodic timers need the clock.
  *
  * Return: 0; or -EINTR, and the file is not locked.
  */
 int twheel_file_advance(struct twheel_file *file, u64 enough)
 {
 	lockdep_assert_held(&file->lock);
+	if (enough && file->wheel.nr_expired >= enough && !file->has_periods)
+		return 0;
 	for (;;) {
 		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
 		bool more = advance(file, tick);

@@ -40,6 +40,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @store: the timers.
  * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
  * @is_set_up: TWHEEL_SETUP has been done.
+ * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
  * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
@@ -67,6 +68,7 @@ struct twheel_file {
 	struct twheel_store store;
 	u64 next;
 	bool is_set_up;
+	bool has_periods;
 	clockid_t clock_id;
 	u64 tick_ns;
 	u64 max_timers;

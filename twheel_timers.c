@@ -121,8 +121,11 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			time += now;
 		else if (flags != absolute)
 			break;
-		if (interval && (interval < file->tick_ns || interval > file->longest))
-			break;
+		if (interval) {
+			if (interval < file->tick_ns || interval > file->longest)
+				break;
+			file->has_periods = true;
+		}
 		/* It has passed; or it is not valid, or the sum is beyond the range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
@@ -211,6 +214,7 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	}
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
+	file->has_periods |= add.interval_ns;
 	entry->timer.deadline = deadline;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
