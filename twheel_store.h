@@ -142,7 +142,7 @@ static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 k
  */
 static inline bool twheel_store_exhausted(const struct twheel_store *store)
 {
-	return data_race(store->partial.next) == &store->partial;
+	return data_race(store->partial.next) == &store->partial; /* an old one will do */
 }
 
 /* A block without a page, as an odd number, remembers its tag and a successor. */

@@ -472,11 +472,10 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 }
 
 /* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
-static long in_chunks(struct twheel_file *file, const void __user *from,
-				      u32 count, void *chunk, u32 max, size_t size,
-				      unsigned int (*act)(struct twheel_file *file,
-							  const void *chunk,
-							  unsigned int n, int *err))
+static long in_chunks(struct twheel_file *file, const void __user *from, u32 count,
+		      void *chunk, u32 max, size_t size,
+		      unsigned int (*act)(struct twheel_file *file, const void *chunk,
+					  unsigned int n, int *err))
 {
 	long done = 0;
 	int err;
