@@ -88,6 +88,8 @@ static void show_levels(struct seq_file *m, const struct twheel_file *file)
  * twheel_show_fdinfo() - write the lines of an open file in /proc/PID/fdinfo
  * @m: where to
  * @filp: the file
+ *
+ * Takes no lock.
  */
 void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
 {

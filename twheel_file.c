@@ -8,11 +8,11 @@
  *
  * Locking
  *
- * file->lock may sleep: user memory is read and written and memory is allocated under it.
- * It is held for a bounded number of steps of the wheel, and given up between two chunks
- * of longer work. Everybody who takes it can be killed while waiting for it. Inside of it
- * comes file->wait.lock, a spin lock, which the hrtimer takes too; inside of that come the
- * locks of epoll, and of the hrtimer's base.
+ * file->lock may sleep: user memory is read and written under it. It is held for a bounded
+ * number of steps of the wheel, and given up between two chunks of longer work; levels and
+ * pages of timers are allocated without it. Everybody who takes it can be killed while
+ * waiting for it. Inside of it comes file->wait.lock, a spin lock, which the hrtimer takes
+ * too; inside of that come the locks of epoll, and of the hrtimer's base.
  *
  * Waiting
  *
@@ -24,11 +24,11 @@
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due = ...                          due <= armed?
- *	unlock                              somebody waits?                      wake
- *	due <= now? then do not sleep         due < armed? then arm              due = at once
- *	due < armed? then arm             unlock                                 armed = never
- *	sleep                           unlock                                 else armed = due
+ *	  queue                             due = ...                          armed = never
+ *	unlock                              somebody waits?                    somebody waits?
+ *	due <= now? then do not sleep         due < armed? then arm              due > now? then arm
+ *	due < armed? then arm             unlock                                 else due = at once,
+ *	sleep                           unlock                                     and wake
  *	                                                                     unlock
  *
  * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
@@ -49,6 +49,7 @@
 #include <linux/cred.h>
 #include <linux/limits.h>
 #include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -72,7 +73,12 @@
  * The account.
  */
 
-/* The memory that a file holds: bytes, as many as the allocators take. */
+/**
+ * twheel_file_bytes() - the memory that a file holds
+ * @file: the file, locked
+ *
+ * Return: bytes, as many as the allocators take.
+ */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
 	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
@@ -116,43 +122,37 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 		arm(file, time);
 }
 
-/* Returns when it is to fire again, or TWHEEL_NEVER. */
-static u64 fire(struct twheel_file *file)
+static void fire(struct twheel_file *file)
 {
 	/* It is this time at least: that saves reading the clock. */
 	u64 now = file->armed;
 
 	file->fires++;
+	WRITE_ONCE(file->armed, TWHEEL_NEVER);
 	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
-		return TWHEEL_NEVER;
-	if (file->due > now)
-		return file->due;
+		return;
+	if (file->due > now) {
+		arm_if_earlier(file, file->due);
+		return;
+	}
 	/* Who is woken need not look at the clock. */
 	if (file->due > TWHEEL_AT_ONCE)
 		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
 	/* No events: io_uring takes those for the answer, and does not ask. */
 	wake_up_locked_poll(&file->wait, 0);
-	return TWHEEL_NEVER;
 }
 
 static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
-	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
 	/* If it has been armed anew meanwhile, it comes again. */
-	if (!hrtimer_is_queued(hrtimer)) {
-		WRITE_ONCE(file->armed, fire(file));
-		if (file->armed != TWHEEL_NEVER) {
-			trace_twheel_arm(file);
-			hrtimer_set_expires(hrtimer, min_t(u64, file->armed, KTIME_MAX));
-			restart = HRTIMER_RESTART;
-		}
-	}
+	if (!hrtimer_is_queued(hrtimer))
+		fire(file);
 	spin_unlock_irqrestore(&file->wait.lock, flags);
-	return restart;
+	return HRTIMER_NORESTART;
 }
 
 /* When the wheel has to be advanced next. */
@@ -168,26 +168,22 @@ static u64 wheel_next(const struct twheel_file *file)
 }
 
 /* Tell those who wait when the wheel is due, now that it has changed. */
-static void settle(struct twheel_file *file, u64 due, u64 next)
+static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
 {
-	bool earlier = next < file->next;
+	bool earlier = next < file->next, news;
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
+	/* Something is unread, and the hrtimer has not fired for it. */
+	news = !due && file->due > TWHEEL_AT_ONCE;
 	WRITE_ONCE(file->due, due);
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (file->news)
+		if (news)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		if (due || earlier)
 			arm_if_earlier(file, due ?: next);
 	}
-	file->news = false;
 	spin_unlock_irq(&file->wait.lock);
-}
-
-static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
-{
-	settle(file, due, next);
 	mutex_unlock(&file->lock);
 }
 
@@ -219,7 +215,7 @@ void twheel_file_unlock(struct twheel_file *file)
 	/* Most often neither, and then it takes no more than this, nor the stack. */
 	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)))
 		trim_and_unlock(file, due, next);
-	else if (due != READ_ONCE(file->due) || next != file->next || file->news)
+	else if (due != READ_ONCE(file->due) || next != file->next)
 		settle_and_unlock(file, due, next);
 	else
 		mutex_unlock(&file->lock);
@@ -276,7 +272,10 @@ int twheel_file_wait(struct twheel_file *file)
 	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
 }
 
-/* Wake the next reader if there is something left for him; not locked. */
+/**
+ * twheel_file_pass_on() - wake the next reader if there is something left for him
+ * @file: the file, not locked
+ */
 void twheel_file_pass_on(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
@@ -341,31 +340,35 @@ int twheel_file_catch_up(struct twheel_file *file, u64 now)
  * @file: the file, locked
  * @enough: how many expired timers are enough
  *
- * What cascades ahead of its time comes last, and only if nothing has expired.
+ * What cascades ahead of its time comes last, and only if nothing has expired. When enough
+ * has, only the periods of periodic timers need the clock.
  *
  * Return: 0; or -EINTR, and the file is not locked.
  */
 int twheel_file_advance(struct twheel_file *file, u64 enough)
 {
 	lockdep_assert_held(&file->lock);
+	if (enough && file->wheel.nr_expired >= enough && !file->has_periods)
+		return 0;
 	for (;;) {
 		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
 		bool more = advance(file, tick);
+		u64 expired = file->wheel.nr_expired;
 
-		if (!more || !enough)
+		if (expired && !twheel_file_is_behind(file, tick))
+			more = false;
+		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;
-		if (file->wheel.nr_expired && !twheel_file_is_behind(file, tick))
-			return 0;
-		/* Also before they are read: that takes as long again. */
+		/* Also before so many are read: that takes as long again. */
 		if (breathe(file))
 			return -EINTR;
-		if (file->wheel.nr_expired >= enough)
+		if (!more || file->wheel.nr_expired >= enough)
 			return 0;
 	}
 }
 
 /*
- * Growing: levels and pages of timers. The lock is held.
+ * Growing: levels and pages of timers, which are found without the lock.
  */
 
 /* The longest interval for which the wheel serves starting anew at any time. */
@@ -434,26 +437,31 @@ int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval
 }
 
 /**
- * twheel_file_grow_store() - have a page of timers more
- * @file: the file, locked
+ * twheel_file_grow_store() - have a page of timers more, or of their directory
+ * @file: the file, not locked: to find a page can take the kernel longer than all that is
+ *	done under the lock
  *
- * Return: 0, -ENOSPC or -ENOMEM.
+ * Return: 0, -ENOSPC, -ENOMEM, or -EINTR.
  */
 int twheel_file_grow_store(struct twheel_file *file)
 {
-	struct mem_cgroup *old;
-	int err;
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
+	int err = page ? twheel_file_lock(file) : -ENOMEM;
 
-	lockdep_assert_held(&file->lock);
-	if (twheel_store_full(&file->store))
-		return -ENOSPC;
-	err = charge(file, twheel_store_growth(&file->store));
 	if (err)
-		return err;
-	old = set_active_memcg(file->memcg);
-	err = twheel_store_grow(&file->store, TWHEEL_GFP);
-	set_active_memcg(old);
+		goto out;
+	err = -ENOSPC;
+	if (!twheel_store_full(&file->store))
+		err = charge(file, twheel_store_growth(&file->store));
+	if (!err)
+		err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
 	credit(file);
+	twheel_file_unlock(file);
+out:
+	if (err)
+		free_page((unsigned long)page);
+	set_active_memcg(old);
 	return err;
 }
 
@@ -461,7 +469,11 @@ int twheel_file_grow_store(struct twheel_file *file)
  * Opening, setting up and closing.
  */
 
-/* Make the wheel; the file has no timers, and the parameters are valid. */
+/**
+ * twheel_file_set_up() - make the wheel anew
+ * @file: the file, locked unless nobody else knows it; it has had no timers
+ * @setup: valid parameters
+ */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
@@ -478,7 +490,16 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 	credit(file);
 }
 
-/* Make a file of a user's, with valid parameters; returns an ERR_PTR() for an error. */
+/**
+ * twheel_file_open() - make a file, with its wheel
+ * @uid: whose it is
+ * @setup: valid parameters
+ *
+ * May sleep. The control group of the caller pays from now on.
+ *
+ * Return: the file for twheel_file_close(); or an ERR_PTR() of -ENOMEM, or of -ENOSPC if
+ * the user's wheels hold as much as they may.
+ */
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup)
 {
 	struct twheel_file *file;
@@ -511,7 +532,12 @@ free:
 	return ERR_PTR(err);
 }
 
-/* Free a file that nobody else uses any more. */
+/**
+ * twheel_file_close() - free a file, with all of its timers
+ * @file: the file, which nobody else uses any more
+ *
+ * May sleep.
+ */
 void twheel_file_close(struct twheel_file *file)
 {
 	/* Nobody waits any more: it is not started anew. */

@@ -24,10 +24,8 @@
 #include "twheel_store.h"
 #include "twheel_user.h"
 
-/* Timers that are modified, cancelled or read before the lock is given up. */
+/* Timers that are added, modified, cancelled or read before the lock is given up. */
 #define TWHEEL_CHUNK		84
-/* The same for timers that are added: the kernel may have to find a page for them. */
-#define TWHEEL_ADD_CHUNK	64
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 
@@ -41,9 +39,8 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
  * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
- * @news: timers have expired because they were due when added or modified, and nothing
- *	was unread before.
  * @is_set_up: TWHEEL_SETUP has been done.
+ * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
  * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
@@ -70,8 +67,8 @@ struct twheel_file {
 	struct twheel wheel;
 	struct twheel_store store;
 	u64 next;
-	bool news;
 	bool is_set_up;
+	bool has_periods;
 	clockid_t clock_id;
 	u64 tick_ns;
 	u64 max_timers;
@@ -122,7 +119,7 @@ static inline bool twheel_file_is_due(const struct twheel_file *file)
 	u64 due = READ_ONCE(file->due);
 
 	/* Most often, reading the clock can be saved. */
-	return due <= TWHEEL_AT_ONCE || (due != TWHEEL_NEVER && due <= twheel_file_now(file));
+	return due <= TWHEEL_AT_ONCE || due <= twheel_file_now(file);
 }
 
 /* Something that was due by @now, a tick, has yet to expire. */
@@ -131,15 +128,6 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	u64 next;
 
 	return twheel_next(&file->wheel, &next) && next <= now;
-}
-
-/* Let a timer expire that was due when it was added or modified. */
-static __always_inline void twheel_file_expire(struct twheel_file *file,
-					       struct twheel_timer *timer)
-{
-	if (!file->wheel.nr_expired)
-		file->news = true;
-	twheel_expire(&file->wheel, timer);
 }
 
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);

@@ -195,7 +195,18 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 	return done ?: -EAGAIN;
 }
 
-/* read(2), for which the kernel does less than for the others. */
+/**
+ * twheel_read() - read(2), for which the kernel does less than for the others
+ * @filp: the open file; with O_NONBLOCK, nothing is waited for
+ * @to: user memory for events
+ * @size: how many bytes there are of it
+ * @pos: not used
+ *
+ * Waits until there is something to read, and takes the lock for a chunk at a time.
+ *
+ * Return: how many bytes were read, whole events all of them; or -EINVAL if there is no
+ * room for one, -EAGAIN, -EFAULT, -EINTR when killed, or -ERESTARTSYS for a signal.
+ */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
 {
 	struct iov_iter iter;
@@ -204,13 +215,29 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
 	return read_events(filp, &iter, false);
 }
 
-/* readv(2), preadv2(2) and io_uring. */
+/**
+ * twheel_read_iter() - readv(2), preadv2(2) and io_uring
+ * @iocb: the call; with IOCB_NOWAIT, the lock is not waited for either
+ * @to: where to
+ *
+ * Return: as twheel_read().
+ */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
 }
 
-/* poll(2), select(2), epoll and io_uring: EPOLLIN while there is something to read. */
+/**
+ * twheel_poll() - poll(2), select(2), epoll and io_uring
+ * @filp: the open file
+ * @wait: where the caller wants to be woken
+ *
+ * Takes the lock only if something is due: whether that is there to be read, or has yet to
+ * be cascaded, the wheel says when it has been advanced.
+ *
+ * Return: EPOLLIN | EPOLLRDNORM if there is something to read, or the caller is killed; or 0,
+ * and @wait will be woken.
+ */
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;

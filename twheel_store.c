@@ -81,8 +81,8 @@ void twheel_store_destroy(struct twheel_store *store)
 		cond_resched();
 	}
 	twheel_pages_free(store->spent);
-	for (nr = 0; nr < store->nr_blocks; nr += TWHEEL_CHUNK_BLOCKS)
-		free_page((unsigned long)store->dir[nr >> TWHEEL_CHUNK_BITS]);
+	for (nr = 0; nr < store->nr_chunks; nr++)
+		free_page((unsigned long)store->dir[nr]);
 	kvfree(store->dir);
 }
 
@@ -99,9 +99,8 @@ static size_t dir_bytes(u32 chunks)
  */
 size_t twheel_store_bytes(const struct twheel_store *store)
 {
-	size_t chunks = DIV_ROUND_UP(store->nr_blocks, TWHEEL_CHUNK_BLOCKS);
-
-	return (store->nr_pages + chunks) * PAGE_SIZE + dir_bytes(store->dir_chunks);
+	return ((size_t)store->nr_pages + store->nr_chunks) * PAGE_SIZE +
+	       dir_bytes(store->dir_chunks);
 }
 
 /**
@@ -115,39 +114,30 @@ bool twheel_store_full(const struct twheel_store *store)
 	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
 }
 
-/* Whether a new block begins a new chunk. */
+/* Whether the next page becomes a chunk of the directory. */
 static bool needs_chunk(const struct twheel_store *store)
 {
-	return !(store->nr_blocks % TWHEEL_CHUNK_BLOCKS);
-}
-
-static u32 next_dir_chunks(const struct twheel_store *store)
-{
-	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_CHUNKS;
+	return store->bare == TWHEEL_NO_BLOCK &&
+	       store->nr_blocks == store->nr_chunks * TWHEEL_CHUNK_BLOCKS;
 }
 
 /* How many chunks a new directory must have room for, or 0 if this one will do. */
 static u32 needs_dir(const struct twheel_store *store)
 {
-	if (!needs_chunk(store) ||
-	    store->nr_blocks >> TWHEEL_CHUNK_BITS < store->dir_chunks)
+	if (!needs_chunk(store) || store->nr_chunks < store->dir_chunks)
 		return 0;
-	return next_dir_chunks(store);
+	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_CHUNKS;
 }
 
 /**
- * twheel_store_growth() - what twheel_store_grow() is going to allocate
+ * twheel_store_growth() - what twheel_store_grow() takes, the page included
  * @store: the store
  *
  * Return: bytes.
  */
 size_t twheel_store_growth(const struct twheel_store *store)
 {
-	size_t bytes = PAGE_SIZE;
-
-	if (store->bare == TWHEEL_NO_BLOCK && needs_chunk(store))
-		bytes += PAGE_SIZE + dir_bytes(needs_dir(store));
-	return bytes;
+	return PAGE_SIZE + dir_bytes(needs_dir(store));
 }
 
 static int grow_dir(struct twheel_store *store, u32 chunks, gfp_t gfp)
@@ -165,22 +155,10 @@ static int grow_dir(struct twheel_store *store, u32 chunks, gfp_t gfp)
 }
 
 /* Give the page a block with a number of its own. */
-static int number_block(struct twheel_store *store, struct twheel_page *page, gfp_t gfp)
+static void number_block(struct twheel_store *store, struct twheel_page *page)
 {
-	u32 chunks = needs_dir(store);
-	void *chunk;
-
-	if (chunks && grow_dir(store, chunks, gfp))
-		return -ENOMEM;
-	if (needs_chunk(store)) {
-		chunk = (void *)get_zeroed_page(gfp);
-		if (!chunk)
-			return -ENOMEM;
-		store->dir[store->nr_blocks >> TWHEEL_CHUNK_BITS] = chunk;
-	}
 	page->base = store->nr_blocks++ << TWHEEL_SLOT_BITS;
 	page->tag = 1;
-	return 0;
 }
 
 /* Give the page the block that waits for one. */
@@ -194,26 +172,33 @@ static void fill_bare_block(struct twheel_store *store, struct twheel_page *page
 }
 
 /**
- * twheel_store_grow() - add a page of free entries
+ * twheel_store_grow() - add a page
  * @store: the store, for which twheel_store_full() is false
+ * @memory: a page of zeros; unless this fails it is the store's from now on
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
+ *
+ * If a chunk of the directory is needed first, the page becomes that, and there is no free
+ * entry yet: see twheel_store_exhausted().
  *
  * Return: 0 or -ENOMEM.
  */
-int twheel_store_grow(struct twheel_store *store, gfp_t gfp)
+int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 {
 	/* All zero is what an entry looks like that was never in use. */
-	struct twheel_page *page = (void *)get_zeroed_page(gfp);
+	struct twheel_page *page = memory;
+	u32 dir_chunks = needs_dir(store);
 
-	if (!page)
+	if (dir_chunks && grow_dir(store, dir_chunks, gfp))
 		return -ENOMEM;
-	page->more = -1;
-	if (store->bare != TWHEEL_NO_BLOCK) {
-		fill_bare_block(store, page);
-	} else if (number_block(store, page, gfp)) {
-		free_page((unsigned long)page);
-		return -ENOMEM;
+	if (needs_chunk(store)) {
+		store->dir[store->nr_chunks++] = memory;
+		return 0;
 	}
+	page->more = -1;
+	if (store->bare != TWHEEL_NO_BLOCK)
+		fill_bare_block(store, page);
+	else
+		number_block(store, page);
 	*twheel_store_block(store, page_block(page)) = (unsigned long)page;
 	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;

@@ -81,6 +81,7 @@ struct twheel_page {
  * @dir: the directory: chunks of blocks, by number. A block is the address of
  *	its page, or without a page twheel_bare_block().
  * @dir_chunks: how many chunks the directory has room for.
+ * @nr_chunks: how many it has.
  * @nr_blocks: how many blocks have been numbered.
  * @nr_pages: how many pages there are.
  * @nr_empty: how many of those have no entry in use.
@@ -92,6 +93,7 @@ struct twheel_page {
 struct twheel_store {
 	u64 **dir;
 	u32 dir_chunks;
+	u32 nr_chunks;
 	u32 nr_blocks;
 	u32 nr_pages;
 	u32 nr_empty;
@@ -111,7 +113,7 @@ size_t twheel_store_bytes(const struct twheel_store *store);
 
 bool twheel_store_full(const struct twheel_store *store);
 size_t twheel_store_growth(const struct twheel_store *store);
-int twheel_store_grow(struct twheel_store *store, gfp_t gfp);
+int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
 void twheel_pages_free(struct twheel_page *page);
 void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page);
@@ -130,6 +132,17 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
 	return store->nr_empty > keep || store->spent;
+}
+
+/**
+ * twheel_store_exhausted() - whether there is no free entry
+ * @store: the store; while others use it, the answer may be an old one
+ *
+ * Return: true if the store needs twheel_store_grow().
+ */
+static inline bool twheel_store_exhausted(const struct twheel_store *store)
+{
+	return data_race(store->partial.next) == &store->partial; /* an old one will do */
 }
 
 /* A block without a page, as an odd number, remembers its tag and a successor. */
@@ -176,7 +189,7 @@ static inline void twheel_page_leaves(struct twheel_page *page)
  * O(1).
  *
  * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store a page with twheel_store_grow().
+ * is no free one: give the store pages with twheel_store_grow().
  */
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {

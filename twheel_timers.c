@@ -100,17 +100,11 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel *w = &file->wheel;
 	struct twheel_run run = {};
 	unsigned int past = 0;
-	u32 left;
 
 	/* Where nothing may be called, nothing can be traced. */
 	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
 		return 0;
-	left = twheel_run_begin(&file->store, &run);
-	/* If there is no memory, add_one() says so. */
-	if (unlikely(!left) && n && list_empty(&file->store.partial) &&
-	    !twheel_file_grow_store(file))
-		left = twheel_run_begin(&file->store, &run);
-	n = min(n, left);
+	n = min(n, twheel_run_begin(&file->store, &run));
 	if (!n || !user_access_begin(u, n * sizeof(*u)))
 		return 0;
 	end = u + n;
@@ -127,8 +121,11 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			time += now;
 		else if (flags != absolute)
 			break;
-		if (interval && (interval < file->tick_ns || interval > file->longest))
-			break;
+		if (interval) {
+			if (interval < file->tick_ns || interval > file->longest)
+				break;
+			file->has_periods = true;
+		}
 		/* It has passed; or it is not valid, or the sum is beyond the range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
@@ -136,7 +133,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 				break;
 			unsafe_put_user(run.id, &u->id, out);
 			entry = fill_entry(&run, data, interval, time);
-			twheel_file_expire(file, &entry->timer);
+			twheel_expire(&file->wheel, &entry->timer);
 			past++;
 			continue;
 		}
@@ -159,7 +156,10 @@ end:
 	return n;
 }
 
-/* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
+/*
+ * Have what it takes to add a timer; -EAGAIN if others have taken the last free one meanwhile.
+ * After -EINTR the lock is no longer held.
+ */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	int err = 0;
@@ -171,7 +171,7 @@ static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 	/* Others may have added some meanwhile. */
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
-	return list_empty(&file->store.partial) ? twheel_file_grow_store(file) : 0;
+	return twheel_store_exhausted(&file->store) ? -EAGAIN : 0;
 }
 
 /* Give a timer a deadline for which there are levels. */
@@ -179,7 +179,7 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
 	/* Without the lock, others may have brought the clock past it. */
 	if (entry->timer.deadline <= max(now, file->wheel.time)) {
-		twheel_file_expire(file, &entry->timer);
+		twheel_expire(&file->wheel, &entry->timer);
 		trace_twheel_expire(file, 1);
 	} else {
 		twheel_add(&file->wheel, &entry->timer);
@@ -214,23 +214,37 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	}
 	entry->data = add.data;
 	entry->interval = add.interval_ns;
+	file->has_periods |= add.interval_ns;
 	entry->timer.deadline = deadline;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
 	return 0;
 }
 
-/* Add up to @n timers, and return how many, with one hold of the lock if nothing is due. */
+/* As begin(), with free timers, unless others take them meanwhile. */
+static __always_inline int __must_check begin_add(struct twheel_file *file, u64 *now)
+{
+	int err = 0;
+
+	while (unlikely(twheel_store_exhausted(&file->store)) && !err)
+		err = twheel_file_grow_store(file);
+	return err ?: begin(file, now);
+}
+
+/*
+ * Add up to @n timers, with one hold of the lock if nothing is due; returns how many. When
+ * none is free any more, that can be less, and even 0, without an error.
+ */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
 			      unsigned int n, int *err)
 {
 	unsigned int done = 0, quick;
 	u64 now, room;
 
-	*err = begin(file, &now);
+	*err = begin_add(file, &now);
 	if (*err)
 		return 0;
-	while (done < n) {
+	while (done < n && !twheel_store_exhausted(&file->store)) {
 		room = file->max_timers - twheel_file_timers(file);
 		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
 		file->added += quick;
@@ -247,16 +261,26 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 		n -= min(TWHEEL_SLOW - 1U, n - done);
 	}
 	twheel_file_unlock(file);
+	if (*err == -EAGAIN)
+		*err = 0;
 	return done;
 }
 
+/**
+ * twheel_add_timer() - TWHEEL_ADD
+ * @file: the file, not locked
+ * @uadd: the timer, in user memory, where its id is written
+ *
+ * Return: 0; or -EFAULT, -EINVAL, -ENOSPC, -ENOMEM, or -EINTR when killed, and there is no
+ * such timer.
+ */
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
 	long err;
 	u64 now;
 
-	err = begin(file, &now);
+	err = begin_add(file, &now);
 	if (err)
 		return err;
 	if (likely(twheel_file_timers(file) < file->max_timers))
@@ -269,15 +293,22 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 	return min(err, 0L);
 }
 
+/**
+ * twheel_add_timers() - TWHEEL_ADD_BATCH
+ * @file: the file, not locked
+ * @uadd: timers, in user memory, where their ids are written
+ * @count: how many; not 0
+ *
+ * Return: how many were added; or an errno as twheel_add_timer(), if none was.
+ */
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
 {
 	long done = 0;
 	int err;
 
 	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_ADD_CHUNK),
-				  &err);
-	} while (!err && done < count && !interrupted());
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
+	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }
 
@@ -301,47 +332,9 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 	return n ?: !copy_from_user(to, from, size);
 }
 
-/*
- * Modify timers, @n at most, up to one that is due before or after, is not valid or needs a
- * level; returns how many that were.
- */
-static __always_inline unsigned int modify_quickly(struct twheel_file *file,
-						   const struct twheel_modify *mods,
-						   unsigned int n, u64 now)
-{
-	const struct twheel_modify *mod, *end = mods + n;
-	struct twheel *w = &file->wheel;
-
-	/* modify_one() tells of each. */
-	if (trace_twheel_modify_enabled())
-		return 0;
-	for (mod = mods; mod < end; mod++) {
-		u64 flags = flags_word(mod->flags, mod->reserved);
-		u64 deadline = mod->time_ns;
-		struct twheel_entry *entry;
-		struct twheel_level *level;
-
-		if (likely(!flags))
-			deadline += now;
-		else if (flags != flags_word(TWHEEL_ABSTIME, 0))
-			break;
-		/* Nor may it be out of range. */
-		if (unlikely((s64)deadline <= (s64)now) ||
-		    unlikely(!twheel_level_for(w, deadline, &level)) ||
-		    unlikely(!twheel_store_has(&file->store, mod->id, &entry)))
-			break;
-		if (unlikely(twheel_expired(w, &entry->timer)))
-			break;
-		twheel_leave(w, w->level[entry->timer.level], &entry->timer);
-		entry->timer.deadline = deadline;
-		twheel_put(w, level, &entry->timer);
-	}
-	return mod - mods;
-}
-
 /* Modify one timer of any kind. After -EINTR the lock is no longer held. */
-static noinline int modify_one(struct twheel_file *file, const struct twheel_modify *mod,
-			       u64 now)
+static noinline int modify_slowly(struct twheel_file *file, const struct twheel_modify *mod,
+				  u64 now)
 {
 	struct twheel_entry *entry;
 	u64 deadline;
@@ -369,32 +362,52 @@ static noinline int modify_one(struct twheel_file *file, const struct twheel_mod
 	return 0;
 }
 
+/* The same, quickly if it is pending and remains so, within the levels that there are. */
+static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
+				  u64 now)
+{
+	u64 deadline = now + mod->time_ns;
+	struct twheel *w = &file->wheel;
+	struct twheel_entry *entry;
+	struct twheel_level *level;
+
+	if (unlikely(mod->flags | mod->reserved)) {
+		deadline = mod->time_ns;
+		if (mod->flags != TWHEEL_ABSTIME || mod->reserved)
+			return modify_slowly(file, mod, now);
+	}
+	/* Nor may it be out of range. */
+	if (unlikely((s64)deadline <= (s64)now) ||
+	    unlikely(!twheel_level_for(w, deadline, &level)) ||
+	    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
+	    unlikely(twheel_expired(w, &entry->timer)))
+		return modify_slowly(file, mod, now);
+	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
+	entry->timer.deadline = deadline;
+	trace_twheel_modify(file, entry);
+	twheel_put(w, level, &entry->timer);
+	return 0;
+}
+
 static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
 						 unsigned int n, int *err)
 {
 	const struct twheel_modify *mods = chunk;
-	unsigned int done = 0, quick;
+	unsigned int i;
 	u64 now;
 
 	*err = begin(file, &now);
 	if (*err)
 		return 0;
-	for (;;) {
-		quick = modify_quickly(file, mods + done, n - done, now);
-		file->modified += quick;
-		done += quick;
-		if (likely(done == n))
-			break;
-		*err = modify_one(file, mods + done, now);
-		if (*err == -EINTR)
-			return done;
-		if (*err)
+	for (i = 0; i < n; i++) {
+		*err = modify(file, mods + i, now);
+		if (unlikely(*err))
 			break;
 		file->modified++;
-		done++;
 	}
-	twheel_file_unlock(file);
-	return done;
+	if (likely(*err != -EINTR))
+		twheel_file_unlock(file);
+	return i;
 }
 
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,
@@ -421,6 +434,14 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
+/**
+ * twheel_modify_timer() - TWHEEL_MODIFY
+ * @file: the file, not locked
+ * @umod: which timer, and its new time, in user memory
+ *
+ * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the
+ * timer is as it was.
+ */
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
 {
 	struct twheel_modify mod;
@@ -432,6 +453,13 @@ long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *
 	return err;
 }
 
+/**
+ * twheel_cancel_timer() - TWHEEL_CANCEL
+ * @file: the file, not locked
+ * @uid: the timer's id, in user memory
+ *
+ * Return: 0, and the timer will never be read; or -EFAULT, -ENOENT, or -EINTR when killed.
+ */
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 {
 	u64 id;
@@ -444,11 +472,10 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 }
 
 /* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
-static __always_inline long in_chunks(struct twheel_file *file, const void __user *from,
-				      u32 count, void *chunk, u32 max, size_t size,
-				      unsigned int (*act)(struct twheel_file *file,
-							  const void *chunk,
-							  unsigned int n, int *err))
+static long in_chunks(struct twheel_file *file, const void __user *from, u32 count,
+		      void *chunk, u32 max, size_t size,
+		      unsigned int (*act)(struct twheel_file *file, const void *chunk,
+					  unsigned int n, int *err))
 {
 	long done = 0;
 	int err;
@@ -464,6 +491,14 @@ static __always_inline long in_chunks(struct twheel_file *file, const void __use
 	return done ?: err;
 }
 
+/**
+ * twheel_modify_timers() - TWHEEL_MODIFY_BATCH
+ * @file: the file, not locked
+ * @umod: which timers, and their new times, in user memory
+ * @count: how many; not 0
+ *
+ * Return: how many were modified; or an errno as twheel_modify_timer(), if none was.
+ */
 long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
 			  u32 count)
 {
@@ -473,6 +508,14 @@ long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user 
 			 modify_chunk);
 }
 
+/**
+ * twheel_cancel_timers() - TWHEEL_CANCEL_BATCH
+ * @file: the file, not locked
+ * @uid: the timers' ids, in user memory
+ * @count: how many; not 0
+ *
+ * Return: how many were cancelled; or an errno as twheel_cancel_timer(), if none was.
+ */
 long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
 {
 	u64 chunk[TWHEEL_CHUNK];

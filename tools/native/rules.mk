@@ -81,14 +81,15 @@ $(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c
 # ---- The driver on threads ----
 
 # The stand-ins of the driver come first: the core is to see the same kernel.
-DRIVER_SOURCES := $(wildcard twheel_*.c tools/tests/threads/*.c) tools/native/timerqueue.c
+DRIVER_SOURCES := $(wildcard twheel_*.c tools/tests/threads/*.c) tools/native/timerqueue.c \
+	tools/common/chance.c tools/common/options.c
 DRIVER_DEPENDS := $(DRIVER_SOURCES) $(wildcard twheel*.h include/uapi/linux/*.h \
 	tools/tests/threads/*.h tools/tests/threads/include/linux/*.h \
 	tools/tests/threads/include/linux/sched/*.h tools/tests/threads/include/trace/*.h \
-	tools/native/include/linux/*.h) tools/native/rules.mk
+	tools/common/*.h tools/native/include/linux/*.h) tools/native/rules.mk
 DRIVER_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
-	-Itools/tests/threads/include -Iinclude $(NATIVE_FLAGS) -Wno-maybe-uninitialized \
-	-o $@ $(DRIVER_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c -pthread
+	-Itools/tests/threads/include -Itools/common -Iinclude $(NATIVE_FLAGS) \
+	-Wno-maybe-uninitialized -o $@ $(DRIVER_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c -pthread
 
 $(NATIVE)/driver-tsan: $(DRIVER_DEPENDS) | $(NATIVE)/source
 	$(CC) -fsanitize=thread $(DRIVER_BUILD)

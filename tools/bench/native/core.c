@@ -124,13 +124,14 @@ const struct facility bench_core = {
 static void *store_create(uint32_t n)
 {
 	struct core *c = new_core(n);
-	uint32_t i;
 
 	c->id = bench_alloc(n * sizeof(*c->id));
 	bench_fill_heap((n / TWHEEL_PAGE_ENTRIES + 1) * (PAGE_SIZE + 64));
 	twheel_store_init(&c->store);
-	for (i = 0; i < n; i += TWHEEL_PAGE_ENTRIES) {
-		if (twheel_store_grow(&c->store, GFP_KERNEL))
+	while (c->store.nr_pages * TWHEEL_PAGE_ENTRIES < n) {
+		void *page = (void *)get_zeroed_page(GFP_KERNEL);
+
+		if (!page || twheel_store_grow(&c->store, page, GFP_KERNEL))
 			abort();
 	}
 	return c;

@@ -1,31 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs test programs in a kernel with gcov, takes the module out and prints what
-# the kernel has counted. Prints TAP, with the programs' own as subtests. Runs as
-# root in the virtual machine under busybox sh, with the module loaded.
-
-usage()
-{
-	cat <<-END
-	Usage: coverage-guest.sh 'COMMAND...'...
-
-	Runs each COMMAND, which prints TAP, unloads the module twheel, and prints every
-	file of counters that the kernel has, compressed and as text. It is for
-	tools/tests/coverage/run.
-	END
-}
-
-case ${1-} in
---help | -h)
-	usage
-	exit
-	;;
-'')
-	usage >&2
-	exit 2
-	;;
-esac
+# coverage-guest.sh 'COMMAND...'...: runs test programs in a kernel with gcov, takes the
+# module out and prints what the kernel has counted: every file of counters, compressed and
+# as text, for tools/tests/coverage/run. Prints TAP, with the programs' own as subtests.
+# Runs as root in the virtual machine under busybox sh, with the module loaded.
 
 counters=/sys/kernel/debug/gcov
 # shellcheck source=tools/tests/guest/tap.sh

@@ -1,30 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs test programs, if any, in a debug kernel, unloads the module and looks for leaks.
-# Prints TAP, with the programs' own as subtests. Runs as root in the virtual machine
-# under busybox sh, with the module loaded.
-
-usage()
-{
-	cat <<-END
-	Usage: debug-test.sh ['COMMAND...'...]
-
-	Runs each COMMAND, which prints TAP, then unloads the module twheel and has the
-	kernel search for memory that was not freed.
-	END
-}
-
-case ${1-} in
---help | -h)
-	usage
-	exit
-	;;
--*)
-	usage >&2
-	exit 2
-	;;
-esac
+# debug-test.sh ['COMMAND...'...]: runs test programs, if any, in a debug kernel, unloads the
+# module and has the kernel look for leaks. Prints TAP, with the programs' own as subtests.
+# Runs as root in the virtual machine under busybox sh, with the module loaded.
 
 leaks=/sys/kernel/debug/kmemleak
 # shellcheck source=tools/tests/guest/tap.sh

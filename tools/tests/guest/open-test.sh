@@ -3,28 +3,11 @@
 #
 # Lets every allocation fail once while a user opens a wheel and has no other: the
 # module makes an account for the user then. Prints TAP. Runs as root in the virtual
-# machine under busybox sh, with the module loaded and a kernel that fails on request.
+# machine under busybox sh, with the module loaded and a kernel that fails on request: with
+# fault injection for slab and its directory in debugfs.
 
-usage()
-{
-	cat <<-END
-	Usage: open-test.sh
-
-	Needs a kernel with fault injection for slab and its directory in debugfs.
-	END
-}
-
-case ${1-} in
-'') ;;
---help | -h)
-	usage
-	exit
-	;;
-*)
-	usage >&2
-	exit 2
-	;;
-esac
+# shellcheck source=tools/tests/guest/tap.sh
+. ./tap.sh
 
 debugfs=/sys/kernel/debug
 # A shell that opens a file comes to fewer faults than this. What the kernel has at
@@ -72,14 +55,8 @@ for _ in $(seq $rounds); do
 		opens 0 && unused || broken="$broken $nth"
 	done
 done
-result=0
-[ $failures -ge $rounds ] && [ $opened -ge $rounds ] && [ -z "$broken" ] || result=1
-if [ $result = 0 ]; then
-	echo "ok 1 - opening a user's first wheel ($rounds times $faults faults," \
-		"$failures failures)"
-else
-	echo "not ok 1 - opening a user's first wheel"
+[ $failures -ge $rounds ] && [ $opened -ge $rounds ] && [ -z "$broken" ]
+result $? "opening a user's first wheel ($rounds times $faults faults)" ||
 	echo "# $failures failures, opened $opened times; broken by fault:$broken"
-fi
-echo "1..1"
-exit $result
+echo "1..$count"
+exit "$status"

@@ -3,31 +3,9 @@
 #
 # Tests what the module's parameters do when it is loaded. Prints TAP. Runs as root
 # in the virtual machine under busybox sh, with the module loaded; in the end it is
-# loaded without parameters.
+# loaded without parameters. Its file is $TWHEEL_KO, or /lib/modules/twheel.ko.
 
 # shellcheck disable=SC2317 # the tests are called by name
-
-usage()
-{
-	cat <<-END
-	Usage: parameters-test.sh
-
-	Unloads and loads the module twheel. Its file is \$TWHEEL_KO, or
-	/lib/modules/twheel.ko when that is not set.
-	END
-}
-
-case ${1-} in
-'') ;;
---help | -h)
-	usage
-	exit
-	;;
-*)
-	usage >&2
-	exit 2
-	;;
-esac
 
 ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
 parameters=/sys/module/twheel/parameters

@@ -7,15 +7,6 @@
 
 # shellcheck disable=SC2317 # the tests are called by name
 
-case ${1-} in
-'') ;;
-*)
-	echo "Usage: trace-test.sh"
-	[ "$1" = --help ] || [ "$1" = -h ]
-	exit
-	;;
-esac
-
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 tracing=/sys/kernel/tracing

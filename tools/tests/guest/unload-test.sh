@@ -3,31 +3,10 @@
 #
 # Tests that the module cannot be unloaded while its device is open, and that it
 # leaves nothing behind otherwise. Prints TAP. Runs as root in the virtual machine
-# under busybox sh, with the module loaded and twheel-selftest in the path.
+# under busybox sh, with the module loaded and twheel-selftest in the path. The module's
+# file is $TWHEEL_KO, or /lib/modules/twheel.ko.
 
 # shellcheck disable=SC2317 # the tests are called by name
-
-usage()
-{
-	cat <<-END
-	Usage: unload-test.sh
-
-	Unloads and loads the module twheel. Its file is \$TWHEEL_KO, or
-	/lib/modules/twheel.ko when that is not set.
-	END
-}
-
-case ${1-} in
-'') ;;
---help | -h)
-	usage
-	exit
-	;;
-*)
-	usage >&2
-	exit 2
-	;;
-esac
 
 ko=${TWHEEL_KO:-/lib/modules/twheel.ko}
 # shellcheck source=tools/tests/guest/tap.sh

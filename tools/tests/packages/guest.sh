@@ -8,22 +8,8 @@
 
 cd /root/packages || exit
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-count=0
-
-# ok NAME COMMAND...: one test; what the command says is the diagnosis.
-ok()
-{
-	local name=$1 output
-	shift
-
-	count=$((count + 1))
-	if output=$("$@" 2>&1); then
-		echo "ok $count - $name"
-	else
-		echo "not ok $count - $name"
-		tail -n 20 <<<"$output" | sed 's/^/# /'
-	fi
-}
+# shellcheck source=tools/tests/tap.bash
+. ./tap.bash
 
 installed()
 {
@@ -60,9 +46,7 @@ says_hi()
 
 linked()
 {
-	ldd /usr/bin/twheel
-	python3 --version >/dev/null 2>&1
-	[ -e "$(find /usr/lib -name 'libtwheel.so.0' | head -n 1)" ]
+	ldconfig -p | grep -F libtwheel.so.0
 }
 
 # An upgrade that is killed while DKMS compiles, and the command that repairs it.

@@ -6,16 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "kernel.h"
 #include "workers.h"
 
-#define NSEC_PER_USEC	1000ULL
-#define NSEC_PER_MSEC	1000000ULL
-#define NSEC_PER_SEC	1000000000ULL
 /* Calls that an adder makes in a round, at most. */
 #define MAX_CALLS	60
 /* The latest deadline that somebody waits for. */
-#define SOON_NS		(3 * NSEC_PER_MSEC)
+#define SOON_NS		(3 * MSEC)
 
 unsigned int nr_adders;
 
@@ -31,22 +29,17 @@ struct adder {
 	};
 };
 
-static bool in(u64 n)
-{
-	return !chance_below(n);
-}
-
 static unsigned int some(void)
 {
-	return in(2) ? 1 : in(2) ? 1 + chance_below(8) : 1 + chance_below(MAX_BATCH);
+	return one_in(2) ? 1 : one_in(2) ? 1 + any_below(8) : 1 + any_below(MAX_BATCH);
 }
 
 /* Takes away memory; all of it can fail in the middle of these arguments. */
 static bool take_memory_away(const void *argument, size_t size)
 {
-	unsigned long somewhere = (unsigned long)argument + chance_below(size);
+	unsigned long somewhere = (unsigned long)argument + any_below(size);
 
-	switch (chance_below(24)) {
+	switch (any_below(24)) {
 	case 0:
 		current->unreadable = somewhere;
 		return true;
@@ -57,7 +50,7 @@ static bool take_memory_away(const void *argument, size_t size)
 		current->user_end = somewhere;
 		return true;
 	case 3 ... 5:
-		current->lean = 1 + chance_below(3);
+		current->lean = 1 + any_below(3);
 		return true;
 	}
 	return false;
@@ -97,34 +90,34 @@ static long call(u32 wheel, unsigned int single, unsigned int batch, void *entri
 
 static void choose_time(struct twheel_add *add, struct record *record, u64 now, u64 crowd)
 {
-	u64 tick = NSEC_PER_MSEC;
+	u64 tick = MSEC;
 
-	switch (chance_below(8)) {
+	switch (any_below(8)) {
 	case 0:
 		add->flags = TWHEEL_ABSTIME;
-		add->time_ns = now - chance_below(NSEC_PER_MSEC);
+		add->time_ns = now - any_below(MSEC);
 		break;
 	case 1:
-		add->time_ns = chance_below(2) * NSEC_PER_USEC;
+		add->time_ns = any_below(2) * USEC;
 		break;
 	case 2:
-		add->time_ns = NSEC_PER_SEC << chance_below(34);
+		add->time_ns = SEC << any_below(34);
 		WRITE_ONCE(record->long_lived, true);
 		break;
 	case 3:
-		if (in(2))
+		if (one_in(2))
 			tick = READ_ONCE(wheels[record->wheel].setup.tick_ns) + tick;
-		add->time_ns = chance_below(NSEC_PER_MSEC);
-		add->interval_ns = 2 * tick + chance_below(NSEC_PER_MSEC);
+		add->time_ns = any_below(MSEC);
+		add->interval_ns = 2 * tick + any_below(MSEC);
 		WRITE_ONCE(record->periodic, true);
 		WRITE_ONCE(record->long_lived, true);
 		break;
 	case 4:
-		add->time_ns = chance_below(300) * NSEC_PER_USEC;
+		add->time_ns = any_below(300) * USEC;
 		break;
 	default:
 		add->flags = TWHEEL_ABSTIME;
-		add->time_ns = crowd ?: now + chance_below(SOON_NS);
+		add->time_ns = crowd ?: now + any_below(SOON_NS);
 	}
 	WRITE_ONCE(record->deadline, add->flags ? add->time_ns : 0);
 }
@@ -132,7 +125,7 @@ static void choose_time(struct twheel_add *add, struct record *record, u64 now, 
 static u32 fill_adds(struct adder *a, u32 wheel, u32 n)
 {
 	u64 now = clock_now(wheels[wheel].slow_clock);
-	u64 crowd = in(3) ? now + chance_below(SOON_NS) : 0;
+	u64 crowd = one_in(3) ? now + any_below(SOON_NS) : 0;
 	u32 i;
 
 	if (n > a->end - a->next)
@@ -157,7 +150,7 @@ static void add(struct adder *a, u32 wheel)
 	if (!n)
 		return;
 	trouble = take_memory_away(a->add, n * sizeof(a->add[0]));
-	ret = call(wheel, TWHEEL_ADD, TWHEEL_ADD_BATCH, a->add, n, n == 1 && in(2));
+	ret = call(wheel, TWHEEL_ADD, TWHEEL_ADD_BATCH, a->add, n, n == 1 && one_in(2));
 	task_mend(current);
 	for (i = 0; ret > 0 && i < ret; i++)
 		WRITE_ONCE(records[a->next + i].id, a->add[i].id);
@@ -180,12 +173,12 @@ static u32 pick(struct adder *a, u32 wheel, u64 *id, size_t stride, u32 n)
 	u32 picked = 0, nr;
 
 	while (n--) {
-		nr = chance_below(nr_adders * MAX_ADDS);
+		nr = any_below(nr_adders * MAX_ADDS);
 		*id = READ_ONCE(records[nr].id);
 		if (!*id || READ_ONCE(records[nr].wheel) != wheel)
 			continue;
 		/* Most of them end a batch; some do not. */
-		if (has_ended(&records[nr]) && !in(64))
+		if (has_ended(&records[nr]) && !one_in(64))
 			continue;
 		a->first[picked++] = nr;
 		id = (void *)id + stride;
@@ -195,7 +188,7 @@ static u32 pick(struct adder *a, u32 wheel, u64 *id, size_t stride, u32 n)
 
 static long cancel_picked(struct adder *a, u32 wheel, u32 n, bool trouble)
 {
-	long ret = call(wheel, TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, a->id, n, n == 1 && in(2));
+	long ret = call(wheel, TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, a->id, n, n == 1 && one_in(2));
 	u32 i;
 
 	task_mend(current);
@@ -230,15 +223,15 @@ static void modify(struct adder *a, u32 wheel)
 		return;
 	for (i = 0; i < n; i++) {
 		WRITE_ONCE(records[a->first[i]].deadline, 0);
-		a->modify[i].time_ns = in(8) ? 0 : chance_below(SOON_NS);
-		if (in(2)) {
+		a->modify[i].time_ns = one_in(8) ? 0 : any_below(SOON_NS);
+		if (one_in(2)) {
 			a->modify[i].time_ns += now;
 			a->modify[i].flags = TWHEEL_ABSTIME;
 		}
 	}
 	/* What is picked more than once is the same timer, and not another entry. */
 	trouble = take_memory_away(a->modify, n * sizeof(a->modify[0]));
-	ret = call(wheel, TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, a->modify, n, n == 1 && in(2));
+	ret = call(wheel, TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, a->modify, n, n == 1 && one_in(2));
 	task_mend(current);
 	if (ret > 0)
 		count(&happened[MODIFIED], ret);
@@ -277,7 +270,7 @@ static void look(u32 wheel)
 	bool trouble = false;
 	long ret = 0;
 
-	switch (chance_below(5)) {
+	switch (any_below(5)) {
 	case 0:
 		trouble = take_memory_away(&info, sizeof(info));
 		ret = sys_ioctl(wheels[wheel].filp, TWHEEL_INFO, &info);
@@ -290,10 +283,10 @@ static void look(u32 wheel)
 		sys_poll(wheels[wheel].filp, false);
 		break;
 	case 3:
-		read_some(wheel, 1 + chance_below(8), IOCB_NOWAIT);
+		read_some(wheel, 1 + any_below(8), IOCB_NOWAIT);
 		break;
 	default:
-		read_some(wheel, 1 + chance_below(8), O_NONBLOCK);
+		read_some(wheel, 1 + any_below(8), O_NONBLOCK);
 	}
 	check_answer("info", ret ?: 1, 1, trouble, 0);
 }
@@ -320,9 +313,9 @@ static void set_up(u32 wheel)
 
 static void any_call(struct adder *a)
 {
-	u32 wheel = chance_below(NR_WHEELS);
+	u32 wheel = any_below(NR_WHEELS);
 
-	switch (chance_below(16)) {
+	switch (any_below(16)) {
 	case 0 ... 6:
 		return add(a, wheel);
 	case 7 ... 8:
@@ -334,8 +327,8 @@ static void any_call(struct adder *a)
 	case 13:
 		return look(wheel);
 	default:
-		if (in(4))
-			usleep(chance_below(500));
+		if (one_in(4))
+			usleep(any_below(500));
 	}
 }
 
@@ -361,14 +354,14 @@ void add_for_a_round(unsigned int adder)
 {
 	u32 begin = adder * MAX_ADDS;
 	struct adder *a = malloc(sizeof(*a));
-	u32 calls = 1 + chance_below(MAX_CALLS), wheel;
+	u32 calls = 1 + any_below(MAX_CALLS), wheel;
 
 	if (!a)
 		broken("no memory for an adder");
 	a->next = begin;
 	a->end = begin + MAX_ADDS;
 	for (wheel = 0; wheel < NR_WHEELS; wheel++) {
-		if (!READ_ONCE(wheels[wheel].added) && in(2))
+		if (!READ_ONCE(wheels[wheel].added) && one_in(2))
 			set_up(wheel);
 	}
 	while (calls--)
@@ -386,18 +379,18 @@ static void arm(struct file *filp)
 	struct twheel_add adds[40] = {};
 	struct twheel_batch b = {
 		.entries = (unsigned long)adds,
-		.count = 1 + chance_below(40),
+		.count = 1 + any_below(40),
 	};
 	struct watch watch;
 	u32 i;
 
 	for (i = 0; i < b.count; i++)
-		adds[i].time_ns = chance_below(500) * NSEC_PER_USEC;
+		adds[i].time_ns = any_below(500) * USEC;
 	sys_ioctl(filp, TWHEEL_ADD_BATCH, &b);
 	task_mend(current);
-	watch_add(&watch, filp, in(2));
-	if (in(2))
-		usleep(chance_below(300));
+	watch_add(&watch, filp, one_in(2));
+	if (one_in(2))
+		usleep(any_below(300));
 	if (!READ_ONCE(watch.triggered))
 		happens(CLOSED_ARMED);
 	watch_remove(&watch);
@@ -406,14 +399,14 @@ static void arm(struct file *filp)
 void open_and_close(u32 uid)
 {
 	struct twheel_setup setup = {
-		.tick_ns = (1 + chance_below(100)) * NSEC_PER_USEC,
-		.wheel_size = 2 + chance_below(100),
-		.clock_id = in(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
+		.tick_ns = (1 + any_below(100)) * USEC,
+		.wheel_size = 2 + any_below(100),
+		.clock_id = one_in(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
 	};
 	struct file *filp;
 
-	if (in(4))
-		current->lean = 1 + chance_below(4);
+	if (one_in(4))
+		current->lean = 1 + any_below(4);
 	if (!sys_open(uid, &filp)) {
 		sys_ioctl(filp, TWHEEL_SETUP, &setup);
 		arm(filp);

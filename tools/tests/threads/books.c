@@ -10,9 +10,9 @@
 
 #include "../../../twheel_file.h"
 #include "books.h"
+#include "clock.h"
 #include "kernel.h"
 
-#define NSEC_PER_SEC	1000000000ULL
 /* How many of the things that went wrong are told. */
 #define MAX_TOLD	8
 
@@ -215,7 +215,7 @@ static void check_memory(u32 nr)
 
 bool books_end_round(unsigned int patience)
 {
-	u64 end = clock_now(CLOCK_MONOTONIC) + patience * NSEC_PER_SEC;
+	u64 end = clock_now(CLOCK_MONOTONIC) + patience * SEC;
 	u32 nr = 0;
 
 	while ((nr = first_left(nr)) < MAX_RECORDS) {

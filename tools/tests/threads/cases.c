@@ -6,12 +6,12 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "clock.h"
 #include "kernel.h"
 #include "workers.h"
 
-#define NSEC_PER_SEC	1000000000ULL
 /* Soon enough to wait for it, and late enough that an add has begun by then. */
-#define SOON_NS		2000000
+#define SOON_NS		(2 * MSEC)
 
 static struct file *wheel;
 static u64 deadline;
@@ -19,9 +19,9 @@ static u64 deadline;
 /* Brings the wheel's clock past the deadline, without which nobody would. */
 static void add_after_the_deadline(void)
 {
-	struct twheel_add add = { .time_ns = NSEC_PER_SEC };
+	struct twheel_add add = { .time_ns = SEC };
 
-	while (clock_now(CLOCK_MONOTONIC) < deadline + NSEC_PER_SEC / 1000)
+	while (clock_now(CLOCK_MONOTONIC) < deadline + MSEC)
 		usleep(100);
 	if (sys_ioctl(wheel, TWHEEL_ADD, &add))
 		broken("an add in the meantime fails");

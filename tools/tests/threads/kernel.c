@@ -5,15 +5,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 
+#include "clock.h"
 #include "kernel.h"
-
-#define NSEC_PER_SEC	1000000000ULL
 
 __thread struct task_struct *current;
 
@@ -25,29 +23,14 @@ void broken(const char *rule)
 	abort();
 }
 
-/* By G. Steele's splitmix64. */
-u64 chance(void)
-{
-	u64 z = current->chance += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
-u64 chance_below(u64 n)
-{
-	return chance() % n;
-}
-
 void breathing_space(void)
 {
-	u64 n = chance_below(1024);
+	u64 n = any_below(1024);
 
 	if (n < 32)
 		sched_yield();
 	else if (n == 32)
-		usleep(chance_below(200));
+		usleep(any_below(200));
 }
 
 static void somebody_else(void (*acts)(void))
@@ -69,7 +52,7 @@ bool out_of_memory(void)
 	current->meanwhile = NULL;
 	if (meanwhile)
 		somebody_else(meanwhile);
-	return current->lean && !chance_below(current->lean);
+	return current->lean && one_in(current->lean);
 }
 
 /*
@@ -78,7 +61,8 @@ bool out_of_memory(void)
 
 void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed)
 {
-	*task = (struct task_struct) { .awake = true, .chance = seed, .mm = mm };
+	*task = (struct task_struct) { .awake = true, .mm = mm };
+	chance_init(&task->chance, seed, 0);
 	pthread_mutex_init(&task->lock, NULL);
 	pthread_cond_init(&task->woken, NULL);
 	task_mend(task);
@@ -153,11 +137,7 @@ static struct {
 
 u64 clock_now(clockid_t clock)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec +
-	       (clock == CLOCK_BOOTTIME ? READ_ONCE(base.suspended) : 0);
+	return now_ns() + (clock == CLOCK_BOOTTIME ? READ_ONCE(base.suspended) : 0);
 }
 
 /* How long it takes until a timer is due. */
@@ -186,33 +166,22 @@ static void dequeue(struct hrtimer *timer)
 	WRITE_ONCE(timer->queued, false);
 }
 
-static void enqueue(struct hrtimer *timer)
-{
-	WRITE_ONCE(timer->queued, true);
-	list_add(&timer->node, &base.timers);
-}
-
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	enum hrtimer_restart restart;
-
 	dequeue(timer);
 	base.running = timer;
 	pthread_mutex_unlock(&base.lock);
 	breathing_space();
-	restart = timer->function(timer);
+	timer->function(timer);
 	pthread_mutex_lock(&base.lock);
-	if (restart == HRTIMER_RESTART && !timer->queued)
-		enqueue(timer);
 	base.running = NULL;
 	pthread_cond_broadcast(&base.done);
 }
 
 static void wait_at_most(u64 ns)
 {
-	u64 until = clock_now(CLOCK_MONOTONIC) + (ns < NSEC_PER_SEC ? ns : NSEC_PER_SEC);
-	struct timespec time = { until / NSEC_PER_SEC, until % NSEC_PER_SEC };
+	struct timespec time = timespec_of(now_ns() + (ns < SEC ? ns : SEC));
 
 	pthread_cond_timedwait(&base.changed, &base.lock, &time);
 }
@@ -276,7 +245,8 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	pthread_mutex_lock(&base.lock);
 	dequeue(timer);
 	timer->expires = time;
-	enqueue(timer);
+	WRITE_ONCE(timer->queued, true);
+	list_add(&timer->node, &base.timers);
 	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }

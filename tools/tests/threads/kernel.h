@@ -15,6 +15,8 @@
 #include <linux/fs.h>
 #include <linux/types.h>
 
+#include "chance.h"
+
 struct mem_cgroup;
 
 /**
@@ -24,7 +26,7 @@ struct mem_cgroup;
  * @awake: it does not sleep, nor is it about to.
  * @signalled: a signal is pending.
  * @killed: and that is a fatal one.
- * @chance: the state of its random numbers.
+ * @chance: its random numbers.
  * @mm: whose control group pays when it opens a file.
  * @active_memcg: which one pays for what it allocates.
  * @mutexes: how many it holds.
@@ -43,7 +45,7 @@ struct task_struct {
 	bool awake;
 	bool signalled;
 	bool killed;
-	u64 chance;
+	struct chance chance;
 	struct mm_struct *mm;
 	struct mem_cgroup *active_memcg;
 	unsigned int mutexes;
@@ -70,9 +72,16 @@ extern __thread struct task_struct *current;
 /* A rule of the kernel has been broken: say so, and abort. */
 void broken(const char *rule) __attribute__((noreturn, cold));
 
-/* Random numbers of the task's own. */
-u64 chance(void);
-u64 chance_below(u64 n);
+/* A random number of the task's own. */
+static inline u64 any_below(u64 n)
+{
+	return chance_below(&current->chance, n);
+}
+
+static inline bool one_in(u64 n)
+{
+	return !any_below(n);
+}
 
 /* Give others a chance to come in between. */
 void breathing_space(void);

@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "twheel_user.h"
+#include "clock.h"
 #include "kernel.h"
+#include "options.h"
 #include "workers.h"
 
-#define NSEC_PER_SEC	1000000000ULL
 #define ROUNDS		25
 /* Enough that a bucket for each of 65,536 ticks fits in three times. */
 #define USER_BYTES	(8UL << 20)
@@ -102,12 +103,12 @@ static void *run_pest(void *data)
 
 	current = &self->task;
 	while (!READ_ONCE(leaving)) {
-		u32 n = chance_below(NR_ROLES + nr_adders);
+		u32 n = any_below(NR_ROLES + nr_adders);
 
 		if (!READ_ONCE(calm))
 			task_signal(n < NR_ROLES ? &waiters[n].task :
-				    &adders[n - NR_ROLES].task, chance_below(2));
-		usleep(chance_below(2000));
+				    &adders[n - NR_ROLES].task, any_below(2));
+		usleep(any_below(2000));
 	}
 	return NULL;
 }
@@ -124,7 +125,7 @@ static void *run_churn(void *data)
 
 static void launch(struct thread *thread, unsigned int nr, void *(*run)(void *))
 {
-	task_init(&thread->task, &mm, chance());
+	task_init(&thread->task, &mm, chance_next(&current->chance));
 	thread->nr = nr;
 	thread->done = false;
 	if (pthread_create(&thread->thread, NULL, run, thread))
@@ -143,10 +144,10 @@ static void open_wheel(u32 nr)
 
 	*wheel = (struct wheel) {
 		.setup = {
-			.tick_ns = ticks[chance_below(ARRAY_SIZE(ticks))],
-			.wheel_size = sizes[chance_below(ARRAY_SIZE(sizes))],
-			.max_timers = chance_below(4) ? 0 : 1 + chance_below(300),
-			.clock_id = chance_below(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
+			.tick_ns = ticks[any_below(ARRAY_SIZE(ticks))],
+			.wheel_size = sizes[any_below(ARRAY_SIZE(sizes))],
+			.max_timers = any_below(4) ? 0 : 1 + any_below(300),
+			.clock_id = any_below(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
 		},
 		.slow_clock = CLOCK_MONOTONIC,
 		.fast_clock = CLOCK_BOOTTIME,
@@ -183,8 +184,8 @@ static bool play_round(void)
 	books_begin_round();
 	WRITE_ONCE(calm, false);
 	pthread_barrier_wait(&round_begins);
-	if (!chance_below(4))
-		clock_suspend(chance_below(NSEC_PER_SEC / 500));
+	if (one_in(4))
+		clock_suspend(any_below(SEC / 500));
 	pthread_barrier_wait(&round_ends);
 	WRITE_ONCE(calm, true);
 	ended = books_end_round(patience);
@@ -299,16 +300,6 @@ static void usage(FILE *stream)
 		seconds, MAX_ADDERS, patience);
 }
 
-static u64 parse_number(const char *text, u64 max)
-{
-	char *end;
-	u64 n = strtoull(text, &end, 0);
-
-	if (end == text || *end || n > max)
-		errx(2, "%s: not a number, or too high", text);
-	return n;
-}
-
 static void parse_arguments(int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -325,16 +316,16 @@ static void parse_arguments(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		switch (c) {
 		case 't':
-			seconds = parse_number(optarg, 1000000);
+			seconds = number_or_exit("--seconds", optarg, 0, 1000000);
 			break;
 		case 's':
-			seed = parse_number(optarg, U64_MAX);
+			seed = number_or_exit("--seed", optarg, 0, U64_MAX);
 			break;
 		case 'n':
-			nr_adders = parse_number(optarg, MAX_ADDERS) ?: 1;
+			nr_adders = number_or_exit("--threads", optarg, 1, MAX_ADDERS);
 			break;
 		case 'p':
-			patience = parse_number(optarg, 1000);
+			patience = number_or_exit("--patience", optarg, 0, 1000);
 			break;
 		case 'h':
 			usage(stdout);
@@ -367,7 +358,7 @@ int main(int argc, char **argv)
 	clock_start(&mm);
 	play_cases();
 
-	end = clock_now(CLOCK_MONOTONIC) + seconds * NSEC_PER_SEC;
+	end = clock_now(CLOCK_MONOTONIC) + seconds * SEC;
 	while (ended && clock_now(CLOCK_MONOTONIC) < end)
 		ended = play_act(end);
 	/* They sleep, and nobody can wake them. */

@@ -16,22 +16,17 @@
 
 bool leaving;
 
-static bool in(u64 n)
-{
-	return !chance_below(n);
-}
-
 int read_some(u32 nr, unsigned int max, int flags)
 {
 	struct twheel_event *event = calloc(max, sizeof(*event));
-	bool fault = in(8), plain = !in(4), signalled;
+	bool fault = one_in(8), plain = !one_in(4), signalled;
 	ssize_t size;
 	int i, n;
 
 	if (!event)
 		broken("no memory for events");
 	if (fault)
-		current->unwritable = (unsigned long)event + chance_below(max * sizeof(*event));
+		current->unwritable = (unsigned long)event + any_below(max * sizeof(*event));
 	size = sys_read(wheels[nr].filp, event, max * sizeof(*event), flags, plain);
 	task_mend(current);
 	/* Looked at afterwards: one that comes now is not waited for. */
@@ -66,7 +61,7 @@ static void stay_away(u32 nr)
 
 static unsigned int few(void)
 {
-	return in(8) ? 120 : 1 + chance_below(3);
+	return one_in(8) ? 120 : 1 + any_below(3);
 }
 
 static void in_read(u32 nr)
@@ -78,7 +73,7 @@ static void in_read(u32 nr)
 			continue;
 		if (clock_now(CLOCK_MONOTONIC) - began > ASLEEP_NS)
 			happens(BLOCKED_READ);
-		if (in(3))
+		if (one_in(3))
 			stay_away(nr);
 	}
 }
@@ -91,7 +86,7 @@ static void in_poll(u32 nr)
 			continue;
 		}
 		happens(WOKEN_BY_POLL);
-		if (read_some(nr, few(), in(2) ? O_NONBLOCK : IOCB_NOWAIT) > 0 && in(3))
+		if (read_some(nr, few(), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT) > 0 && one_in(3))
 			stay_away(nr);
 	}
 }
@@ -111,8 +106,8 @@ static void in_epoll(u32 nr)
 			continue;
 		}
 		happens(WOKEN_BY_EPOLL);
-		read_some(nr, few(), in(2) ? O_NONBLOCK : IOCB_NOWAIT);
-		if (in(32)) {
+		read_some(nr, few(), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
+		if (one_in(32)) {
 			watch_remove(&watch);
 			watch_add(&watch, wheels[nr].filp, false);
 		}

@@ -7,6 +7,7 @@
 
 #include_next <linux/compiler.h>
 
+#define data_race(x)		(x) /* only one thread is here */
 #define OPTIMIZER_HIDE_VAR(var)	({ __asm__ ("" : "+r" (var)); })
 
 /* Those that the core and the driver use, in the compiler's words. */

@@ -7,6 +7,7 @@
 
 #include_next <linux/compiler.h>
 
+#undef data_race
 #undef READ_ONCE
 #undef WRITE_ONCE
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)

@@ -13,7 +13,7 @@
 
 #define KTIME_MAX	((s64)(U64_MAX >> 1))
 
-enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
+enum hrtimer_restart { HRTIMER_NORESTART };
 enum hrtimer_mode { HRTIMER_MODE_ABS };
 
 struct hrtimer {
@@ -30,14 +30,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	(void)mode;
 	*timer = (struct hrtimer) { .function = function, .clock = clock };
-}
-
-/* An hrtimer that is queued stands in order of its time. */
-static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t time)
-{
-	if (READ_ONCE(timer->queued))
-		broken("the time of an hrtimer that is queued is changed");
-	timer->expires = time;
 }
 
 static inline bool hrtimer_is_queued(const struct hrtimer *timer)

@@ -7,13 +7,10 @@
 
 #include <errno.h>
 
+#include <linux/gfp.h>
 #include_next <linux/slab.h>
 
 #include "../../kernel.h"
-
-#define GFP_KERNEL_ACCOUNT	GFP_KERNEL
-#define __GFP_RETRY_MAYFAIL	0
-#define __GFP_NOWARN		0
 
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
 #define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))

@@ -28,7 +28,7 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
 {
 	unsigned long bytes = user_bytes(p, n, missing);
-	unsigned long less = chance_below(64);
+	unsigned long less = any_below(64);
 
 	may_sleep();
 	breathing_space();
