@@ -494,70 +494,22 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level)
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
 
-/*
- * How many levels it takes until the highest has tick @to less than
- * @size - @slack buckets after tick @from, or covers all of time.
- */
-static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
-{
-	u64 size = w->size.divisor;
-	u64 end = S64_MAX;
-	u8 nr = 1;
-
-	while (end >= size && to - from >= size - slack) {
-		from = twheel_divide(&w->size, from);
-		to = twheel_divide(&w->size, to);
-		end = twheel_divide(&w->size, end);
-		nr++;
-	}
-	return nr;
-}
-
-/**
- * twheel_levels_for() - the levels it takes to add a timer
- * @w: the wheel
- * @from: the tick that the wheel's clock shows
- * @deadline: the timer's
- *
- * Return: the number of levels with which twheel_add() succeeds.
- */
-u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline)
-{
-	return levels_spanning(w, from, max(from, tick_of(w, deadline)), 0);
-}
-EXPORT_SYMBOL_GPL(twheel_levels_for);
-
-/**
- * twheel_levels_within() - the levels it takes for any delay up to a length
- * @w: the wheel
- * @ticks: the longest delay
- *
- * Return: the number of levels with which twheel_add() succeeds for timers due
- * at most @ticks ticks from the wheel's clock, wherever that stands.
- */
-u8 twheel_levels_within(const struct twheel *w, u64 ticks)
-{
-	/* A span of n bucket lengths can touch n + 1 buckets. */
-	return levels_spanning(w, 0, ticks, 1);
-}
-EXPORT_SYMBOL_GPL(twheel_levels_within);
-
 /**
  * twheel_longest() - the longest delay for which there are levels enough
  * @w: the wheel
  *
- * Return: the most ticks for which twheel_levels_within() says no more levels than there
- * are; 0 without levels.
+ * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
+ * any time of which the clock shows the tick; 0 without levels.
  */
 u64 twheel_longest(const struct twheel *w)
 {
-	u64 length, range;
+	u64 longest;
 
 	if (!w->nr_levels)
 		return 0;
-	length = w->level[w->nr_levels - 1]->length.divisor;
-	range = mul_capped(length, w->size.divisor);
-	return range == TWHEEL_TIME_END ? S64_MAX : range - length - 1;
+	/* What begins in the last tick of a bucket does not have that bucket any more. */
+	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
+	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
 }
 EXPORT_SYMBOL_GPL(twheel_longest);
 

@@ -164,7 +164,7 @@ static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadlin
  * A timer whose tick is not after the wheel's clock expires at once. O(1).
  *
  * Return: false, and nothing has changed, if the wheel has no level that covers
- * the deadline: see twheel_levels_for().
+ * the deadline: see twheel_covers().
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
