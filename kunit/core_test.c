@@ -1794,6 +1794,26 @@ static void levels_tied_step_by_step(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* A level is due first, and at a tick of its second timer two others are due, too. */
+static void levels_tied_behind_another(struct kunit *test)
+{
+	static const u64 clocks[] = { 0, 0, 150, 203 }, deadlines[] = { 205, 210, 210, 210 };
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		advance(test, clocks[i]);
+		arm(test, &f->timer[i], deadlines[i]);
+	}
+	KUNIT_ASSERT_EQ(test, f->timer[1].level, 2);
+	KUNIT_ASSERT_EQ(test, f->timer[2].level, 1);
+	KUNIT_ASSERT_EQ(test, f->timer[3].level, 0);
+	while (twheel_advance(w, 300, 1))
+		expect_expired_to_be_known(test, ARRAY_SIZE(clocks));
+	expect_expired(test, ARRAY_SIZE(clocks));
+}
+
 static void levels_tied_then_cancelled(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -1852,6 +1872,7 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(half_done_with_two_levels_due),
 	KUNIT_CASE(half_done_then_earlier_time),
 	KUNIT_CASE(levels_tied_step_by_step),
+	KUNIT_CASE(levels_tied_behind_another),
 	KUNIT_CASE(levels_tied_then_cancelled),
 	KUNIT_CASE_PARAM(last_tick_of_overdue_bucket_tied, size_gen_params),
 	{}

@@ -223,7 +223,7 @@ static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
 	s->level = nr;
 	level = m->wheel.level[nr];
 	MODEL_CHECK(m, level->nr == nr);
-	MODEL_CHECK(m, t->timer.bucket == t->tick / level->length.divisor % m->size);
+	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.divisor % m->size);
 	return &level->bucket[t->timer.bucket];
 }
 
@@ -244,18 +244,18 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u8 nr = t->timer.level;
 	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = t->tick / level->length.divisor;
+	u64 number = t->tick * m->tick / level->span.divisor;
 	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
 	u32 todo = opened ? length_of(&level->todo) : 0;
 	unsigned int i;
 
-	for (i = 0; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
+	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
 		todo += length_of(&m->wheel.heaps[i]);
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);
 	MODEL_CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
 	MODEL_CHECK(m, b->count == count);
-	MODEL_CHECK(m, number - m->wheel.now / level->length.divisor < m->size);
+	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	MODEL_CHECK(m, level->bound <= t->timer.deadline);
 	if (!opened)
