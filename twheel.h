@@ -25,8 +25,8 @@
 /* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
 #define TWHEEL_MAGNITUDES	64
 
-/* The timers of an overdue bucket are sorted by way of so many heaps: 2 to the power of 5. */
-#define TWHEEL_HEAP_BITS	5
+/* The timers of an overdue bucket are sorted by way of so many heaps: 2 to the power of 6. */
+#define TWHEEL_HEAP_BITS	6
 #define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
 
 struct twheel_level;
@@ -65,14 +65,10 @@ struct twheel_timer {
  * @nr_expired: number of timers on @expired.
  * @cascaded: how often a timer moved to a lower level.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
- * @sorting: the level whose open bucket is overdue, and being sorted; or NULL.
- * @spreading: the first group of its timers is being spread over @heaps.
- * @group_bits: that group spans 2 to the power of this, from @group on; or, with 0 and less,
- *	is of a single deadline.
- * @group: the first deadline of its span.
- * @sort_start: the first deadline of the bucket's span.
- * @heap_size: for each heap, how many timers have been put there.
- * @heaps: the timers that are being sorted, by their deadlines.
+ * @heaps: the timers of an overdue bucket, being sorted by a digit of their ticks.
+ * @sorting: the level whose open bucket that is, or TWHEEL_MAX_LEVELS.
+ * @sort_low: how many bits of their ticks they are not sorted by.
+ * @sort_shift: how many bits are below the digit.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
  */
@@ -88,13 +84,10 @@ struct twheel {
 	u64 nr_expired;
 	u64 cascaded;
 	u8 lowest[TWHEEL_MAGNITUDES];
-	struct twheel_level *sorting;
-	bool spreading;
-	int group_bits;
-	u64 group;
-	u64 sort_start;
-	u32 heap_size[TWHEEL_HEAPS];
 	struct list_head heaps[TWHEEL_HEAPS];
+	u8 sorting;
+	u8 sort_low;
+	u8 sort_shift;
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
@@ -105,9 +98,6 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 void twheel_level_free(struct twheel_level *level);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w);
-u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline);
-u8 twheel_levels_within(const struct twheel *w, u64 ticks);
-u64 twheel_tick(const struct twheel *w, u64 deadline);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
@@ -116,6 +106,18 @@ void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
+
+/**
+ * twheel_tick() - the tick at which a deadline expires
+ * @w: the wheel
+ * @deadline: in the caller's unit of time
+ *
+ * Return: the first tick at or after the deadline.
+ */
+static inline u64 twheel_tick(const struct twheel *w, u64 deadline)
+{
+	return deadline ? twheel_divide(&w->tick, deadline - 1) + 1 : 0;
+}
 
 /**
  * twheel_floor() - the last tick that a time has reached

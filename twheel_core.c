@@ -61,11 +61,12 @@
  * Falling behind
  *
  * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
- * overdue with most of its span. If nothing else is due between its timers, it is sorted:
- * they expire in the same order, and need not cascade through levels whose buckets would
- * each hold a few of them. A few timers are sorted by insertion, and so are those that are
- * due in a bucket that is not overdue. More are spread over heaps of equal spans first, and
- * that again in each heap, until there are only a few in it.
+ * overdue with most of its span. It is sorted: its timers expire in the same order, and need
+ * not cascade through levels whose buckets would each hold a few of them. They are spread
+ * over heaps by a digit of their ticks, which are put together in order, and so on with one
+ * digit after the other from low to high. That is done with as many of the highest digits as
+ * tell all but a few timers apart. Those few are sorted by insertion, as buckets of a few
+ * timers are; and if they are more than that, all is sorted again, by all the digits.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -86,12 +87,11 @@
 /* A crowded bucket is opened as much ahead as its length divided by this. */
 #define TWHEEL_LEAD_SHARE	16
 
-/* So many timers are sorted by insertion; and so are more if there are no more in each heap. */
-#define TWHEEL_FEW		48
-#define TWHEEL_FEW_IN_HEAP	12
+/* So many timers at most are sorted by insertion. */
+#define TWHEEL_FEW		64
 
-/* To spread so many timers over heaps takes as long as to cascade one. */
-#define TWHEEL_SPREAD		4
+/* To spread so many timers over heaps takes no longer than to cascade one. */
+#define TWHEEL_SPREAD		3
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -105,24 +105,6 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
-static __always_inline u64 tick_of(const struct twheel *w, u64 deadline)
-{
-	return deadline ? twheel_divide(&w->tick, deadline - 1) + 1 : 0;
-}
-
-/**
- * twheel_tick() - the tick at which a deadline expires
- * @w: the wheel
- * @deadline: in the caller's unit of time
- *
- * Return: the first tick at or after the deadline.
- */
-u64 twheel_tick(const struct twheel *w, u64 deadline)
-{
-	return tick_of(w, deadline);
-}
-EXPORT_SYMBOL_GPL(twheel_tick);
-
 /*
  * The clock, and where the levels are with it.
  */
@@ -130,16 +112,14 @@ EXPORT_SYMBOL_GPL(twheel_tick);
 /* The clock has entered a bucket of the level. */
 static void turn_level(const struct twheel *w, struct twheel_level *level)
 {
-	u64 number = twheel_divide(&level->length, w->now);
-	u64 round = twheel_divide(&w->size, number) * level->size;
-	u64 end = number * level->span.divisor + level->range;
+	u64 number = twheel_divide(&level->span, w->time);
+	u64 start = number * level->span.divisor;
 
-	level->number = number;
-	level->clock = number - round;
-	level->turn = (number + 1) * level->length.divisor;
+	level->clock = number - twheel_divide(&w->size, number) * level->size;
+	level->turn = start + level->span.divisor;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->end = min(end, TWHEEL_TIME_END) - (w->tick.divisor - 1);
-	level->origin = round * level->span.divisor - (w->tick.divisor - 1);
+	level->end = min(start + level->range, TWHEEL_TIME_END) - (w->tick.divisor - 1);
+	level->origin = start - level->clock * level->span.divisor - (w->tick.divisor - 1);
 }
 
 static void set_clock(struct twheel *w, u64 now)
@@ -148,18 +128,27 @@ static void set_clock(struct twheel *w, u64 now)
 
 	w->now = now;
 	w->time = now * w->tick.divisor;
-	for (nr = 0; nr < w->nr_levels && now >= w->level[nr]->turn; nr++)
+	for (nr = 0; nr < w->nr_levels && w->time >= w->level[nr]->turn; nr++)
 		turn_level(w, w->level[nr]);
+}
+
+/* The first deadline of the span that the first bucket of a level stands for. */
+static u64 first_deadline(const struct twheel_level *level)
+{
+	u64 wrapped = level->first < level->clock ? level->range : 0;
+
+	return level->origin + level->first * level->span.divisor + wrapped;
 }
 
 /*
  * The bucket queue.
  */
 
-/* Change the time of a level in the queue, in its place if it stays in order there. */
-static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
+/* Change when a level is due in the queue, in its place if it stays in order there. */
+static void set_key(struct twheel *w, struct twheel_level *level, u64 time)
 {
 	struct timerqueue_node *node = &level->node;
+	u64 key = twheel_tick(w, time);
 
 	if (timerqueue_node_queued(node)) {
 		struct timerqueue_node *next = timerqueue_iterate_next(node);
@@ -207,52 +196,43 @@ static bool is_open(const struct twheel *w, const struct twheel_level *level)
 	return w->opened & BIT_ULL(level->nr);
 }
 
-/* The tick at which a bucket has to be opened. */
-static u64 opening(const struct twheel *w, const struct twheel_level *level,
-		   const struct twheel_bucket *b)
+/* When a bucket has to be opened. */
+static u64 opening(const struct twheel_level *level, const struct twheel_bucket *b)
 {
-	u64 tick = tick_of(w, b->earliest);
-
-	return b->count < TWHEEL_CROWD ? tick : tick - min(tick - 1, level->lead);
+	if (b->count < TWHEEL_CROWD)
+		return b->earliest;
+	return b->earliest - min(b->earliest - 1, level->lead);
 }
 
 /*
- * The tick at which the first bucket of a level has to be opened. If the second one is
+ * When the first bucket of a level has to be opened. If the next one in the ring is
  * crowded, that may be before the last ticks of the first: then the first goes ahead, too.
  */
 static u64 level_opening(const struct twheel *w, const struct twheel_level *level)
 {
-	u64 tick, second;
+	u32 next = level->first + 1 < level->size ? level->first + 1 : 0;
 
 	if (is_open(w, level))
-		return tick_of(w, level->bound);
-	tick = opening(w, level, &level->bucket[level->first]);
-	if (!level->lead || level->nr_busy < 2)
-		return tick;
-	second = opening(w, level, &level->bucket[next_busy(level, level->first)]);
-	return min(tick, second);
+		return level->bound;
+	return min(opening(level, &level->bucket[level->first]),
+		   opening(level, &level->bucket[next]));
 }
 
-/* Put the heaps to the end of @timers, in order; returns how many are in the largest. */
-static u32 gather(struct twheel *w, struct list_head *timers)
+/* Put the heaps together, in their order. */
+static void gather(struct twheel *w)
 {
-	u32 largest = 0;
+	struct twheel_level *level = w->level[w->sorting];
 	unsigned int i;
 
-	for (i = 0; i < TWHEEL_HEAPS; i++) {
-		list_splice_tail_init(&w->heaps[i], timers);
-		largest = max(largest, w->heap_size[i]);
-		w->heap_size[i] = 0;
-	}
-	w->spreading = false;
-	return largest;
+	for (i = 0; i < TWHEEL_HEAPS; i++)
+		list_splice_tail_init(&w->heaps[i], &level->todo);
 }
 
 /* Those timers that have not expired yet have to cascade. */
 static void stop_sorting(struct twheel *w)
 {
-	gather(w, &w->sorting->todo);
-	w->sorting = NULL;
+	gather(w);
+	w->sorting = TWHEEL_MAX_LEVELS;
 }
 
 /*
@@ -266,7 +246,7 @@ static void open_bucket(struct twheel *w, struct twheel_level *level)
 	b->earliest = U64_MAX;
 	list_splice_tail_init(&b->timers, &level->todo);
 	w->opened |= BIT_ULL(level->nr);
-	set_key(w, level, tick_of(w, level->bound));
+	set_key(w, level, level->bound);
 }
 
 /* The bucket is no longer the first one of its level, or has lost its last timer. */
@@ -277,7 +257,7 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	if (!is_open(w, level))
 		return;
 	b->earliest = min(b->earliest, level->bound);
-	if (w->sorting == level)
+	if (w->sorting == level->nr)
 		stop_sorting(w);
 	list_splice_tail_init(&level->todo, &b->timers);
 	w->opened &= ~BIT_ULL(level->nr);
@@ -314,14 +294,10 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 		level->nr_busy++;
 	}
 	if (deadline < level->bound) {
-		if (index == level->first && is_open(w, level)) {
-			level->bound = deadline;
-			set_key(w, level, tick_of(w, deadline));
-		} else {
+		if (index != level->first)
 			close_bucket(w, level);
-			set_first(w, level, index);
-		}
-	} else if (b->count == TWHEEL_CROWD && level->lead) {
+		set_first(w, level, index);
+	} else if (b->count == TWHEEL_CROWD) {
 		set_key(w, level, level_opening(w, level));
 	}
 }
@@ -369,6 +345,7 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	INIT_LIST_HEAD(&w->expired);
 	for (nr = 0; nr < TWHEEL_HEAPS; nr++)
 		INIT_LIST_HEAD(&w->heaps[nr]);
+	w->sorting = TWHEEL_MAX_LEVELS;
 	set_clock(w, now);
 
 	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
@@ -425,11 +402,11 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	memset(level, 0, sizeof(*level));
 	for (i = 0; i < nr; i++)
 		length = mul_capped(length, w->size.divisor);
-	twheel_divisor_init(&level->length, length);
 	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
 	level->range = mul_capped(level->span.divisor, w->size.divisor);
 	INIT_LIST_HEAD(&level->todo);
-	level->lead = nr ? length / TWHEEL_LEAD_SHARE : 0;
+	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
+	level->tick_bits = fls64(length - 1);
 	timerqueue_init(&level->node);
 	level->bound = U64_MAX;
 	level->size = w->size.divisor;
@@ -494,77 +471,43 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level)
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
 
-/*
- * How many levels it takes until the highest has tick @to less than
- * @size - @slack buckets after tick @from, or covers all of time.
- */
-static u8 levels_spanning(const struct twheel *w, u64 from, u64 to, u64 slack)
-{
-	u64 size = w->size.divisor;
-	u64 end = S64_MAX;
-	u8 nr = 1;
-
-	while (end >= size && to - from >= size - slack) {
-		from = twheel_divide(&w->size, from);
-		to = twheel_divide(&w->size, to);
-		end = twheel_divide(&w->size, end);
-		nr++;
-	}
-	return nr;
-}
-
-/**
- * twheel_levels_for() - the levels it takes to add a timer
- * @w: the wheel
- * @from: the tick that the wheel's clock shows
- * @deadline: the timer's
- *
- * Return: the number of levels with which twheel_add() succeeds.
- */
-u8 twheel_levels_for(const struct twheel *w, u64 from, u64 deadline)
-{
-	return levels_spanning(w, from, max(from, tick_of(w, deadline)), 0);
-}
-EXPORT_SYMBOL_GPL(twheel_levels_for);
-
-/**
- * twheel_levels_within() - the levels it takes for any delay up to a length
- * @w: the wheel
- * @ticks: the longest delay
- *
- * Return: the number of levels with which twheel_add() succeeds for timers due
- * at most @ticks ticks from the wheel's clock, wherever that stands.
- */
-u8 twheel_levels_within(const struct twheel *w, u64 ticks)
-{
-	/* A span of n bucket lengths can touch n + 1 buckets. */
-	return levels_spanning(w, 0, ticks, 1);
-}
-EXPORT_SYMBOL_GPL(twheel_levels_within);
-
 /**
  * twheel_longest() - the longest delay for which there are levels enough
  * @w: the wheel
  *
- * Return: the most ticks for which twheel_levels_within() says no more levels than there
- * are; 0 without levels.
+ * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
+ * any time of which the clock shows the tick; 0 without levels.
  */
 u64 twheel_longest(const struct twheel *w)
 {
-	u64 length, range;
+	u64 longest;
 
 	if (!w->nr_levels)
 		return 0;
-	length = w->level[w->nr_levels - 1]->length.divisor;
-	range = mul_capped(length, w->size.divisor);
-	return range == TWHEEL_TIME_END ? S64_MAX : range - length - 1;
+	/* What begins in the last tick of a bucket does not have that bucket any more. */
+	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
+	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
 }
 EXPORT_SYMBOL_GPL(twheel_longest);
 
-static bool level_covers(const struct twheel_level *level, u64 tick, u64 *number)
+/*
+ * The lowest level that covers a deadline, and the place of its bucket there; or NULL. Plain
+ * divisions will do for ticks that end after the end of time.
+ */
+static struct twheel_level *level_at_end(const struct twheel *w, u64 deadline, u64 *index)
 {
-	*number = twheel_divide(&level->length, tick);
-	return *number - level->number < level->size;
+	unsigned int nr = w->lowest[twheel_magnitude(deadline - 1 - w->time)];
+
+	for (; nr < w->nr_levels; nr++) {
+		struct twheel_level *level = w->level[nr];
+		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
+
+		if (number - twheel_divide(&level->span, w->time) < level->size) {
+			*index = number - twheel_divide(&w->size, number) * level->size;
+			return level;
+		}
+	}
+	return NULL;
 }
 
 /**
@@ -576,48 +519,27 @@ static bool level_covers(const struct twheel_level *level, u64 tick, u64 *number
  */
 bool twheel_covers(const struct twheel *w, u64 deadline)
 {
-	u64 number;
+	u64 index;
 
-	if (deadline <= w->time)
-		return true;
-	return w->nr_levels &&
-	       level_covers(w->level[w->nr_levels - 1], tick_of(w, deadline), &number);
+	return deadline <= w->time || level_at_end(w, deadline, &index);
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
-/*
- * Adding.
- */
-
-/* Put a timer whose deadline is at the end of time, beyond the end of any level. */
-static bool put_at_end(struct twheel *w, struct twheel_timer *timer)
-{
-	unsigned int nr = w->lowest[twheel_magnitude(timer->deadline - 1 - w->time)];
-	u64 tick = tick_of(w, timer->deadline);
-	u64 number;
-
-	for (; nr < w->nr_levels; nr++) {
-		struct twheel_level *level = w->level[nr];
-
-		if (level_covers(level, tick, &number)) {
-			number -= twheel_divide(&w->size, number) * level->size;
-			twheel_put_first(w, level, timer, number);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* twheel_add() for what no level covers, be it that it is due. */
+/* twheel_add() for what is due, or beyond the end of any level, as it is at the end of time. */
 bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 {
+	struct twheel_level *level;
+	u64 index;
+
 	if (timer->deadline <= w->time) {
 		twheel_expire(w, timer);
 		return true;
 	}
-	if (!put_at_end(w, timer))
+	level = level_at_end(w, timer->deadline, &index);
+	if (!level)
 		return false;
 	w->nr_pending++;
+	twheel_put_first(w, level, timer, index);
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_add_slowly);
@@ -664,97 +586,97 @@ EXPORT_SYMBOL_GPL(twheel_take);
  * Advancing.
  */
 
-/*
- * Expiring overdue buckets in order, where level 0 does not do that.
- */
+static u64 deadline_of(const struct list_head *node)
+{
+	return list_entry(node, struct twheel_timer, node)->deadline;
+}
 
-static __always_inline void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
+/* A head of timers is followed by a lower bound, as a timer's node is by its deadline. */
+static_assert(offsetof(struct twheel_bucket, earliest) ==
+	      offsetof(struct twheel_bucket, timers) + offsetof(struct twheel_timer, deadline),
+	      "no search goes past the head of a bucket");
+static_assert(offsetof(struct twheel_level, bound) ==
+	      offsetof(struct twheel_level, todo) + offsetof(struct twheel_timer, deadline),
+	      "no search goes past the head of an open bucket");
+
+/*
+ * Sort the first timers of a list by insertion: @max of them, and those after them that may
+ * belong between them, being due in the same unit of time, counted from @first. Returns how
+ * many they are; or 0 if they are more than a few.
+ */
+static unsigned int sort_few(struct list_head *timers, unsigned int max,
+			     const struct twheel_divisor *unit, u64 first)
+{
+	struct twheel_timer *timer, *next;
+	u64 latest = first;
+	unsigned int n = 0;
+
+	list_for_each_entry_safe(timer, next, timers, node) {
+		struct list_head *place = timer->node.prev;
+		u64 deadline = timer->deadline;
+
+		if (n >= max && twheel_divide(unit, deadline - first) >
+				twheel_divide(unit, latest - first))
+			break;
+		if (n++ == TWHEEL_FEW)
+			return 0;
+		if (deadline >= latest) {
+			latest = deadline;
+			continue;
+		}
+		do {
+			place = place->prev;
+		} while (deadline_of(place) > deadline);
+		twheel_unlink(timer);
+		twheel_link(timer, place->next);
+	}
+	return n;
+}
+
+static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
 {
 	b->count -= n;
 	w->nr_pending -= n;
 	w->nr_expired += n;
 }
 
-/*
- * Of timers that are a few, or roughly in order, those whose deadline is @end at most expire;
- * returns how many. @first is the head of their list, and due before all of them, so that no
- * search goes past it. The others stay there, in order.
- */
-static u32 expire_sorted(struct twheel *w, struct twheel_bucket *b, struct twheel_timer *first,
-			 u64 end)
+/* Of a bucket's timers in order, the first expire, up to @until and to @max of them. */
+static u32 expire_front(struct twheel *w, struct twheel_bucket *b, struct list_head *timers,
+			u64 until, u32 max)
 {
-	struct twheel_timer *timer, *next, *place;
-	u64 latest = 0;
-	u32 n = 0;
+	struct list_head *node = timers->next;
+	u32 n;
 
-	list_for_each_entry_safe(timer, next, &first->node, node) {
-		u64 deadline = timer->deadline;
-
-		if (likely(deadline <= end)) {
-			timer->level = TWHEEL_LEVEL_DUE;
-			n++;
-		}
-		if (deadline >= latest) {
-			latest = deadline;
-			continue;
-		}
-		place = list_prev_entry(timer, node);
-		twheel_unlink(timer);
-		do {
-			place = list_prev_entry(place, node);
-		} while (place->deadline > deadline);
-		twheel_link(timer, place->node.next);
+	for (n = 0; n < max && node != timers && deadline_of(node) <= until; n++) {
+		list_entry(node, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+		node = node->next;
 	}
-	place = list_last_entry(&first->node, struct twheel_timer, node);
-	while (place->deadline > end)
-		place = list_prev_entry(place, node);
 	if (n)
-		list_bulk_move_tail(&w->expired, first->node.next, &place->node);
+		list_bulk_move_tail(&w->expired, timers->next, node->prev);
 	count_expired(w, b, n);
 	return n;
 }
 
-/* The last tick of the first bucket of a level. */
-static u64 last_tick(const struct twheel_level *level)
+/* The clock follows what has expired. */
+static void follow(struct twheel *w)
 {
-	u32 round = level->first < level->clock ? level->size : 0;
-	u64 number = level->number + level->first - level->clock + round;
+	u64 tick = twheel_tick(w, deadline_of(w->expired.prev));
 
-	return (number + 1) * level->length.divisor - 1;
+	if (tick > w->now)
+		set_clock(w, tick);
 }
 
-/* The last tick, up to @now, before a timer of another level is due. */
+/* Until when, and no longer than @now, it is not the turn of another level. */
 static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
 	struct timerqueue_node *node = twheel_queue_head(w);
 
-	for (; node && (u64)node->expires <= now; node = timerqueue_iterate_next(node)) {
-		const struct twheel_level *other = container_of(node, struct twheel_level, node);
-
-		/* In the same tick, it is the turn of level 0. */
-		if (other != level)
-			now = min(now, tick_of(w, other->bound) - !!level->nr);
-	}
-	return max(now, (u64)level->node.expires);
-}
-
-/* The timers of a bucket expire whose deadline is @end at most; on level 0 that is all. */
-static __always_inline void expire_bucket(struct twheel *w, struct twheel_level *level,
-					  struct twheel_bucket *b, u64 end)
-{
-	struct twheel_timer first = { .deadline = 0 };
-
-	if (!level->nr) {
-		list_splice_tail_init(&b->timers, &w->expired);
-		count_expired(w, b, b->count);
-	} else {
-		list_replace_init(&b->timers, &first.node);
-		expire_sorted(w, b, &first, end);
-		list_splice(&first.node, &b->timers);
-	}
-	b->earliest = U64_MAX;
-	if (b->count)
-		b->earliest = list_first_entry(&b->timers, struct twheel_timer, node)->deadline;
+	if (node == &level->node)
+		node = timerqueue_iterate_next(node);
+	/* In the same tick, level 0 goes first: all its timers up to the clock have expired. */
+	if (node)
+		now = min_t(u64, now, node->expires - !!level->nr);
+	return max_t(u64, now, level->node.expires) * w->tick.divisor;
 }
 
 /*
@@ -765,160 +687,114 @@ static __always_inline void expire_bucket(struct twheel *w, struct twheel_level 
 static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 until,
 				   unsigned int budget)
 {
-	u64 end = until * w->tick.divisor;
+	struct twheel_bucket *b = &level->bucket[level->first];
+	u64 nr_expired = w->nr_expired;
 	unsigned int steps = 0;
-	u64 clock = w->now;
 
-	while (steps < budget && level->nr_busy) {
-		struct twheel_bucket *b = &level->bucket[level->first];
-
-		if (b->earliest > end || (level->nr && b->count > TWHEEL_FEW))
+	while (steps < budget && b->earliest <= until) {
+		if (!level->nr) {
+			list_splice_tail_init(&b->timers, &w->expired);
+			count_expired(w, b, b->count);
+			steps++;
+		} else if (b->count <= TWHEEL_FEW) {
+			steps += b->count;
+			if (b->count > 1)
+				sort_few(&b->timers, UINT_MAX, &w->tick, 0);
+			expire_front(w, b, &b->timers, until, UINT_MAX);
+		} else {
 			break;
-		steps += level->nr ? b->count : 1;
-		clock = min(until, last_tick(level));
-		expire_bucket(w, level, b, end);
-		if (b->count)
+		}
+		b->earliest = U64_MAX;
+		if (b->count) {
+			b->earliest = deadline_of(b->timers.next);
 			break;
+		}
 		clear_busy(level, level->first);
 		level->first = next_busy(level, level->first);
+		b = &level->bucket[level->first];
 	}
-	if (!steps)
-		return 0;
-	if (clock > w->now)
-		set_clock(w, clock);
-	set_first(w, level, level->first);
+	if (w->nr_expired != nr_expired)
+		follow(w);
+	if (steps)
+		set_first(w, level, level->first);
 	return steps;
 }
 
-/*
- * Many timers of an overdue bucket are sorted in steps. They stand in groups: those of one
- * span of time, in any order, before those of the next. If the first group is more than a
- * few, it is spread over the heaps, which are put back in its place as smaller groups. So
- * one set of heaps will do, however often that happens.
- */
-
-/* The first bucket of a level is to be sorted: it is one group. */
-static void start_sorting(struct twheel *w, struct twheel_level *level)
+/* Sort by the digits of ticks from @bit on. */
+static void sort_from(struct twheel *w, u8 bit)
 {
-	open_bucket(w, level);
-	w->sorting = level;
-	w->sort_start = (last_tick(level) - level->length.divisor) * w->tick.divisor + 1;
-	w->group = w->sort_start;
-	w->group_bits = fls64(level->span.divisor - 1);
+	w->sort_low = bit;
+	w->sort_shift = bit;
 }
 
-/* A timer with this deadline is next, in the first group or after it: find its group. */
-static void next_group(struct twheel *w, u64 deadline)
+/* The first bucket of a level has been opened: it is sorted if most of it is overdue. */
+static noinline void start_sorting(struct twheel *w, struct twheel_level *level, u64 until)
 {
-	u64 offset = deadline - w->sort_start;
-	u64 other = w->group - w->sort_start;
-	unsigned int bits;
+	u64 last = first_deadline(level) + level->span.divisor - 1;
+	u32 count = level->bucket[level->first].count;
+	/* So many of the highest bits leave about eight timers of a kind at most. */
+	u8 bits = DIV_ROUND_UP(fls64(count / 8), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
+	u8 all = fls64(twheel_divide(&w->tick, min(until, last) - level->bound));
 
-	/* It has been spread with the one before, or else with a larger one. */
-	while (fls64(offset ^ other) > w->group_bits + TWHEEL_HEAP_BITS)
-		w->group_bits += TWHEEL_HEAP_BITS;
-	bits = max(w->group_bits, 0);
-	w->group = deadline - (offset & (BIT_ULL(bits) - 1));
+	if (last - level->bound > 2 * (until - level->bound))
+		return;
+	w->sorting = level->nr;
+	sort_from(w, all - min(bits, all));
 }
 
-/* Cut the first group off @todo, or part of it in any order; or false if it is to be spread. */
-static bool cut_group(struct twheel *w, struct list_head *todo, struct list_head *group)
+/* Put timers of a level's open bucket, up to @max, to the heaps for a digit of their ticks. */
+static unsigned int spread(struct twheel *w, struct twheel_level *level, u64 max)
 {
-	struct list_head *node = todo->next;
-	unsigned int bits, n;
-
-	next_group(w, list_entry(node, struct twheel_timer, node)->deadline);
-	bits = max(w->group_bits, 0);
-	for (n = 0; node != todo; n++, node = node->next) {
-		u64 deadline = list_entry(node, struct twheel_timer, node)->deadline;
-
-		if ((deadline - w->group) >> bits)
-			break;
-		if (n == TWHEEL_FEW) {
-			if (bits)
-				return false;
-			break;
-		}
-	}
-	list_bulk_move_tail(group, todo->next, node->prev);
-	return true;
-}
-
-/* Spread the first group of @todo over the heaps, up to @max of it; returns how many. */
-static unsigned int spread(struct twheel *w, struct list_head *todo, u64 max)
-{
-	unsigned int shift = max(w->group_bits - TWHEEL_HEAP_BITS, 0);
-	unsigned int heaps = 1U << (w->group_bits - shift);
-	struct list_head *node = todo->next;
+	u64 first = first_deadline(level);
+	struct list_head *node = level->todo.next;
+	struct twheel_divisor digit = w->tick;
 	unsigned int n;
 
-	for (n = 0; n < max && node != todo; n++) {
+	digit.shift += w->sort_shift;
+	for (n = 0; n < max && node != &level->todo; n++) {
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
-		u64 i = (timer->deadline - w->group) >> shift;
+		u64 number = twheel_divide(&digit, timer->deadline - first);
 
-		if (i >= heaps)
-			break;
 		node = node->next;
-		twheel_link(timer, w->heaps + i);
-		(*(w->heap_size + i))++;
+		twheel_link(timer, w->heaps + number % TWHEEL_HEAPS);
 	}
-	__list_del(todo, node);
+	__list_del(&level->todo, node);
 	return n;
 }
 
-/* The first group has been spread: it is put to @group if it can expire, or back to @todo. */
-static void end_spread(struct twheel *w, struct list_head *todo, struct list_head *group)
-{
-	if (gather(w, group) <= TWHEEL_FEW_IN_HEAP)
-		return;
-	list_splice_init(group, todo);
-	w->group_bits -= TWHEEL_HEAP_BITS;
-}
-
 /*
- * Go on sorting an overdue bucket: spread its first group, or have some groups expire. What
- * is due after @until, or after something else that is to have a turn, is left to cascade.
- * Returns how many steps it took.
+ * Go on sorting an overdue bucket; or, when it is sorted by digits, have timers expire. What
+ * is due after @until is left to cascade. Returns how many steps it took.
  */
-static unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
-			      unsigned int budget)
+static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
+				       unsigned int budget)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	struct twheel_timer first = { .deadline = 0 }, *last;
-	unsigned int steps = 0, n;
-	u64 clock = until;
+	struct twheel_divisor unit = w->tick;
+	unsigned int n, max = budget;
 
-	if (w->spreading) {
-		n = spread(w, &level->todo, (u64)budget * TWHEEL_SPREAD);
-		if (n)
-			return DIV_ROUND_UP(n, TWHEEL_SPREAD);
-	}
-	INIT_LIST_HEAD(&first.node);
-	if (w->spreading)
-		end_spread(w, &level->todo, &first.node);
-	while (b->count && steps < budget) {
-		if (list_empty(&first.node) && !cut_group(w, &level->todo, &first.node)) {
-			w->spreading = true;
-			break;
+	if (w->sort_shift < level->tick_bits) {
+		n = spread(w, level, (u64)budget * TWHEEL_SPREAD);
+		if (list_empty(&level->todo)) {
+			gather(w);
+			w->sort_shift += TWHEEL_HEAP_BITS;
 		}
-		steps += expire_sorted(w, b, &first, until * w->tick.divisor);
-		if (!list_empty(&first.node)) {
-			list_splice(&first.node, &level->todo);
-			stop_sorting(w);
-			break;
-		}
+		return n / TWHEEL_SPREAD + 1;
 	}
-	if (w->sorting) {
-		if (!steps)
-			return 1;
-		last = list_last_entry(&w->expired, struct twheel_timer, node);
-		clock = tick_of(w, last->deadline);
-	}
-	if (clock > w->now)
-		set_clock(w, clock);
+	unit.shift += w->sort_low;
+	if (w->sort_low)
+		max = sort_few(&level->todo, TWHEEL_FEW / 2, &unit,
+			       first_deadline(level));
+	n = expire_front(w, b, &level->todo, until, max);
+	if (n)
+		follow(w);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
-	return steps ?: 1;
+	else if (n < max)
+		stop_sorting(w);
+	else if (!max)
+		sort_from(w, 0);
+	return n + 1;
 }
 
 /*
@@ -935,7 +811,7 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	unsigned int n = 0;
 
 	/* The clock does not go back, but may have been told a time before that of the sort. */
-	if (w->sorting == level)
+	if (w->sorting == level->nr)
 		stop_sorting(w);
 	for (left = todo->next, right = todo->prev; n < max && left != todo; n++) {
 		struct list_head *node = n & 1 ? right : left;
@@ -971,15 +847,14 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 /* The level whose first bucket is to be opened first, if that is due; or NULL. */
 static struct twheel_level *due_level(const struct twheel *w, u64 now)
 {
+	struct timerqueue_node *node = twheel_queue_head(w);
 	struct twheel_level *lowest = w->level[0];
-	struct twheel_level *level;
-	u64 tick;
 
-	if (!twheel_next(w, &tick) || tick > now)
+	if (!node || (u64)node->expires > now)
 		return NULL;
-	level = container_of(twheel_queue_head(w), struct twheel_level, node);
-	/* In the same tick, level 0 goes first: all its timers up to the clock have expired. */
-	return lowest->nr_busy && (u64)lowest->node.expires == tick ? lowest : level;
+	if (lowest->nr_busy && lowest->node.expires == node->expires)
+		return lowest;
+	return container_of(node, struct twheel_level, node);
 }
 
 /* Open what is due first in a level, @budget permitting: returns how many steps it took. */
@@ -988,38 +863,34 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 	u64 key = level->node.expires;
-	u64 due = tick_of(w, level->bound);
-	u64 until = last_turn(w, level, now);
+	u64 bound = level->bound;
 	unsigned int steps;
+	u64 until;
 
-	if (due > key) {
+	if (bound > key * w->tick.divisor) {
 		/* Ahead of its time; but not if that has come, or the crowd has gone. */
-		if (due > now)
-			due = level_opening(w, level);
-		if (due > key)
-			set_key(w, level, due);
+		if (bound > now * w->tick.divisor)
+			bound = level_opening(w, level);
+		if (bound > key * w->tick.divisor)
+			set_key(w, level, bound);
 		else
 			open_bucket(w, level);
 		return 1;
 	}
-	if (w->sorting == level && !list_empty(&b->timers))
-		stop_sorting(w);
-	if (w->sorting == level)
-		return sort_some(w, level, until, budget);
+	until = last_turn(w, level, now);
 	if (!is_open(w, level)) {
 		steps = expire_buckets(w, level, until, budget);
 		if (steps)
 			return steps;
-		/* Most of it is overdue. */
-		if (!w->sorting && last_tick(level) - key <= 2 * (until - key)) {
-			start_sorting(w, level);
-			return 1;
-		}
+		open_bucket(w, level);
+		if (w->sorting == TWHEEL_MAX_LEVELS)
+			start_sorting(w, level, until);
+		return 1;
 	}
+	if (w->sorting == level->nr && list_empty(&b->timers))
+		return sort_some(w, level, until, budget);
 	if (key > w->now)
 		set_clock(w, key);
-	if (!is_open(w, level))
-		open_bucket(w, level);
 	return cascade(w, level, budget);
 }
 

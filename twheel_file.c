@@ -371,17 +371,6 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
  * Growing: levels and pages of timers, which are found without the lock.
  */
 
-/* The longest interval for which the wheel serves starting anew at any time. */
-static u64 longest_interval(const struct twheel_file *file)
-{
-	u64 ticks = twheel_longest(&file->wheel);
-
-	/* The next deadline can be a period and part of a tick after the clock. */
-	if (ticks < 2)
-		return 0;
-	return ticks > KTIME_MAX / file->tick_ns ? KTIME_MAX : (ticks - 1) * file->tick_ns;
-}
-
 /*
  * Put a level on top of the wheel. It can be large, so it is made without the lock; @growing
  * has TWHEEL_SETUP wait for another day, and another thread may have been faster.
@@ -405,7 +394,7 @@ static int grow_level(struct twheel_file *file)
 	atomic_dec(&file->growing);
 	if (!err && level && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
-		file->longest = longest_interval(file);
+		file->longest = twheel_longest(&file->wheel);
 		file->charged += bytes;
 		return 0;
 	}

@@ -34,15 +34,13 @@ struct twheel_bucket {
 /**
  * struct twheel_level - one wheel of the hierarchy: a ring of buckets
  * @end: the first deadline that the level does not cover, as the clock stands now; so
- *	with the next three, which turn_level() keeps up to date.
+ *	with the next two, which turn_level() keeps up to date.
  * @origin: what to subtract from a deadline and divide by @span to find the number of
  *	its bucket, or that of the one a whole ring further on.
- * @turn: the tick with which the clock enters the next bucket.
- * @number: how many bucket lengths the clock's bucket is from tick 0.
+ * @turn: the time at which the clock enters the next bucket.
  * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
- * @length: the length of a bucket in ticks; or 2^63.
  * @range: the length of all buckets in the unit of deadlines; or 2^63.
- * @lead: how many ticks ahead of its time a crowded bucket is opened.
+ * @lead: how far ahead of its time a crowded bucket is opened.
  * @node: in the wheel's queue while there are timers. Its time is the tick at which the
  *	first bucket has to be opened, or an earlier one.
  * @bound: @earliest of the first bucket; while that is open, what it was, or less.
@@ -52,7 +50,8 @@ struct twheel_bucket {
  * @first: the place of the first bucket, from there on, that has timers.
  * @nr_busy: how many buckets have timers.
  * @nr: the number of this level; 0 is the lowest.
- * @busy: a bit for each of those.
+ * @tick_bits: how many bits it takes to number the ticks of a bucket.
+ * @busy: a bit for each bucket, whether it has timers.
  * @busy_words: a bit for each word of @busy that is not zero.
  * @bucket: the ring.
  */
@@ -60,19 +59,18 @@ struct twheel_level {
 	u64 end;
 	u64 origin;
 	u64 turn;
-	u64 number;
 	struct twheel_divisor span;
-	struct twheel_divisor length;
 	u64 range;
 	u64 lead;
 	struct timerqueue_node node;
-	u64 bound;
 	struct list_head todo;
+	u64 bound;
 	u32 size;
 	u32 clock;
 	u32 first;
 	u32 nr_busy;
 	u8 nr;
+	u8 tick_bits;
 	unsigned long *busy;
 	unsigned long *busy_words;
 	struct twheel_bucket bucket[];
@@ -164,7 +162,7 @@ static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadlin
  * A timer whose tick is not after the wheel's clock expires at once. O(1).
  *
  * Return: false, and nothing has changed, if the wheel has no level that covers
- * the deadline: see twheel_levels_for().
+ * the deadline: see twheel_covers().
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {

@@ -56,19 +56,23 @@ static struct twheel *start(struct kunit *test, u64 tick, u32 size, u64 now)
 	return &f->wheel;
 }
 
+static void add_level(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, level);
+	twheel_level_install(w, level);
+}
+
 /* Give the wheel the levels that @deadline needs. */
 static void grow(struct kunit *test, u64 deadline)
 {
 	struct fixture *f = test->priv;
-	struct twheel *w = &f->wheel;
 
-	while (w->nr_levels < twheel_levels_for(w, w->now, deadline)) {
-		struct twheel_level *level;
-
-		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, level);
-		twheel_level_install(w, level);
-	}
+	while (!twheel_covers(&f->wheel, deadline))
+		add_level(test);
 }
 
 static void arm(struct kunit *test, struct twheel_timer *timer, u64 deadline)
@@ -338,8 +342,6 @@ static void expect_place(struct kunit *test, u64 tick)
 	/* The last tick may be cut short by the end of time. */
 	if (plain_ceil(deadline, w->tick.divisor) != tick)
 		return;
-	KUNIT_ASSERT_EQ_MSG(test, twheel_levels_for(w, w->now, deadline), p.level + 1,
-			    "tick %llu at %llu", tick, w->now);
 	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, deadline), w->nr_levels > p.level,
 			    "tick %llu at %llu", tick, w->now);
 	arm(test, timer, deadline);
@@ -687,49 +689,48 @@ static void a_level_can_be_freed_unused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 6));
 }
 
-/* With the levels for a delay, a timer within it fits wherever the clock is. */
-static void levels_within_suffice(struct kunit *test)
+/* It fits at any time in any tick, and one unit more does not always. */
+static void expect_longest(struct kunit *test, u64 tick, s64 length)
 {
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
 	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	const u64 longest = twheel_longest(w), end = div64_u64(TIME_END, tick);
+	/* In the last tick of a bucket, the least of the level is left. */
+	const u64 worst = 2 * length - 1;
 	unsigned int i;
 
-	for (i = 0; i < 2000; i++) {
-		u64 delay = random64(f) >> (1 + i % 63);
-		u64 now = random64(f) >> (1 + i % 61);
-		u8 levels = twheel_levels_within(w, delay);
+	for (i = 0; i < 100; i++) {
+		u64 now = max(i ? min(random64(f) >> (1 + i % 63), end) : worst, w->now);
+		u64 time = add_saturated(now * tick, tick - 1);
 
-		KUNIT_ASSERT_GE(test, levels, twheel_levels_for(w, now,
-								add_saturated(now, delay)));
-		/* One level more than the best case at most. */
-		KUNIT_ASSERT_LE(test, levels, place_of(*size, 0, delay).level + 2);
+		advance(test, now);
+		KUNIT_ASSERT_TRUE(test, twheel_covers(w, add_saturated(time, longest)));
+		if (!i && longest < TIME_END - w->time - 2 * tick)
+			KUNIT_ASSERT_FALSE(test, twheel_covers(w, w->time + tick + longest));
 	}
 }
 
-/* The quick answer for the levels that there are is what the search comes to. */
-static void longest_delay_its_levels_suffice_for(struct kunit *test)
+static void longest_delay_fits_anywhere(struct kunit *test)
 {
+	static const u64 lengths[] = { 1, 3, 1000, BIT_ULL(32) + 1 };
 	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
 	struct fixture *f = test->priv;
-	s64 length = 1;
 	unsigned int i;
+	s64 length;
 
-	KUNIT_EXPECT_EQ(test, twheel_longest(w), 0);
-	do {
-		u64 end = mul_saturated(length, *size - 1);
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		const u64 end = div64_u64(TIME_END, lengths[i] * *size);
+		u8 nr_levels = 0;
 
-		grow(test, add_saturated(length, length));
-		for (i = 0; i < 1000; i++) {
-			/* All sizes, and all around where the highest level ends. */
-			u64 ticks = i % 2 ? random64(f) >> (1 + i % 63) :
-				    add_saturated(end - min(end, 250ULL), i / 2);
-
-			KUNIT_ASSERT_EQ(test, ticks <= twheel_longest(w),
-					twheel_levels_within(w, ticks) <= w->nr_levels);
+		start(test, lengths[i], *size, 0);
+		KUNIT_EXPECT_EQ(test, twheel_longest(&f->wheel), 0);
+		for (length = 1; length < end; length *= *size) {
+			start(test, lengths[i], *size, 0);
+			for (nr_levels++; f->wheel.nr_levels < nr_levels;)
+				add_level(test);
+			expect_longest(test, lengths[i], length);
 		}
-	} while (!check_mul_overflow(length, (s64)*size, &length));
+	}
 }
 
 /* The clock has gone to tick @end, the last: whatever is not due by then never is. */
@@ -848,8 +849,7 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
 	KUNIT_CASE_PARAM(a_level_can_be_freed_unused, size_gen_params),
-	KUNIT_CASE_PARAM(levels_within_suffice, size_gen_params),
-	KUNIT_CASE_PARAM(longest_delay_its_levels_suffice_for, size_gen_params),
+	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
 	KUNIT_CASE_PARAM(crowd_after_the_last_tick, size_gen_params),
 	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),
@@ -1794,6 +1794,26 @@ static void levels_tied_step_by_step(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* A level is due first, and at a tick of its second timer two others are due, too. */
+static void levels_tied_behind_another(struct kunit *test)
+{
+	static const u64 clocks[] = { 0, 0, 150, 203 }, deadlines[] = { 205, 210, 210, 210 };
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		advance(test, clocks[i]);
+		arm(test, &f->timer[i], deadlines[i]);
+	}
+	KUNIT_ASSERT_EQ(test, f->timer[1].level, 2);
+	KUNIT_ASSERT_EQ(test, f->timer[2].level, 1);
+	KUNIT_ASSERT_EQ(test, f->timer[3].level, 0);
+	while (twheel_advance(w, 300, 1))
+		expect_expired_to_be_known(test, ARRAY_SIZE(clocks));
+	expect_expired(test, ARRAY_SIZE(clocks));
+}
+
 static void levels_tied_then_cancelled(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -1852,6 +1872,7 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(half_done_with_two_levels_due),
 	KUNIT_CASE(half_done_then_earlier_time),
 	KUNIT_CASE(levels_tied_step_by_step),
+	KUNIT_CASE(levels_tied_behind_another),
 	KUNIT_CASE(levels_tied_then_cancelled),
 	KUNIT_CASE_PARAM(last_tick_of_overdue_bucket_tied, size_gen_params),
 	{}

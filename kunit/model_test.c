@@ -102,7 +102,7 @@ static void grow(struct run *r, u64 deadline)
 {
 	struct twheel *w = &r->model.wheel;
 
-	while (w->nr_levels < twheel_levels_for(w, w->now, deadline)) {
+	while (!twheel_covers(w, deadline)) {
 		struct twheel_level *level;
 
 		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);

@@ -43,8 +43,8 @@ static const char *class_of(unsigned int nr)
 static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 {
 	const struct twheel_bucket *b = &level->bucket[(level->clock + nr) % SIZE];
-	u64 length = level->length.divisor;
-	u64 first = (level->number + nr) * length;
+	u64 length = level->span.divisor;
+	u64 first = level->turn - length + nr * length;
 	double x = LEFT + nr * BOX;
 	double y = row_of(level->nr);
 	u32 i;
@@ -63,10 +63,10 @@ static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 /* Where all of a level is on the level above. */
 static void draw_zoom(const struct twheel_level *level, const struct twheel_level *above)
 {
-	double per_tick = BOX / above->length.divisor;
-	u64 origin = above->number * above->length.divisor;
-	u64 begin = level->number * level->length.divisor;
-	u64 end = begin + SIZE * level->length.divisor;
+	double per_tick = BOX / above->span.divisor;
+	u64 origin = above->turn - above->span.divisor;
+	u64 begin = level->turn - level->span.divisor;
+	u64 end = begin + SIZE * level->span.divisor;
 	double y = row_of(above->nr) + HIGH;
 
 	svg_line("zoom", LEFT + (begin - origin) * per_tick, y, LEFT, row_of(level->nr));
@@ -109,7 +109,7 @@ void draw_levels(void)
 
 		svg_text("strong right", LEFT - 14, row_of(nr) + 28, "level %u", nr);
 		svg_text("small dim right", LEFT - 14, row_of(nr) + 46, "%llu a bucket",
-			 (unsigned long long)level->length.divisor);
+			 (unsigned long long)level->span.divisor);
 		for (i = 0; i < SIZE; i++)
 			draw_bucket(level, i);
 		if (nr)

@@ -96,11 +96,9 @@ static int core_open(struct job *job)
 {
 	struct twheel *w = &job->wheel;
 	struct twheel_level *level;
-	u8 need;
 
 	twheel_init(w, TICK_NS, WHEEL_SIZE, 0);
-	need = twheel_levels_for(w, 0, 2 * job->run->span_ns);
-	while (w->nr_levels < need) {
+	while (!twheel_covers(w, 2 * job->run->span_ns)) {
 		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 		if (!level) {
 			core_close(job);

@@ -25,7 +25,7 @@
 
 #define TICK_NS		NSEC_PER_MSEC
 #define BUCKETS		64
-#define LONGEST_TICKS	(3600 * MSEC_PER_SEC)
+#define LONGEST_NS	(3600 * NSEC_PER_SEC)
 #define BUDGET		1000
 
 static void work(struct work_struct *unused);
@@ -90,9 +90,7 @@ static void work(struct work_struct *unused)
 /* Make all levels at once that a delay can need, so that arming a timer cannot fail. */
 static int make_levels(void)
 {
-	u8 levels = twheel_levels_within(&wheel, LONGEST_TICKS);
-
-	while (wheel.nr_levels < levels) {
+	while (twheel_longest(&wheel) < LONGEST_NS) {
 		struct twheel_level *level = twheel_level_alloc(&wheel, wheel.nr_levels,
 								GFP_KERNEL);
 

@@ -223,7 +223,7 @@ static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
 	s->level = nr;
 	level = m->wheel.level[nr];
 	MODEL_CHECK(m, level->nr == nr);
-	MODEL_CHECK(m, t->timer.bucket == t->tick / level->length.divisor % m->size);
+	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.divisor % m->size);
 	return &level->bucket[t->timer.bucket];
 }
 
@@ -244,18 +244,18 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u8 nr = t->timer.level;
 	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = t->tick / level->length.divisor;
+	u64 number = t->tick * m->tick / level->span.divisor;
 	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
 	u32 todo = opened ? length_of(&level->todo) : 0;
 	unsigned int i;
 
-	for (i = 0; opened && m->wheel.sorting == level && i < TWHEEL_HEAPS; i++)
+	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
 		todo += length_of(&m->wheel.heaps[i]);
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);
 	MODEL_CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
 	MODEL_CHECK(m, b->count == count);
-	MODEL_CHECK(m, number - m->wheel.now / level->length.divisor < m->size);
+	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	MODEL_CHECK(m, level->bound <= t->timer.deadline);
 	if (!opened)
@@ -335,16 +335,13 @@ static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
 	struct model *m = &in->model;
 	struct twheel *w = &m->wheel;
-	u8 need = twheel_levels_for(w, w->now, deadline);
 
 	t->timer.deadline = deadline;
-	MODEL_CHECK(m, need >= 1 && need <= TWHEEL_MAX_LEVELS);
 	while (!twheel_covers(w, deadline)) {
-		MODEL_CHECK(m, w->nr_levels < need);
+		MODEL_CHECK(m, w->nr_levels < TWHEEL_MAX_LEVELS);
 		MODEL_CHECK(m, !twheel_add(w, &t->timer));
 		install_level(in);
 	}
-	MODEL_CHECK(m, w->nr_levels >= need || twheel_tick(w, deadline) <= w->now);
 }
 
 static struct model_timer *new_timer(struct input *in, u16 nr)
@@ -542,7 +539,7 @@ static void do_ask(struct input *in)
 	const struct model *m = &in->model;
 	const struct twheel *w = &m->wheel;
 	u64 time = magnitude(in);
-	u64 tick, delay;
+	u64 delay;
 
 	time = byte(in) & 1 ? time / 2 : S64_MAX - time / 2;
 	tell(in, "ask about %lu", time);
@@ -550,12 +547,9 @@ static void do_ask(struct input *in)
 	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
 
 	delay = magnitude(in) / 2;
-	tick = model_after(m, w->now, delay);
-	MODEL_CHECK(m, twheel_levels_within(w, delay) <= TWHEEL_MAX_LEVELS);
-	if (w->nr_levels >= twheel_levels_within(w, delay))
-		MODEL_CHECK(m, twheel_covers(w, tick * m->tick));
-	MODEL_CHECK(m, twheel_levels_for(w, w->now, tick * m->tick) <=
-		       twheel_levels_within(w, delay));
+	if (w->nr_levels && delay <= twheel_longest(w))
+		MODEL_CHECK(m, twheel_covers(w, min(w->time + m->tick - 1 + delay,
+						    MODEL_TIME_END)));
 }
 
 static void one_operation(struct input *in)
