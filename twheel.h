@@ -25,10 +25,6 @@
 /* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
 #define TWHEEL_MAGNITUDES	64
 
-/* The timers of an overdue bucket are sorted by way of so many heaps: 2 to the power of 6. */
-#define TWHEEL_HEAP_BITS	6
-#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
-
 struct twheel_level;
 
 /**
@@ -65,10 +61,9 @@ struct twheel_timer {
  * @nr_expired: number of timers on @expired.
  * @cascaded: how often a timer moved to a lower level.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
- * @heaps: the timers of an overdue bucket, being sorted by a digit of their ticks.
- * @sorting: the level whose open bucket that is, or TWHEEL_MAX_LEVELS.
- * @sort_low: how many bits of their ticks they are not sorted by.
- * @sort_shift: how many bits are below the digit.
+ * @sorting: the level whose open bucket is overdue and being sorted, or TWHEEL_MAX_LEVELS.
+ * @sort_low: how many bits of their ticks its timers are not sorted by.
+ * @sort_shift: how many bits are below the digit that they are being sorted by.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
  */
@@ -84,7 +79,6 @@ struct twheel {
 	u64 nr_expired;
 	u64 cascaded;
 	u8 lowest[TWHEEL_MAGNITUDES];
-	struct list_head heaps[TWHEEL_HEAPS];
 	u8 sorting;
 	u8 sort_low;
 	u8 sort_shift;
@@ -97,7 +91,7 @@ void twheel_destroy(struct twheel *w);
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp);
 void twheel_level_free(struct twheel_level *level);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
-size_t twheel_level_bytes(const struct twheel *w);
+size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 

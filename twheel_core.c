@@ -225,7 +225,7 @@ static void gather(struct twheel *w)
 	unsigned int i;
 
 	for (i = 0; i < TWHEEL_HEAPS; i++)
-		list_splice_tail_init(&w->heaps[i], &level->todo);
+		list_splice_tail_init(&w->level[0]->heaps[i], &level->todo);
 }
 
 /* Those timers that have not expired yet have to cascade. */
@@ -343,8 +343,6 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	twheel_divisor_init(&w->size, size);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
-	for (nr = 0; nr < TWHEEL_HEAPS; nr++)
-		INIT_LIST_HEAD(&w->heaps[nr]);
 	w->sorting = TWHEEL_MAX_LEVELS;
 	set_clock(w, now);
 
@@ -379,15 +377,18 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
 /**
  * twheel_level_bytes() - what one level of a wheel takes
  * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @nr: the number of the level: 0 takes more than the others
  *
  * Return: bytes, as many as the allocator takes for a level.
  */
-size_t twheel_level_bytes(const struct twheel *w)
+size_t twheel_level_bytes(const struct twheel *w, u8 nr)
 {
 	size_t words = BITS_TO_LONGS(w->size.divisor);
 	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
 		       (words + BITS_TO_LONGS(words)) * sizeof(long);
 
+	if (!nr)
+		bytes += TWHEEL_HEAPS * sizeof(struct list_head);
 	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
@@ -414,6 +415,9 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	level->busy = (unsigned long *)&level->bucket[level->size];
 	level->busy_words = level->busy + words;
 	memset(level->busy, 0, (words + BITS_TO_LONGS(words)) * sizeof(long));
+	level->heaps = (struct list_head *)(level->busy_words + BITS_TO_LONGS(words));
+	for (i = 0; !nr && i < TWHEEL_HEAPS; i++)
+		INIT_LIST_HEAD(&level->heaps[i]);
 	for (i = 0; i < level->size; i++) {
 		INIT_LIST_HEAD(&level->bucket[i].timers);
 		level->bucket[i].earliest = U64_MAX;
@@ -433,7 +437,7 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
  */
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
-	size_t bytes = twheel_level_bytes(w);
+	size_t bytes = twheel_level_bytes(w, nr);
 	struct twheel_level *level;
 
 	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
@@ -748,6 +752,7 @@ static unsigned int spread(struct twheel *w, struct twheel_level *level, u64 max
 	u64 first = first_deadline(level);
 	struct list_head *node = level->todo.next;
 	struct twheel_divisor digit = w->tick;
+	struct list_head *heaps = w->level[0]->heaps;
 	unsigned int n;
 
 	digit.shift += w->sort_shift;
@@ -756,7 +761,7 @@ static unsigned int spread(struct twheel *w, struct twheel_level *level, u64 max
 		u64 number = twheel_divide(&digit, timer->deadline - first);
 
 		node = node->next;
-		twheel_link(timer, w->heaps + number % TWHEEL_HEAPS);
+		twheel_link(timer, heaps + number % TWHEEL_HEAPS);
 	}
 	__list_del(&level->todo, node);
 	return n;

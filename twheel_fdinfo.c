@@ -28,7 +28,7 @@ void twheel_fill_info(struct twheel_file *file, struct twheel_info *info)
 	const struct twheel *w = &file->wheel;
 
 	*info = (struct twheel_info) {
-		.tick_ns = peek(file->tick_ns),
+		.tick_ns = peek(file->wheel.tick.divisor),
 		.max_timers = peek(file->max_timers),
 		.wheel_size = peek(w->size.divisor),
 		.clock_id = peek(file->clock_id),

@@ -81,8 +81,12 @@
  */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
-	return roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
-	       file->wheel.nr_levels * twheel_level_bytes(&file->wheel);
+	const struct twheel *w = &file->wheel;
+	size_t bytes = roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store);
+
+	if (w->nr_levels)
+		bytes += twheel_level_bytes(w, 0) + (w->nr_levels - 1) * twheel_level_bytes(w, 1);
+	return bytes;
 }
 
 /* Charge for memory that is about to be allocated. */
@@ -164,7 +168,7 @@ static u64 wheel_next(const struct twheel_file *file)
 	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
 	 * tick ends can be later than that, but not overflow.
 	 */
-	return twheel_next(&file->wheel, &tick) ? tick * file->tick_ns : TWHEEL_NEVER;
+	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
 }
 
 /* Tell those who wait when the wheel is due, now that it has changed. */
@@ -377,8 +381,8 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
  */
 static int grow_level(struct twheel_file *file)
 {
-	size_t bytes = twheel_level_bytes(&file->wheel);
 	u8 nr = file->wheel.nr_levels;
+	size_t bytes = twheel_level_bytes(&file->wheel, nr);
 	struct twheel_level *level;
 	struct mem_cgroup *old;
 	int err;
@@ -469,7 +473,6 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 
 	/* An add that failed half-way can have left levels behind. */
 	twheel_destroy(w);
-	file->tick_ns = setup->tick_ns;
 	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
 	file->longest = 0;

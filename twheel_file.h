@@ -42,7 +42,6 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
- * @tick_ns: the tick.
  * @max_timers: how many timers there may be.
  * @growing: levels that are being made without the lock.
  * @longest: the longest interval for which there are levels enough.
@@ -70,7 +69,6 @@ struct twheel_file {
 	bool is_set_up;
 	bool has_periods;
 	clockid_t clock_id;
-	u64 tick_ns;
 	u64 max_timers;
 	atomic_t growing;
 	u64 longest;

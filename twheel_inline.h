@@ -18,6 +18,10 @@
 /* A bucket with this many timers is opened ahead of its time. */
 #define TWHEEL_CROWD		256
 
+/* The timers of an overdue bucket are sorted by digits of so many bits, with a heap for each. */
+#define TWHEEL_HEAP_BITS	6
+#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
+
 /**
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers.
@@ -53,6 +57,8 @@ struct twheel_bucket {
  * @tick_bits: how many bits it takes to number the ticks of a bucket.
  * @busy: a bit for each bucket, whether it has timers.
  * @busy_words: a bit for each word of @busy that is not zero.
+ * @heaps: the timers of an overdue bucket that are being sorted; there are none but with
+ *	level 0, which is never sorted itself.
  * @bucket: the ring.
  */
 struct twheel_level {
@@ -73,6 +79,7 @@ struct twheel_level {
 	u8 tick_bits;
 	unsigned long *busy;
 	unsigned long *busy_words;
+	struct list_head *heaps;
 	struct twheel_bucket bucket[];
 };
 

@@ -122,7 +122,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		else if (flags != absolute)
 			break;
 		if (interval) {
-			if (interval < file->tick_ns || interval > file->longest)
+			if (interval < file->wheel.tick.divisor || interval > file->longest)
 				break;
 			file->has_periods = true;
 		}
@@ -198,7 +198,8 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 		return -EFAULT;
 	if (!time_is_valid(add.time_ns, add.flags, add.reserved))
 		return -EINVAL;
-	if (add.interval_ns && (add.interval_ns < file->tick_ns || add.interval_ns > KTIME_MAX))
+	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
+				add.interval_ns > KTIME_MAX))
 		return -EINVAL;
 	deadline = deadline_of(add.time_ns, add.flags, now);
 	if (deadline <= now && twheel_file_catch_up(file, now))

@@ -250,7 +250,7 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	unsigned int i;
 
 	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
-		todo += length_of(&m->wheel.heaps[i]);
+		todo += length_of(&m->wheel.level[0]->heaps[i]);
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);
 	MODEL_CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
