@@ -186,6 +186,21 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 	}
 }
 
+/* Copy a timer in: 0, -EFAULT, or -EINVAL. */
+static int copy_add(const struct twheel_file *file, struct twheel_add *add,
+		    const struct twheel_add __user *uadd)
+{
+	if (copy_from_user(add, uadd, sizeof(*add)))
+		return -EFAULT;
+	if (!time_is_valid(add->time_ns, add->flags, add->reserved))
+		return -EINVAL;
+	/* Without the lock, TWHEEL_SETUP may be about to change it. */
+	if (add->interval_ns && (add->interval_ns < data_race(file->wheel.tick.divisor) ||
+				 add->interval_ns > KTIME_MAX))
+		return -EINVAL;
+	return 0;
+}
+
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
 static noinline int add_one(struct twheel_file *file, struct twheel_add __user *uadd, u64 now)
 {
@@ -194,13 +209,9 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	u64 deadline;
 	int err;
 
-	if (copy_from_user(&add, uadd, sizeof(add)))
-		return -EFAULT;
-	if (!time_is_valid(add.time_ns, add.flags, add.reserved))
-		return -EINVAL;
-	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
-				add.interval_ns > KTIME_MAX))
-		return -EINVAL;
+	err = copy_add(file, &add, uadd);
+	if (err)
+		return err;
 	deadline = deadline_of(add.time_ns, add.flags, now);
 	if (deadline <= now && twheel_file_catch_up(file, now))
 		return -EINTR;
@@ -222,14 +233,23 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	return 0;
 }
 
-/* As begin(), with free timers, unless others take them meanwhile. */
-static __always_inline int __must_check begin_add(struct twheel_file *file, u64 *now)
+/* There is no room: but what is not valid is told of that. */
+static noinline int refuse(struct twheel_file *file, struct twheel_add __user *uadd, int err)
+{
+	struct twheel_add add;
+
+	return err == -EINTR ? err : copy_add(file, &add, uadd) ?: err;
+}
+
+/* As begin(), with free timers, unless others take them meanwhile; @uadd is the first. */
+static __always_inline int __must_check begin_add(struct twheel_file *file,
+						  struct twheel_add __user *uadd, u64 *now)
 {
 	int err = 0;
 
 	while (unlikely(twheel_store_exhausted(&file->store)) && !err)
 		err = twheel_file_grow_store(file);
-	return err ?: begin(file, now);
+	return unlikely(err) ? refuse(file, uadd, err) : begin(file, now);
 }
 
 /*
@@ -242,7 +262,7 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 	unsigned int done = 0, quick;
 	u64 now, room;
 
-	*err = begin_add(file, &now);
+	*err = begin_add(file, uadd, &now);
 	if (*err)
 		return 0;
 	while (done < n && !twheel_store_exhausted(&file->store)) {
@@ -281,7 +301,7 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 	long err;
 	u64 now;
 
-	err = begin_add(file, &now);
+	err = begin_add(file, uadd, &now);
 	if (err)
 		return err;
 	if (likely(twheel_file_timers(file) < file->max_timers))

@@ -337,6 +337,22 @@ static int open_and_add(void)
 	return ret && *changes(fd, &before) ? 254 : -ret;
 }
 
+/* Opens a wheel and adds a timer that is not valid: the errno. */
+static int open_and_add_nonsense(void)
+{
+	struct twheel_add add = { .flags = ~0U };
+	int fd = tw_open(O_NONBLOCK);
+
+	return -tw_ioctl(fd, TWHEEL_ADD, &add);
+}
+
+static int open_and_add_nothing(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+
+	return -tw_batch(fd, TWHEEL_ADD_BATCH, NULL, 1);
+}
+
 /* What @act returns to somebody else, who may have so many bytes. */
 static int within(unsigned long bytes, int (*act)(void))
 {
@@ -359,6 +375,8 @@ TEST_F(sharing, a_user_without_room_gets_enospc)
 	EXPECT_EQ(ENOSPC, within(empty - 1, open_and_add));	/* no wheel */
 	EXPECT_EQ(ENOSPC, within(empty, open_and_add));		/* no level */
 	EXPECT_EQ(ENOSPC, within(full - 1, open_and_add));	/* no page of timers */
+	EXPECT_EQ(EINVAL, within(empty, open_and_add_nonsense));
+	EXPECT_EQ(EFAULT, within(empty, open_and_add_nothing));
 	EXPECT_EQ(0, within(full, open_and_add));
 	/* Root is exempt. */
 	EXPECT_EQ(0, try_add(self->fd));
