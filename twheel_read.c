@@ -148,7 +148,8 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait
 		else
 			n = -EFAULT;
 	}
-	*left = file->wheel.nr_expired;
+	/* When enough has expired, nobody has looked for more. */
+	*left = file->wheel.nr_expired || n == max;
 	twheel_file_unlock(file);
 	return n;
 }

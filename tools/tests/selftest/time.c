@@ -593,6 +593,19 @@ TEST_F(timing, a_wheel_that_nobody_reads_fires_once)
 	EXPECT_GE(fires + 1, tw_info(self->fd).fires);
 }
 
+/* 64 ticks are advanced over in one go, and 84 events read: more than that is due. */
+TEST_F(timing, a_read_gets_all_that_is_due)
+{
+	struct twheel_event events[100];
+	__u64 base = (now_ns() / MSEC + 20) * MSEC;
+	unsigned int i;
+
+	for (i = 0; i < 85; i++)
+		ASSERT_NE(0, add_at(self->fd, base + (i < 64 ? i : i < 84 ? 63 : 64) * MSEC, i));
+	sleep_for(120 * MSEC);
+	EXPECT_EQ(85, tw_read(self->fd, events, 100));
+}
+
 TEST_F(timing, one_timer_takes_few_wake_ups)
 {
 	struct twheel_event event;
