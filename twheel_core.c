@@ -736,8 +736,8 @@ static noinline void start_sorting(struct twheel *w, struct twheel_level *level,
 {
 	u64 last = first_deadline(level) + level->span.divisor - 1;
 	u32 count = level->bucket[level->first].count;
-	/* So many of the highest bits leave about eight timers of a kind at most. */
-	u8 bits = DIV_ROUND_UP(fls64(count / 8), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
+	/* So many of the highest bits leave about sixteen timers of a kind at most. */
+	u8 bits = DIV_ROUND_UP(fls64(count / 16), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
 	u8 all = fls64(twheel_divide(&w->tick, min(until, last) - level->bound));
 
 	if (last - level->bound > 2 * (until - level->bound))
