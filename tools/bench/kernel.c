@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include "clock.h"
 #include "kernel.h"
 
 static int device(void)
@@ -27,13 +28,14 @@ void kernel_jump(uint64_t ns)
 		err(1, "TWHEEL_BENCH_JUMP");
 }
 
-uint64_t kernel_idle(void)
+uint64_t kernel_busy(void)
 {
-	__u64 ns;
+	uint64_t now = now_ns();
+	__u64 idle;
 
-	if (ioctl(device(), TWHEEL_BENCH_IDLE, &ns))
+	if (ioctl(device(), TWHEEL_BENCH_IDLE, &idle))
 		err(1, "TWHEEL_BENCH_IDLE");
-	return ns;
+	return now - idle;
 }
 
 void kernel_run(struct twheel_bench_run *run)

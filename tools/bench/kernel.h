@@ -11,8 +11,8 @@
 
 /* Move CLOCK_BOOTTIME forward by @ns, as a suspend that long does. */
 void kernel_jump(uint64_t ns);
-/* The time the CPU has been idle. */
-uint64_t kernel_idle(void);
+/* The time the CPU has not been idle. */
+uint64_t kernel_busy(void);
 /* Run a facility that exists only inside the kernel. */
 void kernel_run(struct twheel_bench_run *run);
 /* Watch how long twheel holds locks and keeps interrupts off; and tell. */

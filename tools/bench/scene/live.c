@@ -25,11 +25,6 @@
 /* The distribution is printed in steps of a twentieth of a power of ten. */
 #define STEP		1.1220185
 
-static uint64_t busy(void)
-{
-	return now_ns() - kernel_idle();
-}
-
 /**
  * bench_live() - what the CPU does for a timer that expires on its own
  * @run: the run.
@@ -43,17 +38,17 @@ void bench_live(const struct run *run, struct work *work)
 	uint64_t began, background, sum = 0;
 	struct cost cost;
 
-	began = busy();
+	began = kernel_busy();
 	sleep_for(BENCH_SPAN_NS);
-	background = busy() - began;
+	background = kernel_busy() - began;
 
 	run->facility->open(work);
 	if (!bench_fill(run, work, "live", &cost))
 		return;
-	began = busy();
+	began = kernel_busy();
 	for (cost.done = 0; cost.done < work->pending;)
 		cost.done += run->facility->deliver(work->batch, &sum);
-	cost.ns = busy() - began - background;
+	cost.ns = kernel_busy() - began - background;
 	bench_say(run, "live", (double)cost.ns / cost.done, "insn", cost.done);
 }
 
