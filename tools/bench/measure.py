@@ -61,7 +61,26 @@ class Machine:
 
 
 def share_out(cells, jobs):
-    """Machines of about the same length."""
+    """Machines of about the same length; but one for all that expires as it falls due."""
+    live = [cell for cell in cells if cell.op == "live"]
+    rest = [cell for cell in cells if cell.op != "live"]
+    return ([Machine(take_turns(live))] if live else []) + spread_out(rest, jobs)
+
+
+def take_turns(cells):
+    """How the kernel's own ticks fall is 3% of such a timer: it differs from boot to boot, and
+    changes in between. So the facilities are measured one after the other, again and again."""
+    times = collections.Counter()
+    turns = []
+    for cell in cells:
+        turns.append((cell.pending, times[cell], cell))
+        times[cell] += 1
+    return [cell for _, _, cell in sorted(turns, key=lambda turn: turn[:2])]
+
+
+def spread_out(cells, jobs):
+    if not cells:
+        return []
     total = sum(map(weight, cells))
     count = max(1, min(3 * jobs, total // (4 * BOOT_WEIGHT)))
     groups = [[] for _ in range(count)]
