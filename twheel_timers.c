@@ -6,7 +6,6 @@
  * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
  * were; or that one's errno, if none was.
  */
-#include <linux/build_bug.h>
 #include <linux/limits.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -60,19 +59,6 @@ static bool interrupted(void)
  * their ids where they are, in user memory, without a copy.
  */
 
-/* The flags of an entry with the reserved field behind them, which has to be zero. */
-static __always_inline u64 flags_word(u32 flags, u32 reserved)
-{
-	const union {
-		u32 field[2];
-		u64 word;
-	} both = { .field = { flags, reserved } };
-
-	static_assert(offsetof(struct twheel_add, reserved) ==
-		      offsetof(struct twheel_add, flags) + sizeof(u32));
-	return both.word;
-}
-
 /* Take the next entry of a run for a timer. */
 static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u64 data,
 						       u64 interval, u64 deadline)
@@ -96,7 +82,11 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 						unsigned int n, u64 now)
 {
 	struct twheel_add __user *end;
-	u64 absolute = flags_word(TWHEEL_ABSTIME, 0);
+	/* The flags with the reserved field behind them, which has to be zero. */
+	const union {
+		u32 field[2];
+		u64 word;
+	} absolute = { .field = { TWHEEL_ABSTIME } };
 	struct twheel *w = &file->wheel;
 	struct twheel_run run = {};
 	unsigned int past = 0;
@@ -119,7 +109,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		unsafe_get_u64(data, &u->data, out);
 		if (likely(!flags))
 			time += now;
-		else if (flags != absolute)
+		else if (flags != absolute.word)
 			break;
 		if (interval) {
 			if (interval < file->wheel.tick.divisor || interval > file->longest)
