@@ -373,7 +373,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-/* The same, quickly if it is pending and remains so, within the levels that there are. */
+/* The same, quickly if it is pending and gets a delay within the levels that there are. */
 static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
 				  u64 now)
 {
@@ -382,13 +382,8 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	struct twheel_entry *entry;
 	struct twheel_level *level;
 
-	if (unlikely(mod->flags | mod->reserved)) {
-		deadline = mod->time_ns;
-		if (mod->flags != TWHEEL_ABSTIME || mod->reserved)
-			return modify_slowly(file, mod, now);
-	}
 	/* Nor may it be out of range. */
-	if (unlikely((s64)deadline <= (s64)now) ||
+	if (unlikely(mod->flags | mod->reserved) || unlikely((s64)deadline <= (s64)now) ||
 	    unlikely(!twheel_level_for(w, deadline, &level)) ||
 	    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
 	    unlikely(twheel_expired(w, &entry->timer)))
