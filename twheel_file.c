@@ -291,7 +291,8 @@ void twheel_file_pass_on(struct twheel_file *file)
  * gets -EINTR, and no longer holds it.
  */
 
-static noinline bool advance_traced(struct twheel_file *file, u64 tick)
+/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
+static bool advance(struct twheel_file *file, u64 tick)
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
@@ -304,14 +305,6 @@ static noinline bool advance_traced(struct twheel_file *file, u64 tick)
 	return more;
 }
 
-/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
-static inline bool advance(struct twheel_file *file, u64 tick)
-{
-	if (trace_twheel_cascade_enabled() || trace_twheel_expire_enabled())
-		return advance_traced(file, tick);
-	return twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
-}
-
 static int __must_check breathe(struct twheel_file *file)
 {
 	twheel_file_unlock(file);
@@ -320,29 +313,9 @@ static int __must_check breathe(struct twheel_file *file)
 }
 
 /**
- * twheel_file_catch_up() - let all expire that is due
- * @file: the file, locked
- * @now: the time
- *
- * Return: 0; or -EINTR, and the file is not locked.
- */
-int twheel_file_catch_up(struct twheel_file *file, u64 now)
-{
-	u64 tick = twheel_floor(&file->wheel, now);
-
-	lockdep_assert_held(&file->lock);
-	while (twheel_file_is_behind(file, tick)) {
-		advance(file, tick);
-		if (twheel_file_is_behind(file, tick) && breathe(file))
-			return -EINTR;
-	}
-	return 0;
-}
-
-/**
  * twheel_file_advance() - bring the wheel to the present, or as far as it takes
  * @file: the file, locked
- * @enough: how many expired timers are enough
+ * @enough: how many expired timers are enough; or 0 for a few steps and no more
  *
  * What cascades ahead of its time comes last, and only if nothing has expired. When enough
  * has, only the periods of periodic timers need the clock.

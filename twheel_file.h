@@ -137,7 +137,6 @@ int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_watch(struct twheel_file *file);
 void twheel_file_pass_on(struct twheel_file *file);
 
-int twheel_file_catch_up(struct twheel_file *file, u64 now);
 int twheel_file_advance(struct twheel_file *file, u64 enough);
 
 int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval);

@@ -47,6 +47,14 @@ static __always_inline int __must_check begin(struct twheel_file *file, u64 *now
 	return 0;
 }
 
+/* What is due already expires before a timer that is due when it is placed. */
+static int __must_check catch_up(struct twheel_file *file, u64 deadline, u64 now)
+{
+	if (deadline > now || !twheel_file_is_behind(file, twheel_floor(&file->wheel, now)))
+		return 0;
+	return twheel_file_advance(file, U64_MAX);
+}
+
 /* Between two chunks: a signal is told of by the number of what is done. */
 static bool interrupted(void)
 {
@@ -203,9 +211,7 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	if (err)
 		return err;
 	deadline = deadline_of(add.time_ns, add.flags, now);
-	if (deadline <= now && twheel_file_catch_up(file, now))
-		return -EINTR;
-	err = make_room(file, deadline, add.interval_ns);
+	err = catch_up(file, deadline, now) ?: make_room(file, deadline, add.interval_ns);
 	if (err)
 		return err;
 	entry = twheel_store_get(&file->store, &add.id);
@@ -356,10 +362,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	if (!twheel_store_find(&file->store, mod->id))
 		return -ENOENT;
 	deadline = deadline_of(mod->time_ns, mod->flags, now);
-	/* First catch up, for what is due already goes before it. */
-	if (deadline <= now && twheel_file_catch_up(file, now))
-		return -EINTR;
-	err = twheel_file_grow_levels(file, deadline, 0);
+	err = catch_up(file, deadline, now) ?: twheel_file_grow_levels(file, deadline, 0);
 	if (err)
 		return err;
 	/* The lock has been dropped meanwhile. */
