@@ -345,14 +345,19 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 }
 
 /*
- * Growing: levels and pages of timers, which are found without the lock.
+ * Growing: levels and pages of timers. To find them can take the kernel longer than all that
+ * is done under the lock, so that is done without it.
  */
 
-/*
- * Put a level on top of the wheel. It can be large, so it is made without the lock; @growing
- * has TWHEEL_SETUP wait for another day, and another thread may have been faster.
+/**
+ * twheel_file_grow_level() - put a level on top of the wheel
+ * @file: the file, locked; the lock is given up meanwhile
+ *
+ * @growing has TWHEEL_SETUP wait for another day, and another thread may be faster.
+ *
+ * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
-static int grow_level(struct twheel_file *file)
+int twheel_file_grow_level(struct twheel_file *file)
 {
 	u8 nr = file->wheel.nr_levels;
 	size_t bytes = twheel_level_bytes(&file->wheel, nr);
@@ -360,6 +365,7 @@ static int grow_level(struct twheel_file *file)
 	struct mem_cgroup *old;
 	int err;
 
+	lockdep_assert_held(&file->lock);
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
 	atomic_inc(&file->growing);
@@ -383,51 +389,36 @@ static int grow_level(struct twheel_file *file)
 }
 
 /**
- * twheel_file_grow_levels() - have the levels that a timer needs
- * @file: the file, locked
- * @deadline: the timer's
- * @interval: its period, for whenever that makes it start anew, or 0
- *
- * The lock is given up for every level.
+ * twheel_file_grow_store() - have a page of timers more, or of their directory
+ * @file: the file, locked; the lock is given up meanwhile
  *
  * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
-int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
-{
-	int err = 0;
-
-	lockdep_assert_held(&file->lock);
-	while (!err && (interval > file->longest || !twheel_covers(&file->wheel, deadline)))
-		err = grow_level(file);
-	return err;
-}
-
-/**
- * twheel_file_grow_store() - have a page of timers more, or of their directory
- * @file: the file, not locked: to find a page can take the kernel longer than all that is
- *	done under the lock
- *
- * Return: 0, -ENOSPC, -ENOMEM, or -EINTR.
- */
 int twheel_file_grow_store(struct twheel_file *file)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
-	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
-	int err = page ? twheel_file_lock(file) : -ENOMEM;
+	struct mem_cgroup *old;
+	void *page;
+	int err;
 
+	lockdep_assert_held(&file->lock);
+	twheel_file_unlock(file);
+	old = set_active_memcg(file->memcg);
+	page = (void *)get_zeroed_page(TWHEEL_GFP);
+	err = twheel_file_lock(file);
 	if (err)
 		goto out;
-	err = -ENOSPC;
-	if (!twheel_store_full(&file->store))
-		err = charge(file, twheel_store_growth(&file->store));
-	if (!err)
-		err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
+	if (!page)
+		err = -ENOMEM;
+	else if (twheel_store_full(&file->store))
+		err = -ENOSPC;
+	else
+		err = charge(file, twheel_store_growth(&file->store)) ?:
+		      twheel_store_grow(&file->store, page, TWHEEL_GFP);
 	credit(file);
-	twheel_file_unlock(file);
 out:
+	set_active_memcg(old);
 	if (err)
 		free_page((unsigned long)page);
-	set_active_memcg(old);
 	return err;
 }
 

@@ -128,6 +128,12 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	return twheel_next(&file->wheel, &next) && next <= now;
 }
 
+/* There are the levels for a deadline, and for whenever a period makes it start anew. */
+static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadline, u64 interval)
+{
+	return interval <= file->longest && twheel_covers(&file->wheel, deadline);
+}
+
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
@@ -139,7 +145,7 @@ void twheel_file_pass_on(struct twheel_file *file);
 
 int twheel_file_advance(struct twheel_file *file, u64 enough);
 
-int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval);
+int twheel_file_grow_level(struct twheel_file *file);
 int twheel_file_grow_store(struct twheel_file *file);
 size_t twheel_file_bytes(const struct twheel_file *file);
 

@@ -6,6 +6,7 @@
  * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
  * were; or that one's errno, if none was.
  */
+#include <linux/build_bug.h>
 #include <linux/limits.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -32,19 +33,15 @@ static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
-/* Take the lock, and bring the wheel's clock forward before timers are placed. */
-static __always_inline int __must_check begin(struct twheel_file *file, u64 *now)
+/* Bring the wheel's clock forward before timers are placed; returns the time. */
+static __always_inline u64 bring_forward(struct twheel_file *file)
 {
-	int err = twheel_file_lock(file);
-	u64 tick;
+	u64 now = twheel_file_now(file);
+	u64 tick = twheel_floor(&file->wheel, now);
 
-	if (unlikely(err))
-		return err;
-	*now = twheel_file_now(file);
-	tick = twheel_floor(&file->wheel, *now);
 	if (tick > file->wheel.now)
 		twheel_forward(&file->wheel, tick);
-	return 0;
+	return now;
 }
 
 /* What is due already expires before a timer that is due when it is placed. */
@@ -151,25 +148,25 @@ out:
 end:
 	n = twheel_run_end(&file->store, &run);
 	w->nr_pending += n - past;
+	file->added += n;
 	return n;
 }
 
-/*
- * Have what it takes to add a timer; -EAGAIN if others have taken the last free one meanwhile.
- * After -EINTR the lock is no longer held.
- */
+/* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	int err = 0;
 
-	if (twheel_file_timers(file) < file->max_timers)
-		err = twheel_file_grow_levels(file, deadline, interval);
-	if (err)
-		return err;
-	/* Others may have added some meanwhile. */
-	if (twheel_file_timers(file) >= file->max_timers)
-		return -ENOSPC;
-	return twheel_store_exhausted(&file->store) ? -EAGAIN : 0;
+	/* The lock may have been given up: all over again. */
+	while (!err && twheel_file_timers(file) < file->max_timers) {
+		if (!twheel_file_covers(file, deadline, interval))
+			err = twheel_file_grow_level(file);
+		else if (twheel_store_exhausted(&file->store))
+			err = twheel_file_grow_store(file);
+		else
+			return 0;
+	}
+	return err ?: -ENOSPC;
 }
 
 /* Give a timer a deadline for which there are levels. */
@@ -224,62 +221,48 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	entry->interval = add.interval_ns;
 	file->has_periods |= add.interval_ns;
 	entry->timer.deadline = deadline;
+	file->added++;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
 	return 0;
 }
 
-/* There is no room: but what is not valid is told of that. */
-static noinline int refuse(struct twheel_file *file, struct twheel_add __user *uadd, int err)
+/* Take the lock, and see to it that there is a timer to be added, most often. */
+static __always_inline int __must_check lock_to_add(struct twheel_file *file)
 {
-	struct twheel_add add;
+	int err = twheel_file_lock(file);
 
-	return err == -EINTR ? err : copy_add(file, &add, uadd) ?: err;
-}
-
-/* As begin(), with free timers, unless others take them meanwhile; @uadd is the first. */
-static __always_inline int __must_check begin_add(struct twheel_file *file,
-						  struct twheel_add __user *uadd, u64 *now)
-{
-	int err = 0;
-
-	while (unlikely(twheel_store_exhausted(&file->store)) && !err)
+	if (unlikely(!err && twheel_store_exhausted(&file->store)))
 		err = twheel_file_grow_store(file);
-	return unlikely(err) ? refuse(file, uadd, err) : begin(file, now);
+	/* Whatever else it is, what is not valid comes first: add_one() will see. */
+	return unlikely(err == -EINTR) ? err : 0;
 }
 
-/*
- * Add up to @n timers, with one hold of the lock if nothing is due; returns how many. When
- * none is free any more, that can be less, and even 0, without an error.
- */
+/* Add up to @n timers, as long as some are free; returns how many. */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
 			      unsigned int n, int *err)
 {
 	unsigned int done = 0, quick;
 	u64 now, room;
 
-	*err = begin_add(file, uadd, &now);
+	*err = lock_to_add(file);
 	if (*err)
 		return 0;
-	while (done < n && !twheel_store_exhausted(&file->store)) {
+	now = bring_forward(file);
+	do {
 		room = file->max_timers - twheel_file_timers(file);
 		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
-		file->added += quick;
 		done += quick;
-		if (quick)
+		if (likely(quick))
 			continue;
 		*err = add_one(file, uadd + done, now);
-		if (*err == -EINTR)
-			return done;
 		if (*err)
 			break;
-		file->added++;
 		done++;
 		n -= min(TWHEEL_SLOW - 1U, n - done);
-	}
-	twheel_file_unlock(file);
-	if (*err == -EAGAIN)
-		*err = 0;
+	} while (done < n && !twheel_store_exhausted(&file->store));
+	if (likely(*err != -EINTR))
+		twheel_file_unlock(file);
 	return done;
 }
 
@@ -294,20 +277,20 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
-	long err;
+	int err;
 	u64 now;
 
-	err = begin_add(file, uadd, &now);
+	err = lock_to_add(file);
 	if (err)
 		return err;
+	now = bring_forward(file);
 	if (likely(twheel_file_timers(file) < file->max_timers))
 		done = add_quickly(file, uadd, 1, now);
-	file->added += done;
-	twheel_file_unlock(file);
-	if (likely(done))
-		return 0;
-	err = twheel_add_timers(file, uadd, 1);
-	return min(err, 0L);
+	if (unlikely(!done))
+		err = add_one(file, uadd, now);
+	if (likely(err != -EINTR))
+		twheel_file_unlock(file);
+	return err;
 }
 
 /**
@@ -325,7 +308,7 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
 
 	do {
 		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
-	} while (!err && done < count && !(interrupted() && done));
+	} while (!err && done < count && !interrupted());
 	return done ?: err;
 }
 
@@ -362,7 +345,9 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	if (!twheel_store_find(&file->store, mod->id))
 		return -ENOENT;
 	deadline = deadline_of(mod->time_ns, mod->flags, now);
-	err = catch_up(file, deadline, now) ?: twheel_file_grow_levels(file, deadline, 0);
+	err = catch_up(file, deadline, now);
+	while (!err && !twheel_file_covers(file, deadline, 0))
+		err = twheel_file_grow_level(file);
 	if (err)
 		return err;
 	/* The lock has been dropped meanwhile. */
@@ -405,9 +390,10 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file, const
 	unsigned int i;
 	u64 now;
 
-	*err = begin(file, &now);
+	*err = twheel_file_lock(file);
 	if (*err)
 		return 0;
+	now = bring_forward(file);
 	for (i = 0; i < n; i++) {
 		*err = modify(file, mods + i, now);
 		if (unlikely(*err))
