@@ -18,8 +18,8 @@
  * never shrinks, at 8 bytes to 84 timers.
  *
  * A page that falls empty can go back to the kernel. Its block keeps the number
- * and the tag, and waits for another page. A block that has used up its tags
- * waits for ever.
+ * and the tag, and waits for another page. One that may run out of tags keeps its
+ * page, and is not used again.
  *
  * The caller serialises all calls on one store.
  */
@@ -80,7 +80,6 @@ void twheel_store_destroy(struct twheel_store *store)
 			free_page(block);
 		cond_resched();
 	}
-	twheel_pages_free(store->spent);
 	for (nr = 0; nr < store->nr_chunks; nr++)
 		free_page((unsigned long)store->dir[nr]);
 	kvfree(store->dir);
@@ -220,14 +219,13 @@ void twheel_pages_free(struct twheel_page *page)
 	}
 }
 
-/* The block stays, without a page; without a tag it is never used again. */
+/* The block stays, without a page. */
 static void strip_block(struct twheel_store *store, struct twheel_page *page)
 {
 	u32 nr = page_block(page);
 
 	*twheel_store_block(store, nr) = bare_block(page->tag, store->bare);
-	if (page->tag)
-		store->bare = nr;
+	store->bare = nr;
 	store->nr_pages--;
 }
 
@@ -240,18 +238,18 @@ static void strip_block(struct twheel_store *store, struct twheel_page *page)
  */
 void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page)
 {
-	if (page->more < -1) {
+	bool full = page->more < -1;
+
+	if (full)
 		page->more -= TWHEEL_PAGE_FULL;
-		if (likely(page->tag))
-			list_add(&page->link, &store->partial);
-	} else if (likely(page->tag)) {
+	if (unlikely(twheel_page_is_spent(page)))
+		return;
+	if (full) {
+		list_add(&page->link, &store->partial);
+	} else {
 		/* Last to be taken from, first to be freed. */
 		list_move_tail(&page->link, &store->partial);
 		store->nr_empty++;
-	} else {
-		strip_block(store, page);
-		page->next = store->spent;
-		store->spent = page;
 	}
 }
 
@@ -260,16 +258,13 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
  * @store: the store
  * @keep: how many to leave, for what is added next
  *
- * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, and those that have
- * used up their tags; or NULL.
+ * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, or NULL.
  */
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 {
-	struct twheel_page *pages = store->spent;
-	struct twheel_page *page;
+	struct twheel_page *pages = NULL, *page;
 	unsigned int n;
 
-	store->spent = NULL;
 	for (n = 0; n < TWHEEL_TRIM && store->nr_empty > keep; n++) {
 		page = list_last_entry(&store->partial, struct twheel_page, link);
 		list_del(&page->link);

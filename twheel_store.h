@@ -43,7 +43,7 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * @link: on the store's list of pages with free entries.
  * @next: links pages that have been taken out of the store.
  * @base: number of the block, where an id has it.
- * @tag: the tag that the next entry taken gets; 0 when all have been used.
+ * @tag: the tag that the next entry taken gets.
  * @more: how many entries more than one are in use: -1 if none is. TWHEEL_PAGE_FULL
  *	is added if all are, so that both a page's falling empty and its being full no
  *	more show in the sign.
@@ -84,10 +84,9 @@ struct twheel_page {
  * @nr_chunks: how many it has.
  * @nr_blocks: how many blocks have been numbered.
  * @nr_pages: how many pages there are.
- * @nr_empty: how many of those have no entry in use.
+ * @nr_empty: how many of those have no entry in use, and tags left.
  * @bare: the block without a page that is to get the next one, or
  *	TWHEEL_NO_BLOCK.
- * @spent: pages to be freed that have used up their tags.
  * @partial: pages with free entries; those without an entry in use are last.
  */
 struct twheel_store {
@@ -98,7 +97,6 @@ struct twheel_store {
 	u32 nr_pages;
 	u32 nr_empty;
 	u32 bare;
-	struct twheel_page *spent;
 	struct list_head partial;
 };
 
@@ -128,10 +126,10 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
 
-/* There are more empty pages than are to be kept, or spent ones. */
+/* There are more empty pages than are to be kept. */
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
-	return store->nr_empty > keep || store->spent;
+	return store->nr_empty > keep;
 }
 
 /**
@@ -149,6 +147,15 @@ static inline bool twheel_store_exhausted(const struct twheel_store *store)
 static inline bool twheel_block_is_bare(u64 block)
 {
 	return block & 1;
+}
+
+/*
+ * It may have no tag for each of its entries: it gives out no more of them, and is left alone
+ * when it falls empty, after four billion timers.
+ */
+static inline bool twheel_page_is_spent(const struct twheel_page *page)
+{
+	return page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES;
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
@@ -173,59 +180,12 @@ static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 	return (u64)entry->timer.tag << 32 | page->base | twheel_entry_slot(page, entry);
 }
 
-/* A page that has no more to give leaves the list of those that have. */
-static inline void twheel_page_leaves(struct twheel_page *page)
-{
-	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
-		page->more += TWHEEL_PAGE_FULL;
-	list_del_init(&page->link);
-}
-
-/**
- * twheel_store_get() - take an entry into use
- * @store: the store
- * @id: set to the id of the entry, unless there is none
- *
- * O(1).
- *
- * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store pages with twheel_store_grow().
- */
-static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
-{
-	struct twheel_entry *entry;
-	struct twheel_page *page;
-	u32 slot, tag;
-	s32 more;
-
-	page = list_first_entry(&store->partial, struct twheel_page, link);
-	if (unlikely(list_entry_is_head(page, &store->partial, link)))
-		return NULL;
-	slot = page->free;
-	entry = &page->entry[slot];
-	page->free = slot + 1 + entry->data;
-	entry->timer.slot = slot;
-	tag = page->tag;
-	page->tag = tag + 1;
-	entry->timer.tag = tag;
-	*id = (u64)tag << 32 | page->base | slot;
-
-	more = ++page->more;
-	if (unlikely(!more))
-		store->nr_empty--;
-	/* A full page, or one out of tags, has no more to give. */
-	if (unlikely(more == TWHEEL_PAGE_ENTRIES - 1 || tag == U32_MAX))
-		twheel_page_leaves(page);
-	return entry;
-}
-
 /**
  * struct twheel_run - free entries of one page, to be taken one after the other
  * @page: their page.
  * @id: the id that the next one is going to have.
  *
- * To take many entries from a store one by one costs twice as much: a run works out
- * once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
+ * A run works out once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
  * is for nothing else.
  */
 struct twheel_run {
@@ -238,18 +198,17 @@ struct twheel_run {
  * @store: the store
  * @run: set to the first run that there is
  *
- * Return: how many there are; or 0, though twheel_store_get() may still succeed.
+ * Return: how many there are; or 0 if there is no free entry: see twheel_store_grow().
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
-	run->page = list_first_entry(&store->partial, struct twheel_page, link);
-	if (list_entry_is_head(run->page, &store->partial, link))
+	struct twheel_page *page = list_first_entry(&store->partial, struct twheel_page, link);
+
+	run->page = page;
+	if (list_entry_is_head(page, &store->partial, link))
 		return 0;
-	run->id = (u64)run->page->tag << 32 | run->page->base | run->page->free;
-	/* A page that is about to use the last tag is special. */
-	if (unlikely(run->page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES))
-		return 0;
-	return TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
+	run->id = (u64)page->tag << 32 | page->base | page->free;
+	return TWHEEL_PAGE_ENTRIES - 1 - page->more;
 }
 
 /**
@@ -291,6 +250,7 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 {
 	struct twheel_page *page = run->page;
 	u32 n = (run->id >> 32) - page->tag;
+	bool full;
 
 	if (!n)
 		return 0;
@@ -299,9 +259,36 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 	page->free = run->id & TWHEEL_SLOT_MASK;
 	page->tag += n;
 	page->more += n;
-	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
-		twheel_page_leaves(page);
+	full = page->more == TWHEEL_PAGE_ENTRIES - 1;
+	if (unlikely(full || twheel_page_is_spent(page))) {
+		page->more += full ? TWHEEL_PAGE_FULL : 0;
+		list_del_init(&page->link);
+	}
 	return n;
+}
+
+/**
+ * twheel_store_get() - take an entry into use
+ * @store: the store
+ * @id: set to the id of the entry, unless there is none
+ *
+ * O(1).
+ *
+ * Return: an entry with an id of its own and all else unset; or NULL if there
+ * is no free one: give the store pages with twheel_store_grow().
+ */
+static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
+{
+	struct twheel_entry *entry;
+	struct twheel_run run;
+
+	if (!twheel_run_begin(store, &run))
+		return NULL;
+	*id = run.id;
+	entry = twheel_run_entry(&run);
+	twheel_run_take(&run, entry);
+	twheel_run_end(store, &run);
+	return entry;
 }
 
 /**
