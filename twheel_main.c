@@ -108,6 +108,7 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 {
 	struct twheel_query query;
 	struct twheel_entry *entry;
+	bool found;
 	u64 now;
 	int err;
 
@@ -119,8 +120,8 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 	if (err)
 		return err;
 	now = twheel_file_now(file);
-	entry = twheel_store_find(&file->store, query.id);
-	if (entry) {
+	found = twheel_store_find(&file->store, query.id, &entry);
+	if (found) {
 		const struct twheel_timer *timer = &entry->timer;
 
 		query.deadline_ns = timer->deadline;
@@ -136,7 +137,7 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 	}
 	twheel_file_unlock(file);
 
-	if (!entry)
+	if (!found)
 		return -ENOENT;
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
 }

@@ -185,8 +185,8 @@ static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
  * @page: their page.
  * @id: the id that the next one is going to have.
  *
- * A run works out once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
- * is for nothing else.
+ * A run works out once what the page says. Between twheel_run_begin() and
+ * twheel_run_end(), the store is for nothing else.
  */
 struct twheel_run {
 	struct twheel_page *page;
@@ -212,31 +212,22 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
 }
 
 /**
- * twheel_run_entry() - the next entry
+ * twheel_run_take() - take the next entry into use
  * @run: the run, in which there is one left
  *
- * Return: an entry that is still free.
+ * Return: the entry.
  */
-static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
+static __always_inline struct twheel_entry *twheel_run_take(struct twheel_run *run)
 {
 	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
 
 	/* Or the compiler works out the address again for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
-	return entry;
-}
-
-/**
- * twheel_run_take() - take the next entry into use
- * @run: the run
- * @entry: the entry
- */
-static __always_inline void twheel_run_take(struct twheel_run *run, struct twheel_entry *entry)
-{
 	entry->timer.tag = run->id >> 32;
 	entry->timer.slot = run->id;
 	/* The next tag, and the slot of the next one that is free. */
 	run->id += BIT_ULL(32) + 1 + entry->data;
+	return entry;
 }
 
 /**
@@ -285,8 +276,7 @@ static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, 
 	if (!twheel_run_begin(store, &run))
 		return NULL;
 	*id = run.id;
-	entry = twheel_run_entry(&run);
-	twheel_run_take(&run, entry);
+	entry = twheel_run_take(&run);
 	twheel_run_end(store, &run);
 	return entry;
 }
@@ -312,17 +302,17 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 }
 
 /**
- * twheel_store_has() - find an entry by its id
+ * twheel_store_find() - find an entry by its id
  * @store: the store
  * @id: any number
  * @found: set to the entry in use that has this id, if there is one
  *
- * O(1). The pointer that twheel_store_find() returns would be checked once more.
+ * O(1).
  *
  * Return: whether there is one.
  */
-static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
-					     struct twheel_entry **found)
+static __always_inline bool twheel_store_find(const struct twheel_store *store, u64 id,
+					      struct twheel_entry **found)
 {
 	unsigned long slot = id & TWHEEL_SLOT_MASK;
 	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
@@ -344,22 +334,6 @@ static __always_inline bool twheel_store_has(const struct twheel_store *store, u
 	OPTIMIZER_HIDE_VAR(entry);
 	*found = entry;
 	return likely(entry->timer.tag == tag);
-}
-
-/**
- * twheel_store_find() - find an entry by its id
- * @store: the store
- * @id: any number
- *
- * O(1).
- *
- * Return: the entry in use that has this id, or NULL.
- */
-static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
-{
-	struct twheel_entry *entry;
-
-	return twheel_store_has(store, id, &entry) ? entry : NULL;
 }
 
 #endif /* _TWHEEL_STORE_H */

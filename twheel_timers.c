@@ -68,9 +68,8 @@ static bool interrupted(void)
 static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u64 data,
 						       u64 interval, u64 deadline)
 {
-	struct twheel_entry *entry = twheel_run_entry(run);
+	struct twheel_entry *entry = twheel_run_take(run);
 
-	twheel_run_take(run, entry);
 	entry->data = data;
 	entry->interval = interval;
 	entry->timer.deadline = deadline;
@@ -342,7 +341,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 
 	if (!time_is_valid(mod->time_ns, mod->flags, mod->reserved))
 		return -EINVAL;
-	if (!twheel_store_find(&file->store, mod->id))
+	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
 	deadline = deadline_of(mod->time_ns, mod->flags, now);
 	err = catch_up(file, deadline, now);
@@ -351,8 +350,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	if (err)
 		return err;
 	/* The lock has been dropped meanwhile. */
-	entry = twheel_store_find(&file->store, mod->id);
-	if (!entry)
+	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
 	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
@@ -373,7 +371,7 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	/* Nor may it be out of range. */
 	if (unlikely(mod->flags | mod->reserved) || unlikely((s64)deadline <= (s64)now) ||
 	    unlikely(!twheel_level_for(w, deadline, &level)) ||
-	    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
+	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
 	    unlikely(twheel_expired(w, &entry->timer)))
 		return modify_slowly(file, mod, now);
 	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
@@ -416,7 +414,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	if (*err)
 		return 0;
 	for (i = 0; i < n; i++) {
-		if (unlikely(!twheel_store_has(&file->store, id[i], &entry))) {
+		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;
 			break;
 		}

@@ -53,6 +53,13 @@ static struct twheel_page *grow(struct kunit *test)
 	return list_last_entry(&store->partial, struct twheel_page, link);
 }
 
+static struct twheel_entry *find(const struct twheel_store *store, u64 id)
+{
+	struct twheel_entry *entry;
+
+	return twheel_store_find(store, id, &entry) ? entry : NULL;
+}
+
 /* An entry, if there is a free one. */
 static struct twheel_entry *get_free(struct twheel_store *store)
 {
@@ -81,9 +88,9 @@ static void an_empty_store_has_no_entry(struct kunit *test)
 	struct twheel_store *store = test->priv;
 
 	KUNIT_EXPECT_NULL(test, get_free(store));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 0));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 1ULL << 32));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, U64_MAX));
+	KUNIT_EXPECT_NULL(test, find(store, 0));
+	KUNIT_EXPECT_NULL(test, find(store, 1ULL << 32));
+	KUNIT_EXPECT_NULL(test, find(store, U64_MAX));
 	KUNIT_EXPECT_EQ(test, twheel_store_bytes(store), 0);
 	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
 }
@@ -114,7 +121,7 @@ static void ids_find_their_entry(struct kunit *test)
 	}
 	for (i = 0; i < n; i++)
 		KUNIT_EXPECT_PTR_EQ(test, entry[i],
-				    twheel_store_find(test->priv, twheel_entry_id(entry[i])));
+				    find(test->priv, twheel_entry_id(entry[i])));
 }
 
 static void ids_near_a_real_one_find_nothing(struct kunit *test)
@@ -123,7 +130,7 @@ static void ids_near_a_real_one_find_nothing(struct kunit *test)
 	unsigned int bit;
 
 	for (bit = 0; bit < 64; bit++)
-		KUNIT_EXPECT_NULL_MSG(test, twheel_store_find(test->priv, id ^ BIT_ULL(bit)),
+		KUNIT_EXPECT_NULL_MSG(test, find(test->priv, id ^ BIT_ULL(bit)),
 				      "bit %u", bit);
 }
 
@@ -135,9 +142,9 @@ static void a_stale_id_finds_nothing(struct kunit *test)
 
 	for (i = 0; i < 10000; i++) {
 		twheel_store_put(test->priv, entry);
-		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		KUNIT_ASSERT_NULL(test, find(test->priv, id));
 		entry = get(test);
-		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		KUNIT_ASSERT_NULL(test, find(test->priv, id));
 		KUNIT_ASSERT_NE(test, twheel_entry_id(entry), id);
 	}
 }
@@ -152,13 +159,13 @@ static void a_stale_id_outlives_its_page(struct kunit *test)
 	page = twheel_store_trim(test->priv, 0);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	twheel_pages_free(page);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+	KUNIT_EXPECT_NULL(test, find(test->priv, id));
 
 	/* The block gets another page, and the slot another timer. */
 	entry = get(test);
 	KUNIT_EXPECT_EQ(test, (u32)twheel_entry_id(entry), (u32)id);
 	KUNIT_EXPECT_NE(test, twheel_entry_id(entry), id);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+	KUNIT_EXPECT_NULL(test, find(test->priv, id));
 }
 
 static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
@@ -181,7 +188,7 @@ static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
 	next = get(test);
 	KUNIT_EXPECT_PTR_NE(test, twheel_entry_page(next), page);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
+	KUNIT_EXPECT_NULL(test, find(store, id));
 }
 
 static void freed_entries_are_used_before_memory_grows(struct kunit *test)
@@ -239,12 +246,12 @@ static void the_directory_grows(struct kunit *test)
 	KUNIT_EXPECT_GE(test, bytes, blocks * PAGE_SIZE);
 	KUNIT_EXPECT_LE(test, bytes, (blocks + 20) * PAGE_SIZE);
 
-	KUNIT_EXPECT_NOT_NULL(test, twheel_store_find(store, first));
+	KUNIT_EXPECT_NOT_NULL(test, find(store, first));
 	/* Use up the first page, then take from another one. */
 	for (nr = 0; nr < TWHEEL_PAGE_ENTRIES; nr++)
 		entry = get(test);
 	last = twheel_entry_id(entry);
-	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_find(store, last));
+	KUNIT_EXPECT_PTR_EQ(test, entry, find(store, last));
 }
 
 /* All blocks have a number: only one without a page can still get one. */
@@ -265,10 +272,9 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 /* The next entry of a run, with data that would be a wild link. */
 static struct twheel_entry *run_get(struct kunit *test, struct twheel_run *run)
 {
-	struct twheel_entry *entry = twheel_run_entry(run);
 	u64 id = run->id;
+	struct twheel_entry *entry = twheel_run_take(run);
 
-	twheel_run_take(run, entry);
 	entry->data = U64_MAX / 3;
 	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
 	return entry;
@@ -307,7 +313,7 @@ static void a_run_goes_through_all_of_a_page(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, get_free(store));
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
 		KUNIT_EXPECT_PTR_EQ(test, entry[i],
-				    twheel_store_find(store, twheel_entry_id(entry[i])));
+				    find(store, twheel_entry_id(entry[i])));
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
 		twheel_store_put(store, entry[i]);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
@@ -322,10 +328,10 @@ static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 	grow(test);
 	twheel_run_begin(store, &run);
 	id = run.id;
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
+	KUNIT_EXPECT_NULL(test, find(store, id));
 	twheel_run_end(store, &run);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_run_entry(&run), twheel_store_get(store, &other));
+	KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store, &other));
 	KUNIT_EXPECT_EQ(test, id, other);
 }
 
@@ -356,7 +362,7 @@ static void a_run_takes_what_was_freed_first(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(entry); i++) {
 		bool stale = i == 2 || i == 5 || i == 9;
 
-		KUNIT_EXPECT_EQ(test, !!twheel_store_find(store, id[i]), !stale);
+		KUNIT_EXPECT_EQ(test, !!find(store, id[i]), !stale);
 	}
 }
 
@@ -407,7 +413,7 @@ static void random_use_matches_a_model(struct kunit *test)
 		u32 left;
 
 		if (id[n])
-			KUNIT_ASSERT_PTR_EQ(test, entry[n], twheel_store_find(store, id[n]));
+			KUNIT_ASSERT_PTR_EQ(test, entry[n], find(store, id[n]));
 		if (entry[n]) {
 			twheel_store_put(store, entry[n]);
 			entry[n] = NULL;
