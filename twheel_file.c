@@ -353,7 +353,7 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
  * twheel_file_grow_level() - put a level on top of the wheel
  * @file: the file, locked; the lock is given up meanwhile
  *
- * @growing has TWHEEL_SETUP wait for another day, and another thread may be faster.
+ * Another thread may be faster.
  *
  * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
@@ -368,13 +368,11 @@ int twheel_file_grow_level(struct twheel_file *file)
 	lockdep_assert_held(&file->lock);
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
-	atomic_inc(&file->growing);
 	twheel_file_unlock(file);
 	old = set_active_memcg(file->memcg);
 	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
 	set_active_memcg(old);
 	err = twheel_file_lock(file);
-	atomic_dec(&file->growing);
 	if (!err && level && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
 		file->longest = twheel_longest(&file->wheel);

@@ -43,7 +43,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
  * @max_timers: how many timers there may be.
- * @growing: levels that are being made without the lock.
+ * @adding: calls that are about to add, and may have given up the lock.
  * @longest: the longest interval for which there are levels enough.
  * @added: see struct twheel_info; so with the next four.
  * @modified: see struct twheel_info.
@@ -70,7 +70,7 @@ struct twheel_file {
 	bool has_periods;
 	clockid_t clock_id;
 	u64 max_timers;
-	atomic_t growing;
+	atomic_t adding;
 	u64 longest;
 	u64 added;
 	u64 modified;

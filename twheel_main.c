@@ -93,7 +93,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	err = twheel_file_lock(file);
 	if (err)
 		return err;
-	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
+	if (file->is_set_up || file->added || atomic_read(&file->adding)) {
 		err = -EBUSY;
 	} else {
 		twheel_file_set_up(file, &setup);

@@ -151,21 +151,27 @@ end:
 	return n;
 }
 
-/* Have what it takes to add a timer. After -EINTR the lock is no longer held. */
+/*
+ * Have what it takes to add a timer. The lock may be given up for that; then all is looked at
+ * anew, but TWHEEL_SETUP has to wait. After -EINTR the lock is no longer held.
+ */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	int err = 0;
 
-	/* The lock may have been given up: all over again. */
-	while (!err && twheel_file_timers(file) < file->max_timers) {
-		if (!twheel_file_covers(file, deadline, interval))
+	atomic_inc(&file->adding);
+	do {
+		if (twheel_file_timers(file) >= file->max_timers)
+			err = -ENOSPC;
+		else if (!twheel_file_covers(file, deadline, interval))
 			err = twheel_file_grow_level(file);
 		else if (twheel_store_exhausted(&file->store))
 			err = twheel_file_grow_store(file);
 		else
-			return 0;
-	}
-	return err ?: -ENOSPC;
+			break;
+	} while (!err);
+	atomic_dec(&file->adding);
+	return err;
 }
 
 /* Give a timer a deadline for which there are levels. */
