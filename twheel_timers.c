@@ -19,17 +19,10 @@
 /* A timer that is not added quickly takes as long as so many that are. */
 #define TWHEEL_SLOW		4
 
-static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
+/* Work out a deadline; returns false if what it is made of is not valid. */
+static bool deadline_of(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
 {
-	s64 deadline = now + time_ns;
-
-	if (flags & TWHEEL_ABSTIME)
-		return time_ns;
-	return likely(deadline >= 0) ? deadline : KTIME_MAX;
-}
-
-static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
-{
+	*deadline = flags ? time_ns : min_t(u64, now + time_ns, KTIME_MAX);
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
@@ -174,31 +167,15 @@ static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 	return err;
 }
 
-/* Give a timer a deadline for which there are levels. */
+/* Put a timer into the wheel, which has the levels for it. */
 static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
-	/* Without the lock, others may have brought the clock past it. */
-	if (entry->timer.deadline <= max(now, file->wheel.time)) {
+	if (entry->timer.deadline <= now) {
 		twheel_expire(&file->wheel, &entry->timer);
 		trace_twheel_expire(file, 1);
 	} else {
 		twheel_add(&file->wheel, &entry->timer);
 	}
-}
-
-/* Copy a timer in: 0, -EFAULT, or -EINVAL. */
-static int copy_add(const struct twheel_file *file, struct twheel_add *add,
-		    const struct twheel_add __user *uadd)
-{
-	if (copy_from_user(add, uadd, sizeof(*add)))
-		return -EFAULT;
-	if (!time_is_valid(add->time_ns, add->flags, add->reserved))
-		return -EINVAL;
-	/* Without the lock, TWHEEL_SETUP may be about to change it. */
-	if (add->interval_ns && (add->interval_ns < data_race(file->wheel.tick.divisor) ||
-				 add->interval_ns > KTIME_MAX))
-		return -EINVAL;
-	return 0;
 }
 
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
@@ -209,10 +186,13 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	u64 deadline;
 	int err;
 
-	err = copy_add(file, &add, uadd);
-	if (err)
-		return err;
-	deadline = deadline_of(add.time_ns, add.flags, now);
+	if (copy_from_user(&add, uadd, sizeof(add)))
+		return -EFAULT;
+	if (!deadline_of(add.time_ns, add.flags, add.reserved, now, &deadline))
+		return -EINVAL;
+	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
+				add.interval_ns > KTIME_MAX))
+		return -EINVAL;
 	err = catch_up(file, deadline, now) ?: make_room(file, deadline, add.interval_ns);
 	if (err)
 		return err;
@@ -345,11 +325,10 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	u64 deadline;
 	int err;
 
-	if (!time_is_valid(mod->time_ns, mod->flags, mod->reserved))
+	if (!deadline_of(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
 		return -EINVAL;
 	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
-	deadline = deadline_of(mod->time_ns, mod->flags, now);
 	err = catch_up(file, deadline, now);
 	while (!err && !twheel_file_covers(file, deadline, 0))
 		err = twheel_file_grow_level(file);
