@@ -46,11 +46,8 @@
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
  */
-#include <linux/cred.h>
-#include <linux/limits.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

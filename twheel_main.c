@@ -63,19 +63,19 @@ static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
  * Setting up and looking at a wheel.
  */
 
+static bool shape_is_valid(u64 tick, u32 size)
+{
+	return tick >= TWHEEL_TICK_MIN_NS && tick <= TWHEEL_TICK_MAX_NS &&
+	       size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
+}
+
 static int setup_check(const struct twheel_setup *setup)
 {
-	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)))
+	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)) ||
+	    !shape_is_valid(setup->tick_ns, setup->wheel_size) ||
+	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME))
 		return -EINVAL;
-	if (setup->tick_ns < TWHEEL_TICK_MIN_NS || setup->tick_ns > TWHEEL_TICK_MAX_NS)
-		return -EINVAL;
-	if (setup->wheel_size < TWHEEL_SIZE_MIN || setup->wheel_size > TWHEEL_SIZE_MAX)
-		return -EINVAL;
-	if (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME)
-		return -EINVAL;
-	if (setup->max_timers > READ_ONCE(max_timers))
-		return -ENOSPC;
-	return 0;
+	return setup->max_timers > READ_ONCE(max_timers) ? -ENOSPC : 0;
 }
 
 static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
@@ -252,28 +252,12 @@ static struct miscdevice twheel_misc = {
 	.mode	= 0666,
 };
 
-static int __init twheel_check_parameters(void)
-{
-	if (tick_ns < TWHEEL_TICK_MIN_NS || tick_ns > TWHEEL_TICK_MAX_NS) {
-		pr_err("tick_ns=%lu is not within %llu to %llu\n", tick_ns,
-		       TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS);
-		return -EINVAL;
-	}
-	if (wheel_size < TWHEEL_SIZE_MIN || wheel_size > TWHEEL_SIZE_MAX) {
-		pr_err("wheel_size=%u is not within %u to %u\n", wheel_size,
-		       TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int __init twheel_module_init(void)
 {
-	int err;
-
-	err = twheel_check_parameters();
-	if (err)
-		return err;
+	if (!shape_is_valid(tick_ns, wheel_size)) {
+		pr_err("tick_ns=%lu or wheel_size=%u is out of range\n", tick_ns, wheel_size);
+		return -EINVAL;
+	}
 	twheel_user_init();
 	return misc_register(&twheel_misc);
 }

@@ -6,11 +6,9 @@
  * with the lock held, and the timer taken from the wheel only when that has succeeded.
  */
 #include <linux/math64.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "twheel_compat.h"
 #include "twheel_file.h"
 #include "twheel_trace.h"
 

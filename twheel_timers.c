@@ -6,9 +6,7 @@
  * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
  * were; or that one's errno, if none was.
  */
-#include <linux/build_bug.h>
 #include <linux/limits.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
