@@ -302,13 +302,6 @@ static bool advance(struct twheel_file *file, u64 tick)
 	return more;
 }
 
-static int __must_check breathe(struct twheel_file *file)
-{
-	twheel_file_unlock(file);
-	cond_resched();
-	return twheel_file_lock(file);
-}
-
 /**
  * twheel_file_advance() - bring the wheel to the present, or as far as it takes
  * @file: the file, locked
@@ -334,7 +327,9 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;
 		/* Also before so many are read: that takes as long again. */
-		if (breathe(file))
+		twheel_file_unlock(file);
+		cond_resched();
+		if (twheel_file_lock(file))
 			return -EINTR;
 		if (!more || file->wheel.nr_expired >= enough)
 			return 0;
@@ -400,17 +395,12 @@ int twheel_file_grow_store(struct twheel_file *file)
 	old = set_active_memcg(file->memcg);
 	page = (void *)get_zeroed_page(TWHEEL_GFP);
 	err = twheel_file_lock(file);
-	if (err)
-		goto out;
-	if (!page)
-		err = -ENOMEM;
-	else if (twheel_store_full(&file->store))
-		err = -ENOSPC;
-	else
-		err = charge(file, twheel_store_growth(&file->store)) ?:
-		      twheel_store_grow(&file->store, page, TWHEEL_GFP);
-	credit(file);
-out:
+	if (!err) {
+		err = page ? charge(file, twheel_store_growth(&file->store)) : -ENOMEM;
+		if (!err)
+			err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
+		credit(file);
+	}
 	set_active_memcg(old);
 	if (err)
 		free_page((unsigned long)page);

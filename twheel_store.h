@@ -79,7 +79,7 @@ struct twheel_page {
 /**
  * struct twheel_store - the timers of one wheel
  * @dir: the directory: chunks of blocks, by number. A block is the address of
- *	its page, or without a page twheel_bare_block().
+ *	its page, or without a page as twheel_block_is_bare() says.
  * @dir_chunks: how many chunks the directory has room for.
  * @nr_chunks: how many it has.
  * @nr_blocks: how many blocks have been numbered.
@@ -109,7 +109,6 @@ void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
 size_t twheel_store_bytes(const struct twheel_store *store);
 
-bool twheel_store_full(const struct twheel_store *store);
 size_t twheel_store_growth(const struct twheel_store *store);
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
@@ -143,7 +142,7 @@ static inline bool twheel_store_exhausted(const struct twheel_store *store)
 	return data_race(store->partial.next) == &store->partial; /* an old one will do */
 }
 
-/* A block without a page, as an odd number, remembers its tag and a successor. */
+/* A block without a page is an odd number: its tag, 31 bits of the next such block, a one. */
 static inline bool twheel_block_is_bare(u64 block)
 {
 	return block & 1;

@@ -258,15 +258,16 @@ static void the_directory_grows(struct kunit *test)
 static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	u32 bare = store->bare;
+	void *page = grow(test);
+	u32 blocks = store->nr_blocks;
 
-	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
 	store->nr_blocks = TWHEEL_NO_BLOCK;
-	KUNIT_EXPECT_TRUE(test, twheel_store_full(store));
-	store->bare = TWHEEL_NO_BLOCK - 1;
-	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
-	store->nr_blocks = 0;
-	store->bare = bare;
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, NULL, GFP_KERNEL), -ENOSPC);
+	twheel_pages_free(twheel_store_trim(store, 0));
+	page = (void *)get_zeroed_page(GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, page, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, NULL, GFP_KERNEL), -ENOSPC);
+	store->nr_blocks = blocks;
 }
 
 /* The next entry of a run, with data that would be a wild link. */
