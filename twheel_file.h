@@ -154,9 +154,8 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd);
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count);
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod);
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid);
-long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
-			  u32 count);
-long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
+long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
+			  bool cancel);
 
 /* twheel_read.c */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);

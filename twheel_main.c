@@ -49,14 +49,9 @@ static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
 	batch.count = min_t(u32, batch.count, INT_MAX);
 	entries = u64_to_user_ptr(batch.entries);
 
-	switch (cmd) {
-	case TWHEEL_ADD_BATCH:
+	if (cmd == TWHEEL_ADD_BATCH)
 		return twheel_add_timers(file, entries, batch.count);
-	case TWHEEL_CANCEL_BATCH:
-		return twheel_cancel_timers(file, entries, batch.count);
-	default:
-		return twheel_modify_timers(file, entries, batch.count);
-	}
+	return twheel_change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH);
 }
 
 /*

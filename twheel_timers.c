@@ -364,10 +364,11 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
+/* Modify @n timers with one hold of the lock, most often; returns how many were. */
+static __always_inline unsigned int modify_chunk(struct twheel_file *file,
+						 const struct twheel_modify *mods,
 						 unsigned int n, int *err)
 {
-	const struct twheel_modify *mods = chunk;
 	unsigned int i;
 	u64 now;
 
@@ -386,10 +387,9 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file, const
 	return i;
 }
 
-static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,
+static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 						 unsigned int n, int *err)
 {
-	const u64 *id = chunk;
 	struct twheel_entry *entry;
 	unsigned int i;
 
@@ -447,55 +447,35 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 	return err;
 }
 
-/* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
-static long in_chunks(struct twheel_file *file, const void __user *from, u32 count,
-		      void *chunk, u32 max, size_t size,
-		      unsigned int (*act)(struct twheel_file *file, const void *chunk,
-					  unsigned int n, int *err))
+/**
+ * twheel_change_timers() - TWHEEL_MODIFY_BATCH and TWHEEL_CANCEL_BATCH
+ * @file: the file, not locked
+ * @entries: which timers and their new times, or the ids of timers, in user memory
+ * @count: how many; not 0
+ * @cancel: they are to be cancelled
+ *
+ * Return: how many were done; or an errno as for a single one, if none was.
+ */
+long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
+			  bool cancel)
 {
+	union {
+		struct twheel_modify mod[TWHEEL_CHUNK / 2];
+		u64 id[TWHEEL_CHUNK];
+	} chunk;
+	u32 size = cancel ? sizeof(*chunk.id) : sizeof(*chunk.mod);
+	u32 max = cancel ? ARRAY_SIZE(chunk.id) : ARRAY_SIZE(chunk.mod), n;
 	long done = 0;
 	int err;
 
 	do {
-		unsigned int n = copy_entries(chunk, from + done * size,
-					      min_t(u32, count - done, max), size);
-
-		err = -EFAULT;
-		if (n)
-			done += act(file, chunk, n, &err);
+		n = copy_entries(&chunk, entries + done * size, min_t(u32, count - done, max), size);
+		if (!n)
+			err = -EFAULT;
+		else if (cancel)
+			done += cancel_chunk(file, chunk.id, n, &err);
+		else
+			done += modify_chunk(file, chunk.mod, n, &err);
 	} while (!err && done < count && !interrupted());
 	return done ?: err;
-}
-
-/**
- * twheel_modify_timers() - TWHEEL_MODIFY_BATCH
- * @file: the file, not locked
- * @umod: which timers, and their new times, in user memory
- * @count: how many; not 0
- *
- * Return: how many were modified; or an errno as twheel_modify_timer(), if none was.
- */
-long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
-			  u32 count)
-{
-	struct twheel_modify chunk[TWHEEL_CHUNK / 2];
-
-	return in_chunks(file, umod, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
-			 modify_chunk);
-}
-
-/**
- * twheel_cancel_timers() - TWHEEL_CANCEL_BATCH
- * @file: the file, not locked
- * @uid: the timers' ids, in user memory
- * @count: how many; not 0
- *
- * Return: how many were cancelled; or an errno as twheel_cancel_timer(), if none was.
- */
-long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
-{
-	u64 chunk[TWHEEL_CHUNK];
-
-	return in_chunks(file, uid, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
-			 cancel_chunk);
 }
