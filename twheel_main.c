@@ -101,37 +101,33 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 
 static noinline long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
 {
+	struct twheel *w = &file->wheel;
 	struct twheel_query query;
 	struct twheel_entry *entry;
 	bool found;
 	u64 now;
-	int err;
 
 	if (copy_from_user(&query, arg, sizeof(query)))
 		return -EFAULT;
 	if (query.reserved)
 		return -EINVAL;
-	err = twheel_file_lock(file);
-	if (err)
-		return err;
+	if (twheel_file_lock(file))
+		return -EINTR;
 	now = twheel_file_now(file);
 	found = twheel_store_find(&file->store, query.id, &entry);
 	if (found) {
-		const struct twheel_timer *timer = &entry->timer;
+		u64 deadline = entry->timer.deadline;
 
-		query.deadline_ns = timer->deadline;
-		query.remaining_ns = max(query.deadline_ns, now) - now;
+		query.deadline_ns = deadline;
+		query.remaining_ns = max(deadline, now) - now;
 		query.interval_ns = entry->interval;
 		query.data = entry->data;
 		/* Whoever reads now gets it, though the wheel may not have been asked yet. */
-		query.state = TWHEEL_PENDING;
-		if (twheel_expired(&file->wheel, timer) ||
-		    twheel_tick(&file->wheel, timer->deadline) <=
-		    twheel_floor(&file->wheel, now))
-			query.state = TWHEEL_EXPIRED;
+		query.state = twheel_expired(w, &entry->timer) ||
+			      twheel_tick(w, deadline) <= twheel_floor(w, now) ?
+			      TWHEEL_EXPIRED : TWHEEL_PENDING;
 	}
 	twheel_file_unlock(file);
-
 	if (!found)
 		return -ENOENT;
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
@@ -140,12 +136,8 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 {
 	struct twheel_info info;
-	int err;
 
-	err = twheel_file_lock(file);
-	if (err)
-		return err;
-	if (twheel_file_advance(file, U64_MAX))
+	if (twheel_file_lock(file) || twheel_file_advance(file, U64_MAX))
 		return -EINTR;
 	twheel_fill_info(file, &info);
 	twheel_file_unlock(file);

@@ -55,12 +55,9 @@ static bool interrupted(void)
  * their ids where they are, in user memory, without a copy.
  */
 
-/* Take the next entry of a run for a timer. */
-static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u64 data,
-						       u64 interval, u64 deadline)
+static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64 data,
+						 u64 interval, u64 deadline)
 {
-	struct twheel_entry *entry = twheel_run_take(run);
-
 	entry->data = data;
 	entry->interval = interval;
 	entry->timer.deadline = deadline;
@@ -83,7 +80,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		u64 word;
 	} absolute = { .field = { TWHEEL_ABSTIME } };
 	struct twheel *w = &file->wheel;
-	struct twheel_run run = {};
+	struct twheel_run run;
 	unsigned int past = 0;
 
 	/* Where nothing may be called, nothing can be traced. */
@@ -117,7 +114,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			    twheel_file_is_behind(file, twheel_floor(w, now)))
 				break;
 			unsafe_put_user(run.id, &u->id, out);
-			entry = fill_entry(&run, data, interval, time);
+			entry = fill(twheel_run_take(&run), data, interval, time);
 			twheel_expire(&file->wheel, &entry->timer);
 			past++;
 			continue;
@@ -125,7 +122,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		if (unlikely(!twheel_level_for(w, time, &level)))
 			break;
 		unsafe_put_user(run.id, &u->id, out);
-		entry = fill_entry(&run, data, interval, time);
+		entry = fill(twheel_run_take(&run), data, interval, time);
 		if (likely(twheel_put_quickly(level, &entry->timer)))
 			continue;
 		user_access_end();
@@ -200,10 +197,8 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 		twheel_store_put(&file->store, entry);
 		return -EFAULT;
 	}
-	entry->data = add.data;
-	entry->interval = add.interval_ns;
+	fill(entry, add.data, add.interval_ns, deadline);
 	file->has_periods |= add.interval_ns;
-	entry->timer.deadline = deadline;
 	file->added++;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
@@ -469,7 +464,8 @@ long twheel_change_timers(struct twheel_file *file, const void __user *entries, 
 	int err;
 
 	do {
-		n = copy_entries(&chunk, entries + done * size, min_t(u32, count - done, max), size);
+		n = copy_entries(&chunk, entries + done * size,
+				 min_t(u32, count - done, max), size);
 		if (!n)
 			err = -EFAULT;
 		else if (cancel)
