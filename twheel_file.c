@@ -46,11 +46,8 @@
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
  */
-#include <linux/cred.h>
-#include <linux/limits.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -291,7 +288,8 @@ void twheel_file_pass_on(struct twheel_file *file)
  * gets -EINTR, and no longer holds it.
  */
 
-static noinline bool advance_traced(struct twheel_file *file, u64 tick)
+/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
+static bool advance(struct twheel_file *file, u64 tick)
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
@@ -304,45 +302,10 @@ static noinline bool advance_traced(struct twheel_file *file, u64 tick)
 	return more;
 }
 
-/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
-static inline bool advance(struct twheel_file *file, u64 tick)
-{
-	if (trace_twheel_cascade_enabled() || trace_twheel_expire_enabled())
-		return advance_traced(file, tick);
-	return twheel_advance(&file->wheel, tick, TWHEEL_BUDGET);
-}
-
-static int __must_check breathe(struct twheel_file *file)
-{
-	twheel_file_unlock(file);
-	cond_resched();
-	return twheel_file_lock(file);
-}
-
-/**
- * twheel_file_catch_up() - let all expire that is due
- * @file: the file, locked
- * @now: the time
- *
- * Return: 0; or -EINTR, and the file is not locked.
- */
-int twheel_file_catch_up(struct twheel_file *file, u64 now)
-{
-	u64 tick = twheel_floor(&file->wheel, now);
-
-	lockdep_assert_held(&file->lock);
-	while (twheel_file_is_behind(file, tick)) {
-		advance(file, tick);
-		if (twheel_file_is_behind(file, tick) && breathe(file))
-			return -EINTR;
-	}
-	return 0;
-}
-
 /**
  * twheel_file_advance() - bring the wheel to the present, or as far as it takes
  * @file: the file, locked
- * @enough: how many expired timers are enough
+ * @enough: how many expired timers are enough; or 0 for a few steps and no more
  *
  * What cascades ahead of its time comes last, and only if nothing has expired. When enough
  * has, only the periods of periodic timers need the clock.
@@ -364,7 +327,9 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;
 		/* Also before so many are read: that takes as long again. */
-		if (breathe(file))
+		twheel_file_unlock(file);
+		cond_resched();
+		if (twheel_file_lock(file))
 			return -EINTR;
 		if (!more || file->wheel.nr_expired >= enough)
 			return 0;
@@ -372,14 +337,19 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 }
 
 /*
- * Growing: levels and pages of timers, which are found without the lock.
+ * Growing: levels and pages of timers. To find them can take the kernel longer than all that
+ * is done under the lock, so that is done without it.
  */
 
-/*
- * Put a level on top of the wheel. It can be large, so it is made without the lock; @growing
- * has TWHEEL_SETUP wait for another day, and another thread may have been faster.
+/**
+ * twheel_file_grow_level() - put a level on top of the wheel
+ * @file: the file, locked; the lock is given up meanwhile
+ *
+ * Another thread may be faster.
+ *
+ * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
-static int grow_level(struct twheel_file *file)
+int twheel_file_grow_level(struct twheel_file *file)
 {
 	u8 nr = file->wheel.nr_levels;
 	size_t bytes = twheel_level_bytes(&file->wheel, nr);
@@ -387,15 +357,14 @@ static int grow_level(struct twheel_file *file)
 	struct mem_cgroup *old;
 	int err;
 
+	lockdep_assert_held(&file->lock);
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
-	atomic_inc(&file->growing);
 	twheel_file_unlock(file);
 	old = set_active_memcg(file->memcg);
 	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
 	set_active_memcg(old);
 	err = twheel_file_lock(file);
-	atomic_dec(&file->growing);
 	if (!err && level && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
 		file->longest = twheel_longest(&file->wheel);
@@ -410,51 +379,31 @@ static int grow_level(struct twheel_file *file)
 }
 
 /**
- * twheel_file_grow_levels() - have the levels that a timer needs
- * @file: the file, locked
- * @deadline: the timer's
- * @interval: its period, for whenever that makes it start anew, or 0
- *
- * The lock is given up for every level.
+ * twheel_file_grow_store() - have a page of timers more, or of their directory
+ * @file: the file, locked; the lock is given up meanwhile
  *
  * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
  */
-int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval)
-{
-	int err = 0;
-
-	lockdep_assert_held(&file->lock);
-	while (!err && (interval > file->longest || !twheel_covers(&file->wheel, deadline)))
-		err = grow_level(file);
-	return err;
-}
-
-/**
- * twheel_file_grow_store() - have a page of timers more, or of their directory
- * @file: the file, not locked: to find a page can take the kernel longer than all that is
- *	done under the lock
- *
- * Return: 0, -ENOSPC, -ENOMEM, or -EINTR.
- */
 int twheel_file_grow_store(struct twheel_file *file)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
-	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
-	int err = page ? twheel_file_lock(file) : -ENOMEM;
+	struct mem_cgroup *old;
+	void *page;
+	int err;
 
-	if (err)
-		goto out;
-	err = -ENOSPC;
-	if (!twheel_store_full(&file->store))
-		err = charge(file, twheel_store_growth(&file->store));
-	if (!err)
-		err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
-	credit(file);
+	lockdep_assert_held(&file->lock);
 	twheel_file_unlock(file);
-out:
+	old = set_active_memcg(file->memcg);
+	page = (void *)get_zeroed_page(TWHEEL_GFP);
+	err = twheel_file_lock(file);
+	if (!err) {
+		err = page ? charge(file, twheel_store_growth(&file->store)) : -ENOMEM;
+		if (!err)
+			err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
+		credit(file);
+	}
+	set_active_memcg(old);
 	if (err)
 		free_page((unsigned long)page);
-	set_active_memcg(old);
 	return err;
 }
 

@@ -43,7 +43,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
  * @max_timers: how many timers there may be.
- * @growing: levels that are being made without the lock.
+ * @adding: calls that are about to add, and may have given up the lock.
  * @longest: the longest interval for which there are levels enough.
  * @added: see struct twheel_info; so with the next four.
  * @modified: see struct twheel_info.
@@ -70,7 +70,7 @@ struct twheel_file {
 	bool has_periods;
 	clockid_t clock_id;
 	u64 max_timers;
-	atomic_t growing;
+	atomic_t adding;
 	u64 longest;
 	u64 added;
 	u64 modified;
@@ -128,6 +128,12 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	return twheel_next(&file->wheel, &next) && next <= now;
 }
 
+/* There are the levels for a deadline, and for whenever a period makes it start anew. */
+static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadline, u64 interval)
+{
+	return interval <= file->longest && twheel_covers(&file->wheel, deadline);
+}
+
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
@@ -137,10 +143,9 @@ int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_watch(struct twheel_file *file);
 void twheel_file_pass_on(struct twheel_file *file);
 
-int twheel_file_catch_up(struct twheel_file *file, u64 now);
 int twheel_file_advance(struct twheel_file *file, u64 enough);
 
-int twheel_file_grow_levels(struct twheel_file *file, u64 deadline, u64 interval);
+int twheel_file_grow_level(struct twheel_file *file);
 int twheel_file_grow_store(struct twheel_file *file);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
@@ -149,9 +154,8 @@ long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd);
 long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count);
 long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod);
 long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid);
-long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
-			  u32 count);
-long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count);
+long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
+			  bool cancel);
 
 /* twheel_read.c */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);

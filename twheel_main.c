@@ -49,33 +49,28 @@ static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
 	batch.count = min_t(u32, batch.count, INT_MAX);
 	entries = u64_to_user_ptr(batch.entries);
 
-	switch (cmd) {
-	case TWHEEL_ADD_BATCH:
+	if (cmd == TWHEEL_ADD_BATCH)
 		return twheel_add_timers(file, entries, batch.count);
-	case TWHEEL_CANCEL_BATCH:
-		return twheel_cancel_timers(file, entries, batch.count);
-	default:
-		return twheel_modify_timers(file, entries, batch.count);
-	}
+	return twheel_change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH);
 }
 
 /*
  * Setting up and looking at a wheel.
  */
 
+static bool shape_is_valid(u64 tick, u32 size)
+{
+	return tick >= TWHEEL_TICK_MIN_NS && tick <= TWHEEL_TICK_MAX_NS &&
+	       size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
+}
+
 static int setup_check(const struct twheel_setup *setup)
 {
-	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)))
+	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)) ||
+	    !shape_is_valid(setup->tick_ns, setup->wheel_size) ||
+	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME))
 		return -EINVAL;
-	if (setup->tick_ns < TWHEEL_TICK_MIN_NS || setup->tick_ns > TWHEEL_TICK_MAX_NS)
-		return -EINVAL;
-	if (setup->wheel_size < TWHEEL_SIZE_MIN || setup->wheel_size > TWHEEL_SIZE_MAX)
-		return -EINVAL;
-	if (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME)
-		return -EINVAL;
-	if (setup->max_timers > READ_ONCE(max_timers))
-		return -ENOSPC;
-	return 0;
+	return setup->max_timers > READ_ONCE(max_timers) ? -ENOSPC : 0;
 }
 
 static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
@@ -93,7 +88,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	err = twheel_file_lock(file);
 	if (err)
 		return err;
-	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
+	if (file->is_set_up || file->added || atomic_read(&file->adding)) {
 		err = -EBUSY;
 	} else {
 		twheel_file_set_up(file, &setup);
@@ -106,37 +101,34 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 
 static noinline long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
 {
+	struct twheel *w = &file->wheel;
 	struct twheel_query query;
 	struct twheel_entry *entry;
+	bool found;
 	u64 now;
-	int err;
 
 	if (copy_from_user(&query, arg, sizeof(query)))
 		return -EFAULT;
 	if (query.reserved)
 		return -EINVAL;
-	err = twheel_file_lock(file);
-	if (err)
-		return err;
+	if (twheel_file_lock(file))
+		return -EINTR;
 	now = twheel_file_now(file);
-	entry = twheel_store_find(&file->store, query.id);
-	if (entry) {
-		const struct twheel_timer *timer = &entry->timer;
+	found = twheel_store_find(&file->store, query.id, &entry);
+	if (found) {
+		u64 deadline = entry->timer.deadline;
 
-		query.deadline_ns = timer->deadline;
-		query.remaining_ns = max(query.deadline_ns, now) - now;
+		query.deadline_ns = deadline;
+		query.remaining_ns = max(deadline, now) - now;
 		query.interval_ns = entry->interval;
 		query.data = entry->data;
 		/* Whoever reads now gets it, though the wheel may not have been asked yet. */
-		query.state = TWHEEL_PENDING;
-		if (twheel_expired(&file->wheel, timer) ||
-		    twheel_tick(&file->wheel, timer->deadline) <=
-		    twheel_floor(&file->wheel, now))
-			query.state = TWHEEL_EXPIRED;
+		query.state = twheel_expired(w, &entry->timer) ||
+			      twheel_tick(w, deadline) <= twheel_floor(w, now) ?
+			      TWHEEL_EXPIRED : TWHEEL_PENDING;
 	}
 	twheel_file_unlock(file);
-
-	if (!entry)
+	if (!found)
 		return -ENOENT;
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
 }
@@ -144,12 +136,8 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 {
 	struct twheel_info info;
-	int err;
 
-	err = twheel_file_lock(file);
-	if (err)
-		return err;
-	if (twheel_file_catch_up(file, twheel_file_now(file)))
+	if (twheel_file_lock(file) || twheel_file_advance(file, U64_MAX))
 		return -EINTR;
 	twheel_fill_info(file, &info);
 	twheel_file_unlock(file);
@@ -251,28 +239,12 @@ static struct miscdevice twheel_misc = {
 	.mode	= 0666,
 };
 
-static int __init twheel_check_parameters(void)
-{
-	if (tick_ns < TWHEEL_TICK_MIN_NS || tick_ns > TWHEEL_TICK_MAX_NS) {
-		pr_err("tick_ns=%lu is not within %llu to %llu\n", tick_ns,
-		       TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS);
-		return -EINVAL;
-	}
-	if (wheel_size < TWHEEL_SIZE_MIN || wheel_size > TWHEEL_SIZE_MAX) {
-		pr_err("wheel_size=%u is not within %u to %u\n", wheel_size,
-		       TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int __init twheel_module_init(void)
 {
-	int err;
-
-	err = twheel_check_parameters();
-	if (err)
-		return err;
+	if (!shape_is_valid(tick_ns, wheel_size)) {
+		pr_err("tick_ns=%lu or wheel_size=%u is out of range\n", tick_ns, wheel_size);
+		return -EINVAL;
+	}
 	twheel_user_init();
 	return misc_register(&twheel_misc);
 }

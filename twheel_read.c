@@ -6,13 +6,16 @@
  * with the lock held, and the timer taken from the wheel only when that has succeeded.
  */
 #include <linux/math64.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "twheel_compat.h"
 #include "twheel_file.h"
 #include "twheel_trace.h"
+
+static struct twheel_timer *first_expired(const struct twheel_file *file)
+{
+	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
+}
 
 /* How many periods of a timer that has expired are over: 1 if it has none. */
 static __always_inline u64 periods(const struct twheel_file *file, const struct twheel_entry *entry)
@@ -34,67 +37,43 @@ static __always_inline struct twheel_event event_of(const struct twheel_file *fi
 }
 
 /*
- * Write the events of timers that have expired to user memory, at most @max. Returns of
- * how many, and the last one; they are not taken yet. Nothing here is called while that
- * memory is open: all is inline.
+ * Write the events of timers that have expired to user memory, at most @max; returns how
+ * many. Nothing here is called while that memory is open: all is inline.
  */
-static unsigned int put_events(struct twheel_file *file, struct twheel_event __user *uevent,
-			       unsigned int max, struct twheel_timer **last)
+static unsigned int put_events(struct twheel_file *file, struct iov_iter *to, unsigned int max)
 {
-	struct twheel_timer *timer = list_entry(&file->wheel.expired, struct twheel_timer, node);
+	struct twheel_event __user *uevent = to->ubuf + to->iov_offset;
+	struct twheel_timer *timer;
 	unsigned int n = 0;
 
 	if (!user_write_access_begin(uevent, max * sizeof(*uevent)))
 		return 0;
-	for (; n < max; n++, uevent++) {
-		struct twheel_timer *next = list_next_entry(timer, node);
-		struct twheel_event event = event_of(file, to_entry(next));
+	max = min_t(u64, max, file->wheel.nr_expired);
+	for (timer = first_expired(file); n < max; timer = list_next_entry(timer, node)) {
+		struct twheel_event event = event_of(file, to_entry(timer));
 
-		unsafe_put_user(event.id, &uevent->id, end);
-		unsafe_put_user(event.data, &uevent->data, end);
-		unsafe_put_user(event.deadline_ns, &uevent->deadline_ns, end);
-		unsafe_put_user(event.count, &uevent->count, end);
-		timer = next;
+		unsafe_put_user(event.id, &uevent[n].id, end);
+		unsafe_put_user(event.data, &uevent[n].data, end);
+		unsafe_put_user(event.deadline_ns, &uevent[n].deadline_ns, end);
+		unsafe_put_user(event.count, &uevent[n].count, end);
+		n++;
 	}
 end:
 	user_write_access_end();
-	*last = timer;
+	iov_iter_advance(to, n * sizeof(*uevent));
 	return n;
 }
 
-/* The same for whatever else can be read into. */
-static noinline unsigned int copy_events(struct twheel_file *file, struct iov_iter *to,
-					 unsigned int max, struct twheel_timer **last)
+/* The same of one, to whatever else can be read into. */
+static noinline unsigned int copy_event(struct twheel_file *file, struct iov_iter *to)
 {
-	struct twheel_timer *timer;
-	unsigned int n = 0;
+	struct twheel_event event = event_of(file, to_entry(first_expired(file)));
+	size_t copied = copy_to_iter(&event, sizeof(event), to);
 
-	list_for_each_entry(timer, &file->wheel.expired, node) {
-		struct twheel_event event = event_of(file, to_entry(timer));
-		size_t copied = copy_to_iter(&event, sizeof(event), to);
-
-		if (copied < sizeof(event)) {
-			iov_iter_revert(to, copied);
-			break;
-		}
-		*last = timer;
-		if (++n == max)
-			break;
-	}
-	return n;
-}
-
-static unsigned int tell_events(struct twheel_file *file, struct iov_iter *to,
-				unsigned int max, struct twheel_timer **last)
-{
-	unsigned int n;
-
-	max = min_t(u64, max, file->wheel.nr_expired);
-	if (!iter_is_ubuf(to))
-		return copy_events(file, to, max, last);
-	n = put_events(file, to->ubuf + to->iov_offset, max, last);
-	iov_iter_advance(to, n * sizeof(struct twheel_event));
-	return n;
+	if (copied == sizeof(event))
+		return 1;
+	iov_iter_revert(to, copied);
+	return 0;
 }
 
 /* Its next deadline is later than the wheel's clock, and by a period at most. */
@@ -106,19 +85,14 @@ static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 		twheel_expire(&file->wheel, &entry->timer);
 }
 
-/* The first @n timers, up to @last, have been told of: take them. */
-static void take_events(struct twheel_file *file, struct twheel_timer *last, unsigned int n)
+/* The events of the first @n timers have been written: take them. */
+static void take_events(struct twheel_file *file, unsigned int n)
 {
-	struct twheel_timer *timer = list_first_entry(&file->wheel.expired,
-						      struct twheel_timer, node);
-
-	twheel_take(&file->wheel, last, n);
 	file->delivered += n;
 	while (n--) {
-		struct twheel_entry *entry = to_entry(timer);
+		struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
 
 		trace_twheel_deliver(file, entry);
-		timer = list_next_entry(timer, node);
 		if (unlikely(entry->interval))
 			rearm(file, entry);
 		else
@@ -127,73 +101,68 @@ static void take_events(struct twheel_file *file, struct twheel_timer *last, uns
 }
 
 /*
- * Returns how many events were read, with one hold of the lock, or an errno. With @nowait
- * that lock is not waited for: what takes longer is left to poll().
+ * Read with one hold of the lock; returns 0 or an errno. With @nowait that lock is not
+ * waited for: what takes longer is left to poll().
  */
 static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait, bool *left)
 {
 	unsigned int max = min_t(size_t, TWHEEL_CHUNK,
 				 iov_iter_count(to) / sizeof(struct twheel_event));
-	struct twheel_timer *last;
-	int n = 0;
+	unsigned int n = 0, some = 1;
 
 	if (nowait ? !mutex_trylock(&file->lock) : twheel_file_lock(file))
 		return nowait ? -EAGAIN : -EINTR;
 	if (twheel_file_advance(file, nowait ? 0 : max))
 		return -EINTR;
-	if (file->wheel.nr_expired) {
-		n = tell_events(file, to, max, &last);
-		if (n)
-			take_events(file, last, n);
-		else
-			n = -EFAULT;
+	while (some && n < max && file->wheel.nr_expired) {
+		some = iter_is_ubuf(to) ? put_events(file, to, max - n) : copy_event(file, to);
+		take_events(file, some);
+		n += some;
 	}
 	/* When enough has expired, nobody has looked for more. */
 	*left = file->wheel.nr_expired || n == max;
 	twheel_file_unlock(file);
-	return n;
+	return some ? 0 : -EFAULT;
 }
 
-/* Returns the size of what was read without waiting for more, or an errno. */
-static ssize_t read_due(struct twheel_file *file, struct iov_iter *to, bool nowait)
+/* Read what there is, without waiting for more; returns 0 or an errno. */
+static int read_due(struct twheel_file *file, struct iov_iter *to, bool nowait)
 {
 	bool left = true;
-	ssize_t done = 0;
-	int n;
+	int err;
 
 	do {
-		n = read_chunk(file, to, nowait, &left);
-		if (n <= 0)
-			break;
-		done += n * sizeof(struct twheel_event);
+		err = read_chunk(file, to, nowait, &left);
 		cond_resched();
-	} while (left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
+	} while (!err && left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
 		 !signal_pending(current));
 
 	/* One reader is woken at a time: what this one leaves is for the next. */
 	if (left)
 		twheel_file_pass_on(file);
-	return done ?: n;
+	return err;
 }
 
 static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 {
 	struct twheel_file *file = filp->private_data;
 	bool nonblock = nowait || filp->f_flags & O_NONBLOCK;
-	ssize_t done;
+	size_t size = iov_iter_count(to), done;
+	int err;
 
-	if (iov_iter_count(to) < sizeof(struct twheel_event))
+	if (size < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
 		if (!nonblock)
-			done = twheel_file_wait(file);
+			err = twheel_file_wait(file);
 		else
-			done = twheel_file_is_due(file) ? 0 : -EAGAIN;
-		if (done)
-			return done;
-		done = read_due(file, to, nowait);
-	} while (!done && !nowait);
-	return done ?: -EAGAIN;
+			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
+		if (err)
+			return err;
+		err = read_due(file, to, nowait);
+		done = size - iov_iter_count(to);
+	} while (!err && !done && !nowait);
+	return done ?: err ?: -EAGAIN;
 }
 
 /**

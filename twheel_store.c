@@ -18,39 +18,18 @@
  * never shrinks, at 8 bytes to 84 timers.
  *
  * A page that falls empty can go back to the kernel. Its block keeps the number
- * and the tag, and waits for another page. A block that has used up its tags
- * waits for ever.
+ * and the tag, and waits for another page. One that may run out of tags keeps its
+ * page, and is not used again.
  *
  * The caller serialises all calls on one store.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "twheel_store.h"
-
-static u64 bare_block(u32 tag, u32 next)
-{
-	return (u64)tag << 32 | next << 1 | 1;
-}
-
-static u32 bare_tag(u64 block)
-{
-	return block >> 32;
-}
-
-static u32 bare_next(u64 block)
-{
-	return (u32)block >> 1;
-}
-
-static u32 page_block(const struct twheel_page *page)
-{
-	return page->base >> TWHEEL_SLOT_BITS;
-}
 
 /**
  * twheel_store_init() - make an empty store
@@ -80,10 +59,9 @@ void twheel_store_destroy(struct twheel_store *store)
 			free_page(block);
 		cond_resched();
 	}
-	twheel_pages_free(store->spent);
 	for (nr = 0; nr < store->nr_chunks; nr++)
 		free_page((unsigned long)store->dir[nr]);
-	kvfree(store->dir);
+	kfree(store->dir);
 }
 
 static size_t dir_bytes(u32 chunks)
@@ -101,17 +79,6 @@ size_t twheel_store_bytes(const struct twheel_store *store)
 {
 	return ((size_t)store->nr_pages + store->nr_chunks) * PAGE_SIZE +
 	       dir_bytes(store->dir_chunks);
-}
-
-/**
- * twheel_store_full() - whether all block numbers have been used up
- * @store: the store
- *
- * Return: true if the store cannot take another page.
- */
-bool twheel_store_full(const struct twheel_store *store)
-{
-	return store->bare == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK;
 }
 
 /* Whether the next page becomes a chunk of the directory. */
@@ -140,66 +107,49 @@ size_t twheel_store_growth(const struct twheel_store *store)
 	return PAGE_SIZE + dir_bytes(needs_dir(store));
 }
 
-static int grow_dir(struct twheel_store *store, u32 chunks, gfp_t gfp)
-{
-	u64 **dir = kvzalloc(dir_bytes(chunks), gfp);
-
-	if (!dir)
-		return -ENOMEM;
-	if (store->dir)
-		memcpy(dir, store->dir, dir_bytes(store->dir_chunks));
-	kvfree(store->dir);
-	store->dir = dir;
-	store->dir_chunks = chunks;
-	return 0;
-}
-
-/* Give the page a block with a number of its own. */
-static void number_block(struct twheel_store *store, struct twheel_page *page)
-{
-	page->base = store->nr_blocks++ << TWHEEL_SLOT_BITS;
-	page->tag = 1;
-}
-
-/* Give the page the block that waits for one. */
-static void fill_bare_block(struct twheel_store *store, struct twheel_page *page)
-{
-	u64 block = *twheel_store_block(store, store->bare);
-
-	page->base = store->bare << TWHEEL_SLOT_BITS;
-	page->tag = bare_tag(block);
-	store->bare = bare_next(block);
-}
-
 /**
  * twheel_store_grow() - add a page
- * @store: the store, for which twheel_store_full() is false
+ * @store: the store
  * @memory: a page of zeros; unless this fails it is the store's from now on
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
  * If a chunk of the directory is needed first, the page becomes that, and there is no free
  * entry yet: see twheel_store_exhausted().
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, or -ENOSPC if all block numbers have been used up.
  */
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 {
 	/* All zero is what an entry looks like that was never in use. */
 	struct twheel_page *page = memory;
-	u32 dir_chunks = needs_dir(store);
+	u32 nr = store->bare, dir_chunks = needs_dir(store);
+	u64 **dir;
 
-	if (dir_chunks && grow_dir(store, dir_chunks, gfp))
-		return -ENOMEM;
+	if (nr == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK)
+		return -ENOSPC;
+	if (dir_chunks) {
+		dir = krealloc(store->dir, dir_bytes(dir_chunks), gfp);
+		if (!dir)
+			return -ENOMEM;
+		store->dir = dir;
+		store->dir_chunks = dir_chunks;
+	}
 	if (needs_chunk(store)) {
 		store->dir[store->nr_chunks++] = memory;
 		return 0;
 	}
+	if (nr != TWHEEL_NO_BLOCK) {
+		u64 bare = *twheel_store_block(store, nr);
+
+		page->tag = bare >> 32;
+		store->bare = (u32)bare >> 1;
+	} else {
+		nr = store->nr_blocks++;
+		page->tag = 1;
+	}
+	page->base = nr << TWHEEL_SLOT_BITS;
 	page->more = -1;
-	if (store->bare != TWHEEL_NO_BLOCK)
-		fill_bare_block(store, page);
-	else
-		number_block(store, page);
-	*twheel_store_block(store, page_block(page)) = (unsigned long)page;
+	*twheel_store_block(store, nr) = (unsigned long)page;
 	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;
 	store->nr_empty++;
@@ -220,17 +170,6 @@ void twheel_pages_free(struct twheel_page *page)
 	}
 }
 
-/* The block stays, without a page; without a tag it is never used again. */
-static void strip_block(struct twheel_store *store, struct twheel_page *page)
-{
-	u32 nr = page_block(page);
-
-	*twheel_store_block(store, nr) = bare_block(page->tag, store->bare);
-	if (page->tag)
-		store->bare = nr;
-	store->nr_pages--;
-}
-
 /**
  * twheel_store_page_turned() - a page has its first free entry, or has fallen empty
  * @store: the store
@@ -240,18 +179,18 @@ static void strip_block(struct twheel_store *store, struct twheel_page *page)
  */
 void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page)
 {
-	if (page->more < -1) {
+	bool full = page->more < -1;
+
+	if (full)
 		page->more -= TWHEEL_PAGE_FULL;
-		if (likely(page->tag))
-			list_add(&page->link, &store->partial);
-	} else if (likely(page->tag)) {
+	if (unlikely(twheel_page_is_spent(page)))
+		return;
+	if (full) {
+		list_add(&page->link, &store->partial);
+	} else {
 		/* Last to be taken from, first to be freed. */
 		list_move_tail(&page->link, &store->partial);
 		store->nr_empty++;
-	} else {
-		strip_block(store, page);
-		page->next = store->spent;
-		store->spent = page;
 	}
 }
 
@@ -260,20 +199,21 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
  * @store: the store
  * @keep: how many to leave, for what is added next
  *
- * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, and those that have
- * used up their tags; or NULL.
+ * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, or NULL.
  */
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 {
-	struct twheel_page *pages = store->spent;
-	struct twheel_page *page;
+	struct twheel_page *pages = NULL, *page;
 	unsigned int n;
+	u32 nr;
 
-	store->spent = NULL;
 	for (n = 0; n < TWHEEL_TRIM && store->nr_empty > keep; n++) {
 		page = list_last_entry(&store->partial, struct twheel_page, link);
 		list_del(&page->link);
-		strip_block(store, page);
+		nr = page->base >> TWHEEL_SLOT_BITS;
+		*twheel_store_block(store, nr) = (u64)page->tag << 32 | store->bare << 1 | 1;
+		store->bare = nr;
+		store->nr_pages--;
 		store->nr_empty--;
 		page->next = pages;
 		pages = page;

@@ -43,7 +43,7 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * @link: on the store's list of pages with free entries.
  * @next: links pages that have been taken out of the store.
  * @base: number of the block, where an id has it.
- * @tag: the tag that the next entry taken gets; 0 when all have been used.
+ * @tag: the tag that the next entry taken gets.
  * @more: how many entries more than one are in use: -1 if none is. TWHEEL_PAGE_FULL
  *	is added if all are, so that both a page's falling empty and its being full no
  *	more show in the sign.
@@ -79,15 +79,14 @@ struct twheel_page {
 /**
  * struct twheel_store - the timers of one wheel
  * @dir: the directory: chunks of blocks, by number. A block is the address of
- *	its page, or without a page twheel_bare_block().
+ *	its page, or without a page as twheel_block_is_bare() says.
  * @dir_chunks: how many chunks the directory has room for.
  * @nr_chunks: how many it has.
  * @nr_blocks: how many blocks have been numbered.
  * @nr_pages: how many pages there are.
- * @nr_empty: how many of those have no entry in use.
+ * @nr_empty: how many of those have no entry in use, and tags left.
  * @bare: the block without a page that is to get the next one, or
  *	TWHEEL_NO_BLOCK.
- * @spent: pages to be freed that have used up their tags.
  * @partial: pages with free entries; those without an entry in use are last.
  */
 struct twheel_store {
@@ -98,7 +97,6 @@ struct twheel_store {
 	u32 nr_pages;
 	u32 nr_empty;
 	u32 bare;
-	struct twheel_page *spent;
 	struct list_head partial;
 };
 
@@ -111,7 +109,6 @@ void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
 size_t twheel_store_bytes(const struct twheel_store *store);
 
-bool twheel_store_full(const struct twheel_store *store);
 size_t twheel_store_growth(const struct twheel_store *store);
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
@@ -128,10 +125,10 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned
 	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
 }
 
-/* There are more empty pages than are to be kept, or spent ones. */
+/* There are more empty pages than are to be kept. */
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
-	return store->nr_empty > keep || store->spent;
+	return store->nr_empty > keep;
 }
 
 /**
@@ -145,10 +142,19 @@ static inline bool twheel_store_exhausted(const struct twheel_store *store)
 	return data_race(store->partial.next) == &store->partial; /* an old one will do */
 }
 
-/* A block without a page, as an odd number, remembers its tag and a successor. */
+/* A block without a page is an odd number: its tag, 31 bits of the next such block, a one. */
 static inline bool twheel_block_is_bare(u64 block)
 {
 	return block & 1;
+}
+
+/*
+ * It may have no tag for each of its entries: it gives out no more of them, and is left alone
+ * when it falls empty, after four billion timers.
+ */
+static inline bool twheel_page_is_spent(const struct twheel_page *page)
+{
+	return page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES;
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
@@ -173,12 +179,82 @@ static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 	return (u64)entry->timer.tag << 32 | page->base | twheel_entry_slot(page, entry);
 }
 
-/* A page that has no more to give leaves the list of those that have. */
-static inline void twheel_page_leaves(struct twheel_page *page)
+/**
+ * struct twheel_run - free entries of one page, to be taken one after the other
+ * @page: their page.
+ * @id: the id that the next one is going to have.
+ *
+ * A run works out once what the page says. Between twheel_run_begin() and
+ * twheel_run_end(), the store is for nothing else.
+ */
+struct twheel_run {
+	struct twheel_page *page;
+	u64 id;
+};
+
+/**
+ * twheel_run_begin() - begin to take entries
+ * @store: the store
+ * @run: set to the first run that there is
+ *
+ * Return: how many there are; or 0 if there is no free entry: see twheel_store_grow().
+ */
+static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
-	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
-		page->more += TWHEEL_PAGE_FULL;
-	list_del_init(&page->link);
+	struct twheel_page *page = list_first_entry(&store->partial, struct twheel_page, link);
+
+	run->page = page;
+	if (list_entry_is_head(page, &store->partial, link))
+		return 0;
+	run->id = (u64)page->tag << 32 | page->base | page->free;
+	return TWHEEL_PAGE_ENTRIES - 1 - page->more;
+}
+
+/**
+ * twheel_run_take() - take the next entry into use
+ * @run: the run, in which there is one left
+ *
+ * Return: the entry.
+ */
+static __always_inline struct twheel_entry *twheel_run_take(struct twheel_run *run)
+{
+	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
+
+	/* Or the compiler works out the address again for each field. */
+	OPTIMIZER_HIDE_VAR(entry);
+	entry->timer.tag = run->id >> 32;
+	entry->timer.slot = run->id;
+	/* The next tag, and the slot of the next one that is free. */
+	run->id += BIT_ULL(32) + 1 + entry->data;
+	return entry;
+}
+
+/**
+ * twheel_run_end() - tell the store what has been taken
+ * @store: the store
+ * @run: the run
+ *
+ * Return: how many that were.
+ */
+static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
+{
+	struct twheel_page *page = run->page;
+	u32 n = (run->id >> 32) - page->tag;
+	bool full;
+
+	if (!n)
+		return 0;
+	if (page->more < 0)
+		store->nr_empty--;
+	page->free = run->id & TWHEEL_SLOT_MASK;
+	page->tag += n;
+	page->more += n;
+	full = page->more == TWHEEL_PAGE_ENTRIES - 1;
+	if (unlikely(full || twheel_page_is_spent(page))) {
+		page->more += full ? TWHEEL_PAGE_FULL : 0;
+		list_del_init(&page->link);
+	}
+	return n;
 }
 
 /**
@@ -194,114 +270,14 @@ static inline void twheel_page_leaves(struct twheel_page *page)
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {
 	struct twheel_entry *entry;
-	struct twheel_page *page;
-	u32 slot, tag;
-	s32 more;
+	struct twheel_run run;
 
-	page = list_first_entry(&store->partial, struct twheel_page, link);
-	if (unlikely(list_entry_is_head(page, &store->partial, link)))
+	if (!twheel_run_begin(store, &run))
 		return NULL;
-	slot = page->free;
-	entry = &page->entry[slot];
-	page->free = slot + 1 + entry->data;
-	entry->timer.slot = slot;
-	tag = page->tag;
-	page->tag = tag + 1;
-	entry->timer.tag = tag;
-	*id = (u64)tag << 32 | page->base | slot;
-
-	more = ++page->more;
-	if (unlikely(!more))
-		store->nr_empty--;
-	/* A full page, or one out of tags, has no more to give. */
-	if (unlikely(more == TWHEEL_PAGE_ENTRIES - 1 || tag == U32_MAX))
-		twheel_page_leaves(page);
+	*id = run.id;
+	entry = twheel_run_take(&run);
+	twheel_run_end(store, &run);
 	return entry;
-}
-
-/**
- * struct twheel_run - free entries of one page, to be taken one after the other
- * @page: their page.
- * @id: the id that the next one is going to have.
- *
- * To take many entries from a store one by one costs twice as much: a run works out
- * once what the page says. Between twheel_run_begin() and twheel_run_end(), the store
- * is for nothing else.
- */
-struct twheel_run {
-	struct twheel_page *page;
-	u64 id;
-};
-
-/**
- * twheel_run_begin() - begin to take entries
- * @store: the store
- * @run: set to the first run that there is
- *
- * Return: how many there are; or 0, though twheel_store_get() may still succeed.
- */
-static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
-{
-	run->page = list_first_entry(&store->partial, struct twheel_page, link);
-	if (list_entry_is_head(run->page, &store->partial, link))
-		return 0;
-	run->id = (u64)run->page->tag << 32 | run->page->base | run->page->free;
-	/* A page that is about to use the last tag is special. */
-	if (unlikely(run->page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES))
-		return 0;
-	return TWHEEL_PAGE_ENTRIES - 1 - run->page->more;
-}
-
-/**
- * twheel_run_entry() - the next entry
- * @run: the run, in which there is one left
- *
- * Return: an entry that is still free.
- */
-static __always_inline struct twheel_entry *twheel_run_entry(const struct twheel_run *run)
-{
-	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
-
-	/* Or the compiler works out the address again for each field. */
-	OPTIMIZER_HIDE_VAR(entry);
-	return entry;
-}
-
-/**
- * twheel_run_take() - take the next entry into use
- * @run: the run
- * @entry: the entry
- */
-static __always_inline void twheel_run_take(struct twheel_run *run, struct twheel_entry *entry)
-{
-	entry->timer.tag = run->id >> 32;
-	entry->timer.slot = run->id;
-	/* The next tag, and the slot of the next one that is free. */
-	run->id += BIT_ULL(32) + 1 + entry->data;
-}
-
-/**
- * twheel_run_end() - tell the store what has been taken
- * @store: the store
- * @run: the run
- *
- * Return: how many that were.
- */
-static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
-{
-	struct twheel_page *page = run->page;
-	u32 n = (run->id >> 32) - page->tag;
-
-	if (!n)
-		return 0;
-	if (page->more < 0)
-		store->nr_empty--;
-	page->free = run->id & TWHEEL_SLOT_MASK;
-	page->tag += n;
-	page->more += n;
-	if (page->more == TWHEEL_PAGE_ENTRIES - 1)
-		twheel_page_leaves(page);
-	return n;
 }
 
 /**
@@ -325,17 +301,17 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 }
 
 /**
- * twheel_store_has() - find an entry by its id
+ * twheel_store_find() - find an entry by its id
  * @store: the store
  * @id: any number
  * @found: set to the entry in use that has this id, if there is one
  *
- * O(1). The pointer that twheel_store_find() returns would be checked once more.
+ * O(1).
  *
  * Return: whether there is one.
  */
-static __always_inline bool twheel_store_has(const struct twheel_store *store, u64 id,
-					     struct twheel_entry **found)
+static __always_inline bool twheel_store_find(const struct twheel_store *store, u64 id,
+					      struct twheel_entry **found)
 {
 	unsigned long slot = id & TWHEEL_SLOT_MASK;
 	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
@@ -357,22 +333,6 @@ static __always_inline bool twheel_store_has(const struct twheel_store *store, u
 	OPTIMIZER_HIDE_VAR(entry);
 	*found = entry;
 	return likely(entry->timer.tag == tag);
-}
-
-/**
- * twheel_store_find() - find an entry by its id
- * @store: the store
- * @id: any number
- *
- * O(1).
- *
- * Return: the entry in use that has this id, or NULL.
- */
-static inline struct twheel_entry *twheel_store_find(const struct twheel_store *store, u64 id)
-{
-	struct twheel_entry *entry;
-
-	return twheel_store_has(store, id, &entry) ? entry : NULL;
 }
 
 #endif /* _TWHEEL_STORE_H */

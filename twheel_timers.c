@@ -6,9 +6,7 @@
  * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
  * were; or that one's errno, if none was.
  */
-#include <linux/build_bug.h>
 #include <linux/limits.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
@@ -19,33 +17,30 @@
 /* A timer that is not added quickly takes as long as so many that are. */
 #define TWHEEL_SLOW		4
 
-static u64 deadline_of(u64 time_ns, u32 flags, u64 now)
+/* Work out a deadline; returns false if what it is made of is not valid. */
+static bool deadline_of(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
 {
-	s64 deadline = now + time_ns;
-
-	if (flags & TWHEEL_ABSTIME)
-		return time_ns;
-	return likely(deadline >= 0) ? deadline : KTIME_MAX;
-}
-
-static bool time_is_valid(u64 time_ns, u32 flags, u32 reserved)
-{
+	*deadline = flags ? time_ns : min_t(u64, now + time_ns, KTIME_MAX);
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
-/* Take the lock, and bring the wheel's clock forward before timers are placed. */
-static __always_inline int __must_check begin(struct twheel_file *file, u64 *now)
+/* Bring the wheel's clock forward before timers are placed; returns the time. */
+static __always_inline u64 bring_forward(struct twheel_file *file)
 {
-	int err = twheel_file_lock(file);
-	u64 tick;
+	u64 now = twheel_file_now(file);
+	u64 tick = twheel_floor(&file->wheel, now);
 
-	if (unlikely(err))
-		return err;
-	*now = twheel_file_now(file);
-	tick = twheel_floor(&file->wheel, *now);
 	if (tick > file->wheel.now)
 		twheel_forward(&file->wheel, tick);
-	return 0;
+	return now;
+}
+
+/* What is due already expires before a timer that is due when it is placed. */
+static int __must_check catch_up(struct twheel_file *file, u64 deadline, u64 now)
+{
+	if (deadline > now || !twheel_file_is_behind(file, twheel_floor(&file->wheel, now)))
+		return 0;
+	return twheel_file_advance(file, U64_MAX);
 }
 
 /* Between two chunks: a signal is told of by the number of what is done. */
@@ -60,26 +55,9 @@ static bool interrupted(void)
  * their ids where they are, in user memory, without a copy.
  */
 
-/* The flags of an entry with the reserved field behind them, which has to be zero. */
-static __always_inline u64 flags_word(u32 flags, u32 reserved)
+static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64 data,
+						 u64 interval, u64 deadline)
 {
-	const union {
-		u32 field[2];
-		u64 word;
-	} both = { .field = { flags, reserved } };
-
-	static_assert(offsetof(struct twheel_add, reserved) ==
-		      offsetof(struct twheel_add, flags) + sizeof(u32));
-	return both.word;
-}
-
-/* Take the next entry of a run for a timer. */
-static __always_inline struct twheel_entry *fill_entry(struct twheel_run *run, u64 data,
-						       u64 interval, u64 deadline)
-{
-	struct twheel_entry *entry = twheel_run_entry(run);
-
-	twheel_run_take(run, entry);
 	entry->data = data;
 	entry->interval = interval;
 	entry->timer.deadline = deadline;
@@ -96,9 +74,13 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 						unsigned int n, u64 now)
 {
 	struct twheel_add __user *end;
-	u64 absolute = flags_word(TWHEEL_ABSTIME, 0);
+	/* The flags with the reserved field behind them, which has to be zero. */
+	const union {
+		u32 field[2];
+		u64 word;
+	} absolute = { .field = { TWHEEL_ABSTIME } };
 	struct twheel *w = &file->wheel;
-	struct twheel_run run = {};
+	struct twheel_run run;
 	unsigned int past = 0;
 
 	/* Where nothing may be called, nothing can be traced. */
@@ -119,7 +101,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		unsafe_get_u64(data, &u->data, out);
 		if (likely(!flags))
 			time += now;
-		else if (flags != absolute)
+		else if (flags != absolute.word)
 			break;
 		if (interval) {
 			if (interval < file->wheel.tick.divisor || interval > file->longest)
@@ -132,7 +114,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 			    twheel_file_is_behind(file, twheel_floor(w, now)))
 				break;
 			unsafe_put_user(run.id, &u->id, out);
-			entry = fill_entry(&run, data, interval, time);
+			entry = fill(twheel_run_take(&run), data, interval, time);
 			twheel_expire(&file->wheel, &entry->timer);
 			past++;
 			continue;
@@ -140,7 +122,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		if (unlikely(!twheel_level_for(w, time, &level)))
 			break;
 		unsafe_put_user(run.id, &u->id, out);
-		entry = fill_entry(&run, data, interval, time);
+		entry = fill(twheel_run_take(&run), data, interval, time);
 		if (likely(twheel_put_quickly(level, &entry->timer)))
 			continue;
 		user_access_end();
@@ -153,52 +135,42 @@ out:
 end:
 	n = twheel_run_end(&file->store, &run);
 	w->nr_pending += n - past;
+	file->added += n;
 	return n;
 }
 
 /*
- * Have what it takes to add a timer; -EAGAIN if others have taken the last free one meanwhile.
- * After -EINTR the lock is no longer held.
+ * Have what it takes to add a timer. The lock may be given up for that; then all is looked at
+ * anew, but TWHEEL_SETUP has to wait. After -EINTR the lock is no longer held.
  */
 static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	int err = 0;
 
-	if (twheel_file_timers(file) < file->max_timers)
-		err = twheel_file_grow_levels(file, deadline, interval);
-	if (err)
-		return err;
-	/* Others may have added some meanwhile. */
-	if (twheel_file_timers(file) >= file->max_timers)
-		return -ENOSPC;
-	return twheel_store_exhausted(&file->store) ? -EAGAIN : 0;
+	atomic_inc(&file->adding);
+	do {
+		if (twheel_file_timers(file) >= file->max_timers)
+			err = -ENOSPC;
+		else if (!twheel_file_covers(file, deadline, interval))
+			err = twheel_file_grow_level(file);
+		else if (twheel_store_exhausted(&file->store))
+			err = twheel_file_grow_store(file);
+		else
+			break;
+	} while (!err);
+	atomic_dec(&file->adding);
+	return err;
 }
 
-/* Give a timer a deadline for which there are levels. */
+/* Put a timer into the wheel, which has the levels for it. */
 static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
-	/* Without the lock, others may have brought the clock past it. */
-	if (entry->timer.deadline <= max(now, file->wheel.time)) {
+	if (entry->timer.deadline <= now) {
 		twheel_expire(&file->wheel, &entry->timer);
 		trace_twheel_expire(file, 1);
 	} else {
 		twheel_add(&file->wheel, &entry->timer);
 	}
-}
-
-/* Copy a timer in: 0, -EFAULT, or -EINVAL. */
-static int copy_add(const struct twheel_file *file, struct twheel_add *add,
-		    const struct twheel_add __user *uadd)
-{
-	if (copy_from_user(add, uadd, sizeof(*add)))
-		return -EFAULT;
-	if (!time_is_valid(add->time_ns, add->flags, add->reserved))
-		return -EINVAL;
-	/* Without the lock, TWHEEL_SETUP may be about to change it. */
-	if (add->interval_ns && (add->interval_ns < data_race(file->wheel.tick.divisor) ||
-				 add->interval_ns > KTIME_MAX))
-		return -EINVAL;
-	return 0;
 }
 
 /* Add one timer of any kind. After -EINTR the lock is no longer held. */
@@ -209,13 +181,14 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 	u64 deadline;
 	int err;
 
-	err = copy_add(file, &add, uadd);
-	if (err)
-		return err;
-	deadline = deadline_of(add.time_ns, add.flags, now);
-	if (deadline <= now && twheel_file_catch_up(file, now))
-		return -EINTR;
-	err = make_room(file, deadline, add.interval_ns);
+	if (copy_from_user(&add, uadd, sizeof(add)))
+		return -EFAULT;
+	if (!deadline_of(add.time_ns, add.flags, add.reserved, now, &deadline))
+		return -EINVAL;
+	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
+				add.interval_ns > KTIME_MAX))
+		return -EINVAL;
+	err = catch_up(file, deadline, now) ?: make_room(file, deadline, add.interval_ns);
 	if (err)
 		return err;
 	entry = twheel_store_get(&file->store, &add.id);
@@ -224,66 +197,50 @@ static noinline int add_one(struct twheel_file *file, struct twheel_add __user *
 		twheel_store_put(&file->store, entry);
 		return -EFAULT;
 	}
-	entry->data = add.data;
-	entry->interval = add.interval_ns;
+	fill(entry, add.data, add.interval_ns, deadline);
 	file->has_periods |= add.interval_ns;
-	entry->timer.deadline = deadline;
+	file->added++;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
 	return 0;
 }
 
-/* There is no room: but what is not valid is told of that. */
-static noinline int refuse(struct twheel_file *file, struct twheel_add __user *uadd, int err)
+/* Take the lock, and see to it that there is a timer to be added, most often. */
+static __always_inline int __must_check lock_to_add(struct twheel_file *file)
 {
-	struct twheel_add add;
+	int err = twheel_file_lock(file);
 
-	return err == -EINTR ? err : copy_add(file, &add, uadd) ?: err;
-}
-
-/* As begin(), with free timers, unless others take them meanwhile; @uadd is the first. */
-static __always_inline int __must_check begin_add(struct twheel_file *file,
-						  struct twheel_add __user *uadd, u64 *now)
-{
-	int err = 0;
-
-	while (unlikely(twheel_store_exhausted(&file->store)) && !err)
+	if (unlikely(!err && twheel_store_exhausted(&file->store)))
 		err = twheel_file_grow_store(file);
-	return unlikely(err) ? refuse(file, uadd, err) : begin(file, now);
+	/* Whatever else it is, what is not valid comes first: add_one() will see. */
+	return unlikely(err == -EINTR) ? err : 0;
 }
 
-/*
- * Add up to @n timers, with one hold of the lock if nothing is due; returns how many. When
- * none is free any more, that can be less, and even 0, without an error.
- */
+/* Add up to @n timers, as long as some are free; returns how many. */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
 			      unsigned int n, int *err)
 {
 	unsigned int done = 0, quick;
 	u64 now, room;
 
-	*err = begin_add(file, uadd, &now);
+	*err = lock_to_add(file);
 	if (*err)
 		return 0;
-	while (done < n && !twheel_store_exhausted(&file->store)) {
+	now = bring_forward(file);
+	do {
 		room = file->max_timers - twheel_file_timers(file);
 		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
-		file->added += quick;
 		done += quick;
-		if (quick)
+		if (likely(quick))
 			continue;
 		*err = add_one(file, uadd + done, now);
-		if (*err == -EINTR)
-			return done;
 		if (*err)
 			break;
-		file->added++;
 		done++;
 		n -= min(TWHEEL_SLOW - 1U, n - done);
-	}
-	twheel_file_unlock(file);
-	if (*err == -EAGAIN)
-		*err = 0;
+	} while (done < n && !twheel_store_exhausted(&file->store));
+	if (likely(*err != -EINTR))
+		twheel_file_unlock(file);
 	return done;
 }
 
@@ -298,20 +255,20 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
-	long err;
+	int err;
 	u64 now;
 
-	err = begin_add(file, uadd, &now);
+	err = lock_to_add(file);
 	if (err)
 		return err;
+	now = bring_forward(file);
 	if (likely(twheel_file_timers(file) < file->max_timers))
 		done = add_quickly(file, uadd, 1, now);
-	file->added += done;
-	twheel_file_unlock(file);
-	if (likely(done))
-		return 0;
-	err = twheel_add_timers(file, uadd, 1);
-	return min(err, 0L);
+	if (unlikely(!done))
+		err = add_one(file, uadd, now);
+	if (likely(err != -EINTR))
+		twheel_file_unlock(file);
+	return err;
 }
 
 /**
@@ -329,7 +286,7 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
 
 	do {
 		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
-	} while (!err && done < count && !(interrupted() && done));
+	} while (!err && done < count && !interrupted());
 	return done ?: err;
 }
 
@@ -361,20 +318,17 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	u64 deadline;
 	int err;
 
-	if (!time_is_valid(mod->time_ns, mod->flags, mod->reserved))
+	if (!deadline_of(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
 		return -EINVAL;
-	if (!twheel_store_find(&file->store, mod->id))
+	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
-	deadline = deadline_of(mod->time_ns, mod->flags, now);
-	/* First catch up, for what is due already goes before it. */
-	if (deadline <= now && twheel_file_catch_up(file, now))
-		return -EINTR;
-	err = twheel_file_grow_levels(file, deadline, 0);
+	err = catch_up(file, deadline, now);
+	while (!err && !twheel_file_covers(file, deadline, 0))
+		err = twheel_file_grow_level(file);
 	if (err)
 		return err;
 	/* The lock has been dropped meanwhile. */
-	entry = twheel_store_find(&file->store, mod->id);
-	if (!entry)
+	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
 	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
@@ -383,7 +337,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-/* The same, quickly if it is pending and remains so, within the levels that there are. */
+/* The same, quickly if it is pending and gets a delay within the levels that there are. */
 static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
 				  u64 now)
 {
@@ -392,15 +346,10 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	struct twheel_entry *entry;
 	struct twheel_level *level;
 
-	if (unlikely(mod->flags | mod->reserved)) {
-		deadline = mod->time_ns;
-		if (mod->flags != TWHEEL_ABSTIME || mod->reserved)
-			return modify_slowly(file, mod, now);
-	}
 	/* Nor may it be out of range. */
-	if (unlikely((s64)deadline <= (s64)now) ||
+	if (unlikely(mod->flags | mod->reserved) || unlikely((s64)deadline <= (s64)now) ||
 	    unlikely(!twheel_level_for(w, deadline, &level)) ||
-	    unlikely(!twheel_store_has(&file->store, mod->id, &entry)) ||
+	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
 	    unlikely(twheel_expired(w, &entry->timer)))
 		return modify_slowly(file, mod, now);
 	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
@@ -410,16 +359,18 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-static __always_inline unsigned int modify_chunk(struct twheel_file *file, const void *chunk,
+/* Modify @n timers with one hold of the lock, most often; returns how many were. */
+static __always_inline unsigned int modify_chunk(struct twheel_file *file,
+						 const struct twheel_modify *mods,
 						 unsigned int n, int *err)
 {
-	const struct twheel_modify *mods = chunk;
 	unsigned int i;
 	u64 now;
 
-	*err = begin(file, &now);
+	*err = twheel_file_lock(file);
 	if (*err)
 		return 0;
+	now = bring_forward(file);
 	for (i = 0; i < n; i++) {
 		*err = modify(file, mods + i, now);
 		if (unlikely(*err))
@@ -431,10 +382,9 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file, const
 	return i;
 }
 
-static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const void *chunk,
+static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 						 unsigned int n, int *err)
 {
-	const u64 *id = chunk;
 	struct twheel_entry *entry;
 	unsigned int i;
 
@@ -442,7 +392,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	if (*err)
 		return 0;
 	for (i = 0; i < n; i++) {
-		if (unlikely(!twheel_store_has(&file->store, id[i], &entry))) {
+		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;
 			break;
 		}
@@ -492,55 +442,36 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
 	return err;
 }
 
-/* Do to @count entries in user memory what @act does to a chunk; returns as the batches do. */
-static long in_chunks(struct twheel_file *file, const void __user *from, u32 count,
-		      void *chunk, u32 max, size_t size,
-		      unsigned int (*act)(struct twheel_file *file, const void *chunk,
-					  unsigned int n, int *err))
+/**
+ * twheel_change_timers() - TWHEEL_MODIFY_BATCH and TWHEEL_CANCEL_BATCH
+ * @file: the file, not locked
+ * @entries: which timers and their new times, or the ids of timers, in user memory
+ * @count: how many; not 0
+ * @cancel: they are to be cancelled
+ *
+ * Return: how many were done; or an errno as for a single one, if none was.
+ */
+long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
+			  bool cancel)
 {
+	union {
+		struct twheel_modify mod[TWHEEL_CHUNK / 2];
+		u64 id[TWHEEL_CHUNK];
+	} chunk;
+	u32 size = cancel ? sizeof(*chunk.id) : sizeof(*chunk.mod);
+	u32 max = cancel ? ARRAY_SIZE(chunk.id) : ARRAY_SIZE(chunk.mod), n;
 	long done = 0;
 	int err;
 
 	do {
-		unsigned int n = copy_entries(chunk, from + done * size,
-					      min_t(u32, count - done, max), size);
-
-		err = -EFAULT;
-		if (n)
-			done += act(file, chunk, n, &err);
+		n = copy_entries(&chunk, entries + done * size,
+				 min_t(u32, count - done, max), size);
+		if (!n)
+			err = -EFAULT;
+		else if (cancel)
+			done += cancel_chunk(file, chunk.id, n, &err);
+		else
+			done += modify_chunk(file, chunk.mod, n, &err);
 	} while (!err && done < count && !interrupted());
 	return done ?: err;
-}
-
-/**
- * twheel_modify_timers() - TWHEEL_MODIFY_BATCH
- * @file: the file, not locked
- * @umod: which timers, and their new times, in user memory
- * @count: how many; not 0
- *
- * Return: how many were modified; or an errno as twheel_modify_timer(), if none was.
- */
-long twheel_modify_timers(struct twheel_file *file, struct twheel_modify __user *umod,
-			  u32 count)
-{
-	struct twheel_modify chunk[TWHEEL_CHUNK / 2];
-
-	return in_chunks(file, umod, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
-			 modify_chunk);
-}
-
-/**
- * twheel_cancel_timers() - TWHEEL_CANCEL_BATCH
- * @file: the file, not locked
- * @uid: the timers' ids, in user memory
- * @count: how many; not 0
- *
- * Return: how many were cancelled; or an errno as twheel_cancel_timer(), if none was.
- */
-long twheel_cancel_timers(struct twheel_file *file, u64 __user *uid, u32 count)
-{
-	u64 chunk[TWHEEL_CHUNK];
-
-	return in_chunks(file, uid, count, chunk, ARRAY_SIZE(chunk), sizeof(*chunk),
-			 cancel_chunk);
 }

@@ -53,6 +53,13 @@ static struct twheel_page *grow(struct kunit *test)
 	return list_last_entry(&store->partial, struct twheel_page, link);
 }
 
+static struct twheel_entry *find(const struct twheel_store *store, u64 id)
+{
+	struct twheel_entry *entry;
+
+	return twheel_store_find(store, id, &entry) ? entry : NULL;
+}
+
 /* An entry, if there is a free one. */
 static struct twheel_entry *get_free(struct twheel_store *store)
 {
@@ -81,9 +88,9 @@ static void an_empty_store_has_no_entry(struct kunit *test)
 	struct twheel_store *store = test->priv;
 
 	KUNIT_EXPECT_NULL(test, get_free(store));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 0));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, 1ULL << 32));
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, U64_MAX));
+	KUNIT_EXPECT_NULL(test, find(store, 0));
+	KUNIT_EXPECT_NULL(test, find(store, 1ULL << 32));
+	KUNIT_EXPECT_NULL(test, find(store, U64_MAX));
 	KUNIT_EXPECT_EQ(test, twheel_store_bytes(store), 0);
 	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
 }
@@ -114,7 +121,7 @@ static void ids_find_their_entry(struct kunit *test)
 	}
 	for (i = 0; i < n; i++)
 		KUNIT_EXPECT_PTR_EQ(test, entry[i],
-				    twheel_store_find(test->priv, twheel_entry_id(entry[i])));
+				    find(test->priv, twheel_entry_id(entry[i])));
 }
 
 static void ids_near_a_real_one_find_nothing(struct kunit *test)
@@ -123,7 +130,7 @@ static void ids_near_a_real_one_find_nothing(struct kunit *test)
 	unsigned int bit;
 
 	for (bit = 0; bit < 64; bit++)
-		KUNIT_EXPECT_NULL_MSG(test, twheel_store_find(test->priv, id ^ BIT_ULL(bit)),
+		KUNIT_EXPECT_NULL_MSG(test, find(test->priv, id ^ BIT_ULL(bit)),
 				      "bit %u", bit);
 }
 
@@ -135,9 +142,9 @@ static void a_stale_id_finds_nothing(struct kunit *test)
 
 	for (i = 0; i < 10000; i++) {
 		twheel_store_put(test->priv, entry);
-		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		KUNIT_ASSERT_NULL(test, find(test->priv, id));
 		entry = get(test);
-		KUNIT_ASSERT_NULL(test, twheel_store_find(test->priv, id));
+		KUNIT_ASSERT_NULL(test, find(test->priv, id));
 		KUNIT_ASSERT_NE(test, twheel_entry_id(entry), id);
 	}
 }
@@ -152,13 +159,13 @@ static void a_stale_id_outlives_its_page(struct kunit *test)
 	page = twheel_store_trim(test->priv, 0);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	twheel_pages_free(page);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+	KUNIT_EXPECT_NULL(test, find(test->priv, id));
 
 	/* The block gets another page, and the slot another timer. */
 	entry = get(test);
 	KUNIT_EXPECT_EQ(test, (u32)twheel_entry_id(entry), (u32)id);
 	KUNIT_EXPECT_NE(test, twheel_entry_id(entry), id);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(test->priv, id));
+	KUNIT_EXPECT_NULL(test, find(test->priv, id));
 }
 
 static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
@@ -166,21 +173,22 @@ static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
 	struct twheel_store *store = test->priv;
 	struct twheel_page *page = grow(test);
 	struct twheel_entry *last, *next;
-	u32 base = page->base;
+	u64 id;
 
-	page->tag = U32_MAX;
+	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
 	last = get_free(store);
 	KUNIT_ASSERT_NOT_NULL(test, last);
-	KUNIT_EXPECT_EQ(test, last->timer.tag, U32_MAX);
+	id = twheel_entry_id(last);
 	KUNIT_EXPECT_NULL(test, get_free(store));
 
-	/* Empty, it leaves for good; its number is never given out again. */
+	/* Empty, it stays for good. */
 	twheel_store_put(store, last);
-	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
 	KUNIT_EXPECT_NULL(test, get_free(store));
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
+	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
 	next = get(test);
-	KUNIT_EXPECT_NE(test, twheel_entry_page(next)->base, base);
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, (u64)U32_MAX << 32 | base));
+	KUNIT_EXPECT_PTR_NE(test, twheel_entry_page(next), page);
+	KUNIT_EXPECT_NULL(test, find(store, id));
 }
 
 static void freed_entries_are_used_before_memory_grows(struct kunit *test)
@@ -238,36 +246,36 @@ static void the_directory_grows(struct kunit *test)
 	KUNIT_EXPECT_GE(test, bytes, blocks * PAGE_SIZE);
 	KUNIT_EXPECT_LE(test, bytes, (blocks + 20) * PAGE_SIZE);
 
-	KUNIT_EXPECT_NOT_NULL(test, twheel_store_find(store, first));
+	KUNIT_EXPECT_NOT_NULL(test, find(store, first));
 	/* Use up the first page, then take from another one. */
 	for (nr = 0; nr < TWHEEL_PAGE_ENTRIES; nr++)
 		entry = get(test);
 	last = twheel_entry_id(entry);
-	KUNIT_EXPECT_PTR_EQ(test, entry, twheel_store_find(store, last));
+	KUNIT_EXPECT_PTR_EQ(test, entry, find(store, last));
 }
 
 /* All blocks have a number: only one without a page can still get one. */
 static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	u32 bare = store->bare;
+	void *page = grow(test);
+	u32 blocks = store->nr_blocks;
 
-	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
 	store->nr_blocks = TWHEEL_NO_BLOCK;
-	KUNIT_EXPECT_TRUE(test, twheel_store_full(store));
-	store->bare = TWHEEL_NO_BLOCK - 1;
-	KUNIT_EXPECT_FALSE(test, twheel_store_full(store));
-	store->nr_blocks = 0;
-	store->bare = bare;
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, NULL, GFP_KERNEL), -ENOSPC);
+	twheel_pages_free(twheel_store_trim(store, 0));
+	page = (void *)get_zeroed_page(GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, page, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, NULL, GFP_KERNEL), -ENOSPC);
+	store->nr_blocks = blocks;
 }
 
 /* The next entry of a run, with data that would be a wild link. */
 static struct twheel_entry *run_get(struct kunit *test, struct twheel_run *run)
 {
-	struct twheel_entry *entry = twheel_run_entry(run);
 	u64 id = run->id;
+	struct twheel_entry *entry = twheel_run_take(run);
 
-	twheel_run_take(run, entry);
 	entry->data = U64_MAX / 3;
 	KUNIT_EXPECT_EQ(test, id, twheel_entry_id(entry));
 	return entry;
@@ -306,7 +314,7 @@ static void a_run_goes_through_all_of_a_page(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, get_free(store));
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
 		KUNIT_EXPECT_PTR_EQ(test, entry[i],
-				    twheel_store_find(store, twheel_entry_id(entry[i])));
+				    find(store, twheel_entry_id(entry[i])));
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
 		twheel_store_put(store, entry[i]);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
@@ -321,10 +329,10 @@ static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 	grow(test);
 	twheel_run_begin(store, &run);
 	id = run.id;
-	KUNIT_EXPECT_NULL(test, twheel_store_find(store, id));
+	KUNIT_EXPECT_NULL(test, find(store, id));
 	twheel_run_end(store, &run);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_run_entry(&run), twheel_store_get(store, &other));
+	KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store, &other));
 	KUNIT_EXPECT_EQ(test, id, other);
 }
 
@@ -355,58 +363,32 @@ static void a_run_takes_what_was_freed_first(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(entry); i++) {
 		bool stale = i == 2 || i == 5 || i == 9;
 
-		KUNIT_EXPECT_EQ(test, !!twheel_store_find(store, id[i]), !stale);
+		KUNIT_EXPECT_EQ(test, !!find(store, id[i]), !stale);
 	}
 }
 
-static void a_run_stops_where_the_tags_do(struct kunit *test)
-{
-	struct twheel_page *page = grow(test);
-	struct twheel_store *store = test->priv;
-	struct twheel_entry *entry[3];
-	struct twheel_run run;
-	unsigned int i;
-
-	/* As many tags as entries, of which the last is not for a run. */
-	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
-	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES);
-	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES + 1;
-	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
-
-	page->tag = U32_MAX - 2;
-	for (i = 0; i < 3; i++)
-		entry[i] = get_free(store);
-	KUNIT_EXPECT_EQ(test, twheel_entry_id(entry[2]) >> 32, U32_MAX);
-	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
-	KUNIT_EXPECT_NULL(test, get_free(store));
-	for (i = 0; i < 3; i++)
-		twheel_store_put(store, entry[i]);
-	/* The page is gone, and its block waits for ever. */
-	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
-	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
-	KUNIT_EXPECT_EQ(test, store->bare, TWHEEL_NO_BLOCK);
-}
-
-/* One that is full when its last tag is used leaves like one that is not. */
+/* One that is full then is no different, and there has been a tag for each entry. */
 static void a_full_page_can_be_out_of_tags(struct kunit *test)
 {
 	struct twheel_page *page = grow(test);
 	struct twheel_store *store = test->priv;
 	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];
+	struct twheel_run run;
 	unsigned int i;
 
-	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES + 1;
+	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
+	KUNIT_ASSERT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES);
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
-		entry[i] = get_free(store);
-	KUNIT_EXPECT_EQ(test, page->tag, 0);
-	KUNIT_EXPECT_NULL(test, get_free(store));
-	for (i = 0; i < TWHEEL_PAGE_ENTRIES - 1; i++) {
-		twheel_store_put(store, entry[i]);
+		entry[i] = run_get(test, &run);
+	twheel_run_end(store, &run);
+	KUNIT_EXPECT_EQ(test, twheel_entry_id(entry[i - 1]) >> 32, U32_MAX - 1);
+	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++) {
 		KUNIT_EXPECT_NULL(test, get_free(store));
+		twheel_store_put(store, entry[i]);
 	}
+	KUNIT_EXPECT_NULL(test, get_free(store));
 	KUNIT_EXPECT_EQ(test, store->nr_pages, 1);
-	twheel_store_put(store, entry[i]);
-	KUNIT_EXPECT_EQ(test, store->nr_pages, 0);
+	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
 }
 
 #define MODEL_SLOTS	1000
@@ -432,7 +414,7 @@ static void random_use_matches_a_model(struct kunit *test)
 		u32 left;
 
 		if (id[n])
-			KUNIT_ASSERT_PTR_EQ(test, entry[n], twheel_store_find(store, id[n]));
+			KUNIT_ASSERT_PTR_EQ(test, entry[n], find(store, id[n]));
 		if (entry[n]) {
 			twheel_store_put(store, entry[n]);
 			entry[n] = NULL;
@@ -469,7 +451,6 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(a_run_goes_through_all_of_a_page),
 	KUNIT_CASE(a_run_that_takes_nothing_changes_nothing),
 	KUNIT_CASE(a_run_takes_what_was_freed_first),
-	KUNIT_CASE(a_run_stops_where_the_tags_do),
 	KUNIT_CASE(a_full_page_can_be_out_of_tags),
 	KUNIT_CASE(random_use_matches_a_model),
 	{}

@@ -152,8 +152,10 @@ static void store_cancel(void *self, const uint32_t *order, uint32_t n)
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		struct twheel_entry *entry = twheel_store_find(&c->store, c->id[order[i]]);
+		struct twheel_entry *entry;
 
+		if (!twheel_store_find(&c->store, c->id[order[i]], &entry))
+			continue;
 		twheel_cancel(&c->wheel, &entry->timer);
 		twheel_store_put(&c->store, entry);
 	}

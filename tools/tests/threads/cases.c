@@ -57,7 +57,49 @@ static void fall_due_without_a_level(void)
 	sys_close(wheel);
 }
 
+static struct task_struct *adder;
+static unsigned int allocations;
+static bool has_been_set_up;
+
+/* Sets the wheel up when its adder has allocated so often without the lock. */
+static void set_up_after_allocations(void)
+{
+	const struct twheel_setup setup = {
+		.tick_ns = TWHEEL_TICK_MAX_NS,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.clock_id = CLOCK_BOOTTIME,
+	};
+
+	if (adder->mutexes || allocations--)
+		adder->meanwhile = set_up_after_allocations;
+	else
+		has_been_set_up = !sys_ioctl(wheel, TWHEEL_SETUP, (void *)&setup);
+}
+
+/* A timer that is valid for the wheel as it was is not added to the one that it has become. */
+static void add_while_it_is_set_up(unsigned int nr)
+{
+	struct twheel_add add = { .interval_ns = TWHEEL_TICK_DEFAULT_NS };
+	long err;
+
+	if (sys_open(NR_WHEELS, &wheel))
+		broken("a wheel cannot be opened");
+	adder = current;
+	allocations = nr;
+	has_been_set_up = false;
+	current->meanwhile = set_up_after_allocations;
+	err = sys_ioctl(wheel, TWHEEL_ADD, &add);
+	if (err != (has_been_set_up ? -EINVAL : 0))
+		wrong(ANSWERS, "an add, set up meanwhile, at allocation %u: %ld", nr, err);
+	current->meanwhile = NULL;
+	sys_close(wheel);
+}
+
 void play_cases(void)
 {
+	unsigned int nr;
+
 	fall_due_without_a_level();
+	for (nr = 0; nr < 8; nr++)
+		add_while_it_is_set_up(nr);
 }

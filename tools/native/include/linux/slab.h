@@ -22,6 +22,17 @@ static inline void *kmalloc(size_t size, gfp_t gfp)
 	return malloc(size);
 }
 
+static inline void *krealloc(void *p, size_t size, gfp_t gfp)
+{
+	(void)gfp;
+	return realloc(p, size);
+}
+
+static inline void kfree(const void *p)
+{
+	free((void *)p);
+}
+
 static inline void kvfree(const void *p)
 {
 	free((void *)p);

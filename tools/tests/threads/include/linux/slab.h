@@ -13,14 +13,10 @@
 #include "../../kernel.h"
 
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
+#define krealloc(p, size, gfp)	(out_of_memory() ? NULL : krealloc(p, size, gfp))
 #define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))
 #define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
 #define kvfree(p)		({ may_sleep(); kvfree(p); })
-
-static inline void kfree(const void *p)
-{
-	may_call();
-	free((void *)p);
-}
+#define kfree(p)		({ may_call(); kfree(p); })
 
 #endif /* _DRIVER_LINUX_SLAB_H */
