@@ -54,7 +54,6 @@ struct twheel_bucket {
  * @first: the place of the first bucket, from there on, that has timers.
  * @nr_busy: how many buckets have timers.
  * @nr: the number of this level; 0 is the lowest.
- * @tick_bits: how many bits it takes to number the ticks of a bucket.
  * @busy: a bit for each bucket, whether it has timers.
  * @busy_words: a bit for each word of @busy that is not zero.
  * @heaps: the timers of an overdue bucket that are being sorted; there are none but with
@@ -76,7 +75,6 @@ struct twheel_level {
 	u32 first;
 	u32 nr_busy;
 	u8 nr;
-	u8 tick_bits;
 	unsigned long *busy;
 	unsigned long *busy_words;
 	struct list_head *heaps;
