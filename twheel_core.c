@@ -20,53 +20,46 @@
  *	3	4.6 h		49 d
  *	4	49 d		34 y
  *
- * A timer goes to the lowest level whose range, counted from the bucket that
- * the clock is in, covers its tick. When a bucket of level 0 is due, all its timers
- * expire: it is spliced onto the list of expired timers whole, in O(1). When a bucket
- * of a higher level is opened, its timers cascade: each is placed again, and by then
- * it is due or a lower level covers it. So every timer expires at exactly its tick,
- * however far ahead it was set, and moves at most once for each level on the way.
+ * A timer goes to the lowest level whose range, counted from the bucket that the clock is
+ * in, covers its tick. When a bucket of level 0 is due, all its timers expire: it is spliced
+ * onto the list of expired timers whole, in O(1). When a bucket of a higher level is opened,
+ * its timers cascade: each is placed again, and by then it is due or a lower level covers it.
+ * So every timer expires at exactly its tick, and moves at most once for each level.
  *
- * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
- * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
- * gave them, nothing ticks: the clock jumps from one bucket that holds timers to the
- * next.
+ * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed and
+ * Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka gave them,
+ * nothing ticks: the clock jumps from one bucket that holds timers to the next.
  *
  * The bucket queue
  *
- * The buckets of a level are due in the order in which they stand in its ring, and a bit
- * for each that is busy finds the next one. So only the levels need to be merged: the
- * queue, a timerqueue, has one node for each level with timers. Its key is the tick at
- * which the first bucket of that level has to be opened, and the head of the queue is
- * what the caller has to wake up for.
+ * The buckets of a level are due in the order in which they stand in its ring, and a bit for
+ * each that is busy finds the next one. So only the levels need to be merged: the queue, a
+ * timerqueue, has one node for each level with timers. Its key is the tick at which the first
+ * bucket of that level has to be opened; its head is what the caller has to wake up for.
  *
  * A bucket is opened when its first timer is due, not when its span begins: opening and
- * expiry are then one wake-up. It knows a lower bound of its earliest deadline, which
- * adding lowers and cancelling leaves as it is. So, but for crowded buckets, the caller
- * wakes up no more often than there are different ticks with timers due, and once in
- * vain when the timer it woke for has been cancelled.
+ * expiry are then one wake-up. It knows a lower bound of its earliest deadline, which adding
+ * lowers and cancelling leaves as it is. So, but for crowded buckets, the caller wakes up once
+ * for each tick with timers due, and once in vain when the timer it woke for was cancelled.
  *
  * Bounded work
  *
- * twheel_advance() stops after a given number of steps (a bucket of level 0, or
- * one timer that cascades or is sorted) and says that there is more. The clock waits
- * for a bucket that is due until all of it has cascaded, or timers would be read out of
- * order. Half a million timers in one bucket would thus make those late that are due
- * right after its first one. Therefore a crowded bucket is opened ahead of its time, by
- * the lead of its level. The level below covers all but the last of its timers by then,
- * and they move there without any hurry: that gives way to all that is due, and the
- * clock does not wait for it. What has to stay is opened again when it is due, or is
- * crowded, and again ahead of its time.
+ * twheel_advance() stops after a given number of steps and says that there is more. The clock
+ * waits for a bucket that is due until all of it has cascaded, or timers would be read out of
+ * order. With half a million timers in it, those due right after its first one would be late.
+ * Therefore a crowded bucket is opened ahead of its time, by the lead of its level. The level
+ * below covers all but the last of its timers by then, and they move there without any hurry:
+ * that gives way to all that is due. What has to stay is opened again when it is due; or,
+ * crowded, ahead of its time.
  *
  * Falling behind
  *
- * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
- * overdue with most of its span. It is sorted: its timers expire in the same order, and need
- * not cascade through levels whose buckets would each hold a few of them. They are spread
- * over heaps by a digit of their ticks, which are put together in order, and so on with one
- * digit after the other from low to high. That is done with as many of the highest digits as
- * tell all but a few timers apart. Those few are sorted by insertion, as buckets of a few
- * timers are; and if they are more than that, all is sorted again, by all the digits.
+ * When the clock has jumped, after a suspend or because nobody asked, a bucket can be overdue
+ * with most of its span. Its timers then need not cascade through levels whose buckets would
+ * each hold a few of them. They are sorted: spread over heaps by a digit of their ticks, which
+ * are put together in order, for one digit after the other from low to high. The highest
+ * digits are enough to tell all but a few timers apart; those, and the timers of a bucket that
+ * has few, are sorted by insertion.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -142,16 +135,8 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 time)
 	timerqueue_add(&w->queue, &level->node);
 }
 
-static __always_inline void clear_busy(struct twheel_level *level, u32 index)
-{
-	__clear_bit(index, level->busy);
-	if (!level->busy[BIT_WORD(index)])
-		__clear_bit(BIT_WORD(index), level->busy_words);
-	level->nr_busy--;
-}
-
 /* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
-static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
+static u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
@@ -183,8 +168,8 @@ static u64 opening(const struct twheel_level *level, const struct twheel_bucket 
 }
 
 /*
- * When the first bucket of a level has to be opened. If the next one in the ring is
- * crowded, that may be before the last ticks of the first: then the first goes ahead, too.
+ * When the first bucket of a level has to be opened: not after the next one in the ring,
+ * which may be crowded.
  */
 static u64 level_opening(const struct twheel *w, const struct twheel_level *level)
 {
@@ -213,10 +198,7 @@ static void stop_sorting(struct twheel *w)
 	w->sorting = TWHEEL_MAX_LEVELS;
 }
 
-/*
- * Open the first bucket of a level: its timers are to be cascaded. Those that stay in it,
- * or come now, make for a new bound.
- */
+/* Its timers are to be cascaded; those that stay in it, or come now, make for a new bound. */
 static void open_bucket(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
@@ -241,7 +223,7 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	w->opened &= ~BIT_ULL(level->nr);
 }
 
-/* The level has another first bucket, or none, or it has another bound: so the key changes. */
+/* The level has another first bucket, or none, or another bound: so the key changes. */
 static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	level->first = index;
@@ -252,10 +234,7 @@ static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 		timerqueue_del(&w->queue, &level->node);
 }
 
-/*
- * Put a timer into a bucket as its first one, or as one that is earlier than the others,
- * or makes it crowded. For twheel_inline.h.
- */
+/* Put a timer into a bucket that is empty, has later ones only, or gets crowded by it. */
 void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
 		      u32 index)
 {
@@ -281,10 +260,13 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 }
 EXPORT_SYMBOL_GPL(twheel_put_first);
 
-/* A bucket has lost its last timer. For twheel_inline.h. */
+/* A bucket has lost its last timer. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
-	clear_busy(level, index);
+	__clear_bit(index, level->busy);
+	if (!level->busy[BIT_WORD(index)])
+		__clear_bit(BIT_WORD(index), level->busy_words);
+	level->nr_busy--;
 	if (index == level->first)
 		close_bucket(w, level);
 	level->bucket[index].earliest = U64_MAX;
@@ -340,10 +322,9 @@ EXPORT_SYMBOL_GPL(twheel_init);
 
 /**
  * twheel_destroy() - free the levels of a wheel
- * @w: the wheel
+ * @w: the wheel, which must not be used afterwards
  *
- * The timers are the caller's, and none of them is touched: the time this takes
- * does not depend on how many there are. The wheel must not be used afterwards.
+ * No timer is touched: the time this takes does not depend on how many there are.
  */
 void twheel_destroy(struct twheel *w)
 {
@@ -418,10 +399,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	struct twheel_level *level;
 
 	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
-	if (bytes > PAGE_SIZE)
-		level = __vmalloc(bytes, gfp);
-	else
-		level = kmalloc(bytes, gfp);
+	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
 	if (level)
 		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
 	return level;
@@ -472,14 +450,14 @@ u64 twheel_longest(const struct twheel *w)
 EXPORT_SYMBOL_GPL(twheel_longest);
 
 /*
- * The lowest level that covers a deadline, and the place of its bucket there; or NULL. Plain
- * divisions will do for ticks that end after the end of time.
+ * The lowest level that covers a deadline, and the place of its bucket there; or NULL. The
+ * tick may end after the end of time, where only plain divisions are exact.
  */
 static struct twheel_level *level_at_end(const struct twheel *w, u64 deadline, u64 *index)
 {
-	unsigned int nr = w->lowest[twheel_magnitude(deadline - 1 - w->time)];
+	unsigned int nr;
 
-	for (; nr < w->nr_levels; nr++) {
+	for (nr = 0; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
 
@@ -599,9 +577,8 @@ static void expire_bucket(struct twheel *w, struct twheel_level *level)
 }
 
 /*
- * Sort the first timers of a list by insertion: @least of them, and those that are like the last
- * one, being due in the same unit of time, counted from @first. Returns how many they are; or 0
- * if they are more than a few.
+ * Sort the first timers of a list by insertion: @least of them, and all that are due in the
+ * same unit of time, from @first on, as the last. Returns how many; 0 if more than a few.
  */
 static u32 sort_few(struct list_head *timers, u32 least, const struct twheel_divisor *unit,
 		    u64 first)
@@ -628,8 +605,8 @@ static u32 sort_few(struct list_head *timers, u32 least, const struct twheel_div
 }
 
 /*
- * Timers of a level's first bucket are in order, and the first expire: those that are due by
- * @now and before anything of another level, and @max at most. Returns how many.
+ * Of the timers of a level's first bucket, in order, those expire that are due by @now and
+ * before those of other levels, @max at most. Returns how many.
  */
 static u32 expire_front(struct twheel *w, struct twheel_level *level, struct list_head *timers,
 			u64 now, u32 max)
@@ -652,7 +629,7 @@ static u32 expire_front(struct twheel *w, struct twheel_level *level, struct lis
 	return n;
 }
 
-/* A bucket with few timers is due: those that are due by @now expire. Returns the steps. */
+/* The first bucket of a level is due, and has few timers. Returns how many steps it took. */
 static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64 now)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
@@ -669,7 +646,7 @@ static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64
 	return steps;
 }
 
-/* Put timers of a level's open bucket, up to @max, to the heaps for a digit of their ticks. */
+/* Spread timers of a level's open bucket, up to @max, by the digit of their ticks at hand. */
 static unsigned int spread(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
 	struct list_head *heaps = w->level[0]->heaps;
@@ -691,9 +668,8 @@ static unsigned int spread(struct twheel *w, struct twheel_level *level, unsigne
 }
 
 /*
- * Go on sorting an overdue bucket; or, when it is sorted by digits, have timers expire. What
- * is not due by @now is left to cascade, and so is a crowd that the digits do not tell apart.
- * Returns how many steps it took.
+ * Go on sorting an overdue bucket; when that is done, its timers expire. Those that are not
+ * due yet cascade, and those that the digits do not tell apart. Returns the number of steps.
  */
 static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 now,
 				       unsigned int budget)
@@ -735,7 +711,7 @@ static void start_sorting(struct twheel *w, struct twheel_level *level, u64 now)
 	w->sort_first = (level->node.expires - 1) * w->tick.divisor + 1;
 	w->sort_end = fls64(twheel_divide(&w->tick, span - 1));
 	/* So many of the highest bits leave about sixteen timers of a kind. */
-	bits = roundup(fls64(count / 16), TWHEEL_HEAP_BITS);
+	bits = DIV_ROUND_UP(fls64(count / 16), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
 	w->sort_low = w->sort_end - min(bits, w->sort_end);
 	w->sort_shift = w->sort_low;
 }
@@ -837,8 +813,6 @@ void twheel_forward(struct twheel *w, u64 now)
 {
 	u64 next;
 
-	if (now <= w->now)
-		return;
 	if (twheel_next(w, &next) && next <= now)
 		now = next - 1;
 	if (now > w->now)
@@ -853,9 +827,8 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *	before stands for the same time.
  * @budget: the number of steps to take, or a few more
  *
- * Timers expire in the order of their ticks; those of one tick in any order.
- * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of a few hundred at most that expire together, sorted.
+ * Timers expire in the order of their ticks; those of one tick in any order. Each step is
+ * O(1): a bucket of level 0 that expires, or a timer that is moved, sorted or expires.
  *
  * Return: true if there is more to do: call again. If twheel_next() says a tick that is
  * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.
