@@ -62,7 +62,9 @@ struct twheel_timer {
  * @cascaded: how often a timer moved to a lower level.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
  * @sorting: the level whose open bucket is overdue and being sorted, or TWHEEL_MAX_LEVELS.
- * @sort_low: how many bits of their ticks its timers are not sorted by.
+ * @sort_first: the deadline from which its ticks are counted.
+ * @sort_low: how many bits of these its timers are not sorted by.
+ * @sort_end: how many bits they have.
  * @sort_shift: how many bits are below the digit that they are being sorted by.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
@@ -78,9 +80,11 @@ struct twheel {
 	u64 nr_pending;
 	u64 nr_expired;
 	u64 cascaded;
+	u64 sort_first;
 	u8 lowest[TWHEEL_MAGNITUDES];
 	u8 sorting;
 	u8 sort_low;
+	u8 sort_end;
 	u8 sort_shift;
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];

@@ -20,53 +20,46 @@
  *	3	4.6 h		49 d
  *	4	49 d		34 y
  *
- * A timer goes to the lowest level whose range, counted from the bucket that
- * the clock is in, covers its tick. When a bucket of level 0 is due, all its timers
- * expire: it is spliced onto the list of expired timers whole, in O(1). When a bucket
- * of a higher level is opened, its timers cascade: each is placed again, and by then
- * it is due or a lower level covers it. So every timer expires at exactly its tick,
- * however far ahead it was set, and moves at most once for each level on the way.
+ * A timer goes to the lowest level whose range, counted from the bucket that the clock is
+ * in, covers its tick. When a bucket of level 0 is due, all its timers expire: it is spliced
+ * onto the list of expired timers whole, in O(1). When a bucket of a higher level is opened,
+ * its timers cascade: each is placed again, and by then it is due or a lower level covers it.
+ * So every timer expires at exactly its tick, and moves at most once for each level.
  *
- * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed
- * and Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka
- * gave them, nothing ticks: the clock jumps from one bucket that holds timers to the
- * next.
+ * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed and
+ * Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka gave them,
+ * nothing ticks: the clock jumps from one bucket that holds timers to the next.
  *
  * The bucket queue
  *
- * The buckets of a level are due in the order in which they stand in its ring, and a bit
- * for each that is busy finds the next one. So only the levels need to be merged: the
- * queue, a timerqueue, has one node for each level with timers. Its key is the tick at
- * which the first bucket of that level has to be opened, and the head of the queue is
- * what the caller has to wake up for.
+ * The buckets of a level are due in the order in which they stand in its ring, and a bit for
+ * each that is busy finds the next one. So only the levels need to be merged: the queue, a
+ * timerqueue, has one node for each level with timers. Its key is the tick at which the first
+ * bucket of that level has to be opened; its head is what the caller has to wake up for.
  *
  * A bucket is opened when its first timer is due, not when its span begins: opening and
- * expiry are then one wake-up. It knows a lower bound of its earliest deadline, which
- * adding lowers and cancelling leaves as it is. So, but for crowded buckets, the caller
- * wakes up no more often than there are different ticks with timers due, and once in
- * vain when the timer it woke for has been cancelled.
+ * expiry are then one wake-up. It knows a lower bound of its earliest deadline, which adding
+ * lowers and cancelling leaves as it is. So, but for crowded buckets, the caller wakes up once
+ * for each tick with timers due, and once in vain when the timer it woke for was cancelled.
  *
  * Bounded work
  *
- * twheel_advance() stops after a given number of steps (a bucket of level 0, or
- * one timer that cascades or is sorted) and says that there is more. The clock waits
- * for a bucket that is due until all of it has cascaded, or timers would be read out of
- * order. Half a million timers in one bucket would thus make those late that are due
- * right after its first one. Therefore a crowded bucket is opened ahead of its time, by
- * the lead of its level. The level below covers all but the last of its timers by then,
- * and they move there without any hurry: that gives way to all that is due, and the
- * clock does not wait for it. What has to stay is opened again when it is due, or is
- * crowded, and again ahead of its time.
+ * twheel_advance() stops after a given number of steps and says that there is more. The clock
+ * waits for a bucket that is due until all of it has cascaded, or timers would be read out of
+ * order. With half a million timers in it, those due right after its first one would be late.
+ * Therefore a crowded bucket is opened ahead of its time, by the lead of its level. The level
+ * below covers all but the last of its timers by then, and they move there without any hurry:
+ * that gives way to all that is due. What has to stay is opened again when it is due; or,
+ * crowded, ahead of its time.
  *
  * Falling behind
  *
- * When the clock has jumped, after a suspend or because nobody asked, a bucket can be
- * overdue with most of its span. It is sorted: its timers expire in the same order, and need
- * not cascade through levels whose buckets would each hold a few of them. They are spread
- * over heaps by a digit of their ticks, which are put together in order, and so on with one
- * digit after the other from low to high. That is done with as many of the highest digits as
- * tell all but a few timers apart. Those few are sorted by insertion, as buckets of a few
- * timers are; and if they are more than that, all is sorted again, by all the digits.
+ * When the clock has jumped, after a suspend or because nobody asked, a bucket can be overdue
+ * with most of its span. Its timers then need not cascade through levels whose buckets would
+ * each hold a few of them. They are sorted: spread over heaps by a digit of their ticks, which
+ * are put together in order, for one digit after the other from low to high. The highest
+ * digits are enough to tell all but a few timers apart; those, and the timers of a bucket that
+ * has few, are sorted by insertion.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -89,9 +82,6 @@
 
 /* So many timers at most are sorted by insertion. */
 #define TWHEEL_FEW		64
-
-/* To spread so many timers over heaps takes no longer than to cascade one. */
-#define TWHEEL_SPREAD		3
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
@@ -132,48 +122,21 @@ static void set_clock(struct twheel *w, u64 now)
 		turn_level(w, w->level[nr]);
 }
 
-/* The first deadline of the span that the first bucket of a level stands for. */
-static u64 first_deadline(const struct twheel_level *level)
-{
-	u64 wrapped = level->first < level->clock ? level->range : 0;
-
-	return level->origin + level->first * level->span.divisor + wrapped;
-}
-
 /*
  * The bucket queue.
  */
 
-/* Change when a level is due in the queue, in its place if it stays in order there. */
+/* Change when a level is due in the queue. */
 static void set_key(struct twheel *w, struct twheel_level *level, u64 time)
 {
-	struct timerqueue_node *node = &level->node;
-	u64 key = twheel_tick(w, time);
-
-	if (timerqueue_node_queued(node)) {
-		struct timerqueue_node *next = timerqueue_iterate_next(node);
-
-		if (key < (u64)node->expires ? node == twheel_queue_head(w) :
-					       !next || key <= (u64)next->expires) {
-			node->expires = key;
-			return;
-		}
-		timerqueue_del(&w->queue, node);
-	}
-	node->expires = key;
-	timerqueue_add(&w->queue, node);
-}
-
-static __always_inline void clear_busy(struct twheel_level *level, u32 index)
-{
-	__clear_bit(index, level->busy);
-	if (!level->busy[BIT_WORD(index)])
-		__clear_bit(BIT_WORD(index), level->busy_words);
-	level->nr_busy--;
+	if (timerqueue_node_queued(&level->node))
+		timerqueue_del(&w->queue, &level->node);
+	level->node.expires = twheel_tick(w, time);
+	timerqueue_add(&w->queue, &level->node);
 }
 
 /* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
-static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
+static u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
@@ -205,8 +168,8 @@ static u64 opening(const struct twheel_level *level, const struct twheel_bucket 
 }
 
 /*
- * When the first bucket of a level has to be opened. If the next one in the ring is
- * crowded, that may be before the last ticks of the first: then the first goes ahead, too.
+ * When the first bucket of a level has to be opened: not after the next one in the ring,
+ * which may be crowded.
  */
 static u64 level_opening(const struct twheel *w, const struct twheel_level *level)
 {
@@ -235,10 +198,7 @@ static void stop_sorting(struct twheel *w)
 	w->sorting = TWHEEL_MAX_LEVELS;
 }
 
-/*
- * Open the first bucket of a level: its timers are to be cascaded. Those that stay in it,
- * or come now, make for a new bound.
- */
+/* Its timers are to be cascaded; those that stay in it, or come now, make for a new bound. */
 static void open_bucket(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
@@ -263,7 +223,7 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 	w->opened &= ~BIT_ULL(level->nr);
 }
 
-/* The level has another first bucket, or none, or it has another bound: so the key changes. */
+/* The level has another first bucket, or none, or another bound: so the key changes. */
 static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	level->first = index;
@@ -274,10 +234,7 @@ static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
 		timerqueue_del(&w->queue, &level->node);
 }
 
-/*
- * Put a timer into a bucket as its first one, or as one that is earlier than the others,
- * or makes it crowded. For twheel_inline.h.
- */
+/* Put a timer into a bucket that is empty, has later ones only, or gets crowded by it. */
 void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
 		      u32 index)
 {
@@ -303,10 +260,13 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 }
 EXPORT_SYMBOL_GPL(twheel_put_first);
 
-/* A bucket has lost its last timer. For twheel_inline.h. */
+/* A bucket has lost its last timer. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
-	clear_busy(level, index);
+	__clear_bit(index, level->busy);
+	if (!level->busy[BIT_WORD(index)])
+		__clear_bit(BIT_WORD(index), level->busy_words);
+	level->nr_busy--;
 	if (index == level->first)
 		close_bucket(w, level);
 	level->bucket[index].earliest = U64_MAX;
@@ -362,10 +322,9 @@ EXPORT_SYMBOL_GPL(twheel_init);
 
 /**
  * twheel_destroy() - free the levels of a wheel
- * @w: the wheel
+ * @w: the wheel, which must not be used afterwards
  *
- * The timers are the caller's, and none of them is touched: the time this takes
- * does not depend on how many there are. The wheel must not be used afterwards.
+ * No timer is touched: the time this takes does not depend on how many there are.
  */
 void twheel_destroy(struct twheel *w)
 {
@@ -407,7 +366,6 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	level->range = mul_capped(level->span.divisor, w->size.divisor);
 	INIT_LIST_HEAD(&level->todo);
 	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
-	level->tick_bits = fls64(length - 1);
 	timerqueue_init(&level->node);
 	level->bound = U64_MAX;
 	level->size = w->size.divisor;
@@ -441,10 +399,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	struct twheel_level *level;
 
 	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
-	if (bytes > PAGE_SIZE)
-		level = __vmalloc(bytes, gfp);
-	else
-		level = kmalloc(bytes, gfp);
+	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
 	if (level)
 		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
 	return level;
@@ -495,14 +450,14 @@ u64 twheel_longest(const struct twheel *w)
 EXPORT_SYMBOL_GPL(twheel_longest);
 
 /*
- * The lowest level that covers a deadline, and the place of its bucket there; or NULL. Plain
- * divisions will do for ticks that end after the end of time.
+ * The lowest level that covers a deadline, and the place of its bucket there; or NULL. The
+ * tick may end after the end of time, where only plain divisions are exact.
  */
 static struct twheel_level *level_at_end(const struct twheel *w, u64 deadline, u64 *index)
 {
-	unsigned int nr = w->lowest[twheel_magnitude(deadline - 1 - w->time)];
+	unsigned int nr;
 
-	for (; nr < w->nr_levels; nr++) {
+	for (nr = 0; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
 
@@ -595,81 +550,6 @@ static u64 deadline_of(const struct list_head *node)
 	return list_entry(node, struct twheel_timer, node)->deadline;
 }
 
-/* A head of timers is followed by a lower bound, as a timer's node is by its deadline. */
-static_assert(offsetof(struct twheel_bucket, earliest) ==
-	      offsetof(struct twheel_bucket, timers) + offsetof(struct twheel_timer, deadline),
-	      "no search goes past the head of a bucket");
-static_assert(offsetof(struct twheel_level, bound) ==
-	      offsetof(struct twheel_level, todo) + offsetof(struct twheel_timer, deadline),
-	      "no search goes past the head of an open bucket");
-
-/*
- * Sort the first timers of a list by insertion: @max of them, and those after them that may
- * belong between them, being due in the same unit of time, counted from @first. Returns how
- * many they are; or 0 if they are more than a few.
- */
-static unsigned int sort_few(struct list_head *timers, unsigned int max,
-			     const struct twheel_divisor *unit, u64 first)
-{
-	struct twheel_timer *timer, *next;
-	u64 latest = first;
-	unsigned int n = 0;
-
-	list_for_each_entry_safe(timer, next, timers, node) {
-		struct list_head *place = timer->node.prev;
-		u64 deadline = timer->deadline;
-
-		if (n >= max && twheel_divide(unit, deadline - first) >
-				twheel_divide(unit, latest - first))
-			break;
-		if (n++ == TWHEEL_FEW)
-			return 0;
-		if (deadline >= latest) {
-			latest = deadline;
-			continue;
-		}
-		do {
-			place = place->prev;
-		} while (deadline_of(place) > deadline);
-		twheel_unlink(timer);
-		twheel_link(timer, place->next);
-	}
-	return n;
-}
-
-static void count_expired(struct twheel *w, struct twheel_bucket *b, u32 n)
-{
-	b->count -= n;
-	w->nr_pending -= n;
-	w->nr_expired += n;
-}
-
-/* Of a bucket's timers in order, the first expire, up to @until and to @max of them. */
-static u32 expire_front(struct twheel *w, struct twheel_bucket *b, struct list_head *timers,
-			u64 until, u32 max)
-{
-	struct list_head *node = timers->next;
-	u32 n;
-
-	for (n = 0; n < max && node != timers && deadline_of(node) <= until; n++) {
-		list_entry(node, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
-		node = node->next;
-	}
-	if (n)
-		list_bulk_move_tail(&w->expired, timers->next, node->prev);
-	count_expired(w, b, n);
-	return n;
-}
-
-/* The clock follows what has expired. */
-static void follow(struct twheel *w)
-{
-	u64 tick = twheel_tick(w, deadline_of(w->expired.prev));
-
-	if (tick > w->now)
-		set_clock(w, tick);
-}
-
 /* Until when, and no longer than @now, it is not the turn of another level. */
 static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
@@ -679,86 +559,106 @@ static u64 last_turn(const struct twheel *w, const struct twheel_level *level, u
 		node = timerqueue_iterate_next(node);
 	/* In the same tick, level 0 goes first: all its timers up to the clock have expired. */
 	if (node)
-		now = min_t(u64, now, node->expires - !!level->nr);
+		now = min_t(u64, now, node->expires - 1);
 	return max_t(u64, now, level->node.expires) * w->tick.divisor;
 }
 
-/*
- * The first buckets of a level expire, as far as they are due by @until; of those of a higher
- * level only such with few timers, the others have to be sorted or to cascade. Returns how
- * many steps it took, no more than those of a bucket beyond @budget.
- */
-static unsigned int expire_buckets(struct twheel *w, struct twheel_level *level, u64 until,
-				   unsigned int budget)
+/* The first bucket of level 0 expires. */
+static void expire_bucket(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 nr_expired = w->nr_expired;
-	unsigned int steps = 0;
 
-	while (steps < budget && b->earliest <= until) {
-		if (!level->nr) {
-			list_splice_tail_init(&b->timers, &w->expired);
-			count_expired(w, b, b->count);
-			steps++;
-		} else if (b->count <= TWHEEL_FEW) {
-			steps += b->count;
-			if (b->count > 1)
-				sort_few(&b->timers, UINT_MAX, &w->tick, 0);
-			expire_front(w, b, &b->timers, until, UINT_MAX);
-		} else {
+	list_splice_tail_init(&b->timers, &w->expired);
+	w->nr_pending -= b->count;
+	w->nr_expired += b->count;
+	b->count = 0;
+	set_clock(w, level->node.expires);
+	twheel_bucket_emptied(w, level, level->first);
+}
+
+/*
+ * Sort the first timers of a list by insertion: @least of them, and all that are due in the
+ * same unit of time, from @first on, as the last. Returns how many; 0 if more than a few.
+ */
+static u32 sort_few(struct list_head *timers, u32 least, const struct twheel_divisor *unit,
+		    u64 first)
+{
+	struct twheel_timer *timer, *next;
+	u32 n = 0;
+
+	list_for_each_entry_safe(timer, next, timers, node) {
+		struct list_head *prev = timer->node.prev, *place = prev;
+
+		if (n >= least && twheel_divide(unit, timer->deadline - first) >
+				  twheel_divide(unit, deadline_of(prev) - first))
 			break;
+		if (n++ == TWHEEL_FEW)
+			return 0;
+		while (place != timers && deadline_of(place) > timer->deadline)
+			place = place->prev;
+		if (place != prev) {
+			twheel_unlink(timer);
+			twheel_link(timer, place->next);
 		}
-		b->earliest = U64_MAX;
-		if (b->count) {
-			b->earliest = deadline_of(b->timers.next);
-			break;
-		}
-		clear_busy(level, level->first);
-		level->first = next_busy(level, level->first);
-		b = &level->bucket[level->first];
 	}
-	if (w->nr_expired != nr_expired)
-		follow(w);
-	if (steps)
+	return n;
+}
+
+/*
+ * Of the timers of a level's first bucket, in order, those expire that are due by @now and
+ * before those of other levels, @max at most. Returns how many.
+ */
+static u32 expire_front(struct twheel *w, struct twheel_level *level, struct list_head *timers,
+			u64 now, u32 max)
+{
+	u64 until = last_turn(w, level, now);
+	struct list_head *node = timers->next;
+	u32 n;
+
+	for (n = 0; n < max && node != timers && deadline_of(node) <= until; n++) {
+		list_entry(node, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+		node = node->next;
+	}
+	if (n) {
+		list_bulk_move_tail(&w->expired, timers->next, node->prev);
+		level->bucket[level->first].count -= n;
+		w->nr_pending -= n;
+		w->nr_expired += n;
+		set_clock(w, twheel_tick(w, deadline_of(w->expired.prev)));
+	}
+	return n;
+}
+
+/* The first bucket of a level is due, and has few timers. Returns how many steps it took. */
+static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64 now)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+	u32 steps = b->count;
+
+	sort_few(&b->timers, UINT_MAX, &w->tick, 0);
+	expire_front(w, level, &b->timers, now, UINT_MAX);
+	if (b->count) {
+		b->earliest = deadline_of(b->timers.next);
 		set_first(w, level, level->first);
+	} else {
+		twheel_bucket_emptied(w, level, level->first);
+	}
 	return steps;
 }
 
-/* Sort by the digits of ticks from @bit on. */
-static void sort_from(struct twheel *w, u8 bit)
+/* Spread timers of a level's open bucket, up to @max, by the digit of their ticks at hand. */
+static unsigned int spread(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
-	w->sort_low = bit;
-	w->sort_shift = bit;
-}
-
-/* The first bucket of a level has been opened: it is sorted if most of it is overdue. */
-static noinline void start_sorting(struct twheel *w, struct twheel_level *level, u64 until)
-{
-	u64 last = first_deadline(level) + level->span.divisor - 1;
-	u32 count = level->bucket[level->first].count;
-	/* So many of the highest bits leave about sixteen timers of a kind at most. */
-	u8 bits = DIV_ROUND_UP(fls64(count / 16), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
-	u8 all = fls64(twheel_divide(&w->tick, min(until, last) - level->bound));
-
-	if (last - level->bound > 2 * (until - level->bound))
-		return;
-	w->sorting = level->nr;
-	sort_from(w, all - min(bits, all));
-}
-
-/* Put timers of a level's open bucket, up to @max, to the heaps for a digit of their ticks. */
-static unsigned int spread(struct twheel *w, struct twheel_level *level, u64 max)
-{
-	u64 first = first_deadline(level);
-	struct list_head *node = level->todo.next;
-	struct twheel_divisor digit = w->tick;
 	struct list_head *heaps = w->level[0]->heaps;
+	struct list_head *node = level->todo.next;
+	struct twheel_divisor unit = w->tick;
+	u64 first = w->sort_first;
 	unsigned int n;
 
-	digit.shift += w->sort_shift;
+	unit.shift += w->sort_shift;
 	for (n = 0; n < max && node != &level->todo; n++) {
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
-		u64 number = twheel_divide(&digit, timer->deadline - first);
+		u64 number = twheel_divide(&unit, timer->deadline - first);
 
 		node = node->next;
 		twheel_link(timer, heaps + number % TWHEEL_HEAPS);
@@ -768,83 +668,86 @@ static unsigned int spread(struct twheel *w, struct twheel_level *level, u64 max
 }
 
 /*
- * Go on sorting an overdue bucket; or, when it is sorted by digits, have timers expire. What
- * is due after @until is left to cascade. Returns how many steps it took.
+ * Go on sorting an overdue bucket; when that is done, its timers expire. Those that are not
+ * due yet cascade, and those that the digits do not tell apart. Returns the number of steps.
  */
-static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 until,
+static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *level, u64 now,
 				       unsigned int budget)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct twheel_divisor unit = w->tick;
-	unsigned int n, max = budget;
+	unsigned int n;
 
-	if (w->sort_shift < level->tick_bits) {
-		n = spread(w, level, (u64)budget * TWHEEL_SPREAD);
+	if (w->sort_shift < w->sort_end) {
+		n = spread(w, level, budget);
 		if (list_empty(&level->todo)) {
 			gather(w);
 			w->sort_shift += TWHEEL_HEAP_BITS;
 		}
-		return n / TWHEEL_SPREAD + 1;
+		return n + 1;
 	}
 	unit.shift += w->sort_low;
 	if (w->sort_low)
-		max = sort_few(&level->todo, TWHEEL_FEW / 2, &unit,
-			       first_deadline(level));
-	n = expire_front(w, b, &level->todo, until, max);
-	if (n)
-		follow(w);
+		budget = sort_few(&level->todo, TWHEEL_FEW / 4, &unit, w->sort_first);
+	n = expire_front(w, level, &level->todo, now, budget);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
-	else if (n < max)
+	else if (!n || n < budget)
 		stop_sorting(w);
-	else if (!max)
-		sort_from(w, 0);
 	return n + 1;
 }
 
+/* The first bucket of a level has been opened: it is sorted if half its span is overdue. */
+static void start_sorting(struct twheel *w, struct twheel_level *level, u64 now)
+{
+	u32 count = level->bucket[level->first].count;
+	u64 span = level->span.divisor;
+	u8 bits;
+
+	if (w->sorting != TWHEEL_MAX_LEVELS ||
+	    last_turn(w, level, now) - level->bound < span / 2)
+		return;
+	w->sorting = level->nr;
+	w->sort_first = (level->node.expires - 1) * w->tick.divisor + 1;
+	w->sort_end = fls64(twheel_divide(&w->tick, span - 1));
+	/* So many of the highest bits leave about sixteen timers of a kind. */
+	bits = DIV_ROUND_UP(fls64(count / 16), TWHEEL_HEAP_BITS) * TWHEEL_HEAP_BITS;
+	w->sort_low = w->sort_end - min(bits, w->sort_end);
+	w->sort_shift = w->sort_low;
+}
+
 /*
- * Cascade timers of a level's opened bucket; returns how many, no more than @max. They are
- * all over the memory, each says where the next one is, and to wait for that is most of the
- * work with a million of them: from both ends, the processor waits for two at a time.
+ * Cascade timers of a level's opened bucket; returns how many, no more than @max. They are all
+ * over the memory: from both ends in turn, the processor waits for two of them at a time.
  */
 static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *todo = &level->todo;
-	struct list_head *left, *right;
 	u32 count = b->count;
-	unsigned int n = 0;
+	unsigned int n;
 
 	/* The clock does not go back, but may have been told a time before that of the sort. */
 	if (w->sorting == level->nr)
 		stop_sorting(w);
-	for (left = todo->next, right = todo->prev; n < max && left != todo; n++) {
-		struct list_head *node = n & 1 ? right : left;
+	for (n = 0; n < max && !list_empty(todo); n++) {
+		struct list_head *node = n & 1 ? todo->prev : todo->next;
+		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
 
-		/* Of the last one, there is nothing left. */
-		if (left == right) {
-			left = todo;
-			right = todo;
-		} else if (n & 1) {
-			right = node->prev;
-		} else {
-			left = node->next;
-		}
-		twheel_add(w, list_entry(node, struct twheel_timer, node));
+		twheel_unlink(timer);
+		twheel_add(w, timer);
 	}
-	__list_del(todo, left);
-	__list_del(right, todo);
 	w->nr_pending -= n;
 	/* Those that stay in the bucket have been counted once more. */
 	w->cascaded += n - (b->count - count);
 	b->count -= n;
-	if (left != todo)
+	if (!list_empty(todo))
 		return n;
-	if (!b->count) {
-		twheel_bucket_emptied(w, level, level->first);
-	} else {
+	if (b->count) {
 		w->opened &= ~BIT_ULL(level->nr);
 		set_first(w, level, level->first);
+	} else {
+		twheel_bucket_emptied(w, level, level->first);
 	}
 	return n;
 }
@@ -869,8 +772,6 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 	struct twheel_bucket *b = &level->bucket[level->first];
 	u64 key = level->node.expires;
 	u64 bound = level->bound;
-	unsigned int steps;
-	u64 until;
 
 	if (bound > key * w->tick.divisor) {
 		/* Ahead of its time; but not if that has come, or the crowd has gone. */
@@ -882,18 +783,19 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 			open_bucket(w, level);
 		return 1;
 	}
-	until = last_turn(w, level, now);
+	if (!level->nr) {
+		expire_bucket(w, level);
+		return 1;
+	}
 	if (!is_open(w, level)) {
-		steps = expire_buckets(w, level, until, budget);
-		if (steps)
-			return steps;
+		if (b->count <= TWHEEL_FEW)
+			return expire_few(w, level, now);
 		open_bucket(w, level);
-		if (w->sorting == TWHEEL_MAX_LEVELS)
-			start_sorting(w, level, until);
+		start_sorting(w, level, now);
 		return 1;
 	}
 	if (w->sorting == level->nr && list_empty(&b->timers))
-		return sort_some(w, level, until, budget);
+		return sort_some(w, level, now, budget);
 	if (key > w->now)
 		set_clock(w, key);
 	return cascade(w, level, budget);
@@ -911,8 +813,6 @@ void twheel_forward(struct twheel *w, u64 now)
 {
 	u64 next;
 
-	if (now <= w->now)
-		return;
 	if (twheel_next(w, &next) && next <= now)
 		now = next - 1;
 	if (now > w->now)
@@ -927,9 +827,8 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *	before stands for the same time.
  * @budget: the number of steps to take, or a few more
  *
- * Timers expire in the order of their ticks; those of one tick in any order.
- * Each step is O(1): a bucket of level 0 that expires, a timer that moves to a
- * lower level, or one of a few hundred at most that expire together, sorted.
+ * Timers expire in the order of their ticks; those of one tick in any order. Each step is
+ * O(1): a bucket of level 0 that expires, or a timer that is moved, sorted or expires.
  *
  * Return: true if there is more to do: call again. If twheel_next() says a tick that is
  * later than @now, that is not urgent: only a bucket that is cascaded ahead of its time.

@@ -37,8 +37,8 @@ struct twheel_bucket {
 
 /**
  * struct twheel_level - one wheel of the hierarchy: a ring of buckets
- * @end: the first deadline that the level does not cover, as the clock stands now; so
- *	with the next two, which turn_level() keeps up to date.
+ * @end: the first deadline that the level does not cover; turn_level() keeps it and the
+ *	next two up to date with the clock.
  * @origin: what to subtract from a deadline and divide by @span to find the number of
  *	its bucket, or that of the one a whole ring further on.
  * @turn: the time at which the clock enters the next bucket.
@@ -54,11 +54,9 @@ struct twheel_bucket {
  * @first: the place of the first bucket, from there on, that has timers.
  * @nr_busy: how many buckets have timers.
  * @nr: the number of this level; 0 is the lowest.
- * @tick_bits: how many bits it takes to number the ticks of a bucket.
  * @busy: a bit for each bucket, whether it has timers.
  * @busy_words: a bit for each word of @busy that is not zero.
- * @heaps: the timers of an overdue bucket that are being sorted; there are none but with
- *	level 0, which is never sorted itself.
+ * @heaps: the timers of an overdue bucket that are being sorted; only with level 0.
  * @bucket: the ring.
  */
 struct twheel_level {
@@ -76,7 +74,6 @@ struct twheel_level {
 	u32 first;
 	u32 nr_busy;
 	u8 nr;
-	u8 tick_bits;
 	unsigned long *busy;
 	unsigned long *busy_words;
 	struct list_head *heaps;
@@ -201,8 +198,7 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
  * @w: the wheel
  * @timer: in the wheel
  *
- * A timer of level 0 is not told that it expired, for its bucket was spliced whole: it
- * follows from its deadline and the clock.
+ * A timer of level 0 is not told, for its bucket is spliced whole: the clock tells.
  *
  * Return: true if it waits for twheel_pop().
  */
