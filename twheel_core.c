@@ -126,13 +126,24 @@ static void set_clock(struct twheel *w, u64 now)
  * The bucket queue.
  */
 
-/* Change when a level is due in the queue. */
+/* Change when a level is due in the queue, in its place if it stays in order there. */
 static void set_key(struct twheel *w, struct twheel_level *level, u64 time)
 {
-	if (timerqueue_node_queued(&level->node))
-		timerqueue_del(&w->queue, &level->node);
-	level->node.expires = twheel_tick(w, time);
-	timerqueue_add(&w->queue, &level->node);
+	struct timerqueue_node *node = &level->node;
+	u64 key = twheel_tick(w, time);
+
+	if (timerqueue_node_queued(node)) {
+		struct timerqueue_node *next = timerqueue_iterate_next(node);
+
+		if (key < (u64)node->expires ? node == twheel_queue_head(w) :
+					       !next || key <= (u64)next->expires) {
+			node->expires = key;
+			return;
+		}
+		timerqueue_del(&w->queue, node);
+	}
+	node->expires = key;
+	timerqueue_add(&w->queue, node);
 }
 
 /* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
