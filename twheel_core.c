@@ -114,10 +114,18 @@ static void turn_level(const struct twheel *w, struct twheel_level *level)
 
 static void set_clock(struct twheel *w, u64 now)
 {
-	unsigned int nr;
-
 	w->now = now;
 	w->time = now * w->tick.divisor;
+}
+
+/*
+ * Have the levels follow the clock, before timers are placed. A level that is behind puts them
+ * into the right buckets, too, but covers less: they would go to a higher one.
+ */
+static void turn_levels(struct twheel *w)
+{
+	unsigned int nr;
+
 	for (nr = 0; nr < w->nr_levels && w->time >= w->level[nr]->turn; nr++)
 		turn_level(w, w->level[nr]);
 }
@@ -505,6 +513,7 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 		twheel_expire(w, timer);
 		return true;
 	}
+	turn_levels(w);
 	level = level_at_end(w, timer->deadline, &index);
 	if (!level)
 		return false;
@@ -741,6 +750,7 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	/* The clock does not go back, but may have been told a time before that of the sort. */
 	if (w->sorting == level->nr)
 		stop_sorting(w);
+	turn_levels(w);
 	for (n = 0; n < max && !list_empty(todo); n++) {
 		struct list_head *node = n & 1 ? todo->prev : todo->next;
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
@@ -813,12 +823,12 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 }
 
 /**
- * twheel_forward() - bring the clock forward, as far as nothing is due
+ * twheel_forward() - bring the clock forward, as far as nothing is due, and the levels with it
  * @w: the wheel
- * @now: the time, in ticks
+ * @now: the time, in ticks; an earlier one than before stands for the same time
  *
- * For use before twheel_add(): on a wheel whose clock has stood still for long,
- * near timers would go to far levels and have to cascade.
+ * For use before twheel_add(): when the clock has stood still for long, or twheel_advance() has
+ * moved it, near timers would go to far levels and have to cascade.
  */
 void twheel_forward(struct twheel *w, u64 now)
 {
@@ -828,6 +838,7 @@ void twheel_forward(struct twheel *w, u64 now)
 		now = next - 1;
 	if (now > w->now)
 		set_clock(w, now);
+	turn_levels(w);
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
 

@@ -81,6 +81,7 @@ static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
 				      periods(file, entry) * entry->interval);
+	twheel_forward(&file->wheel, file->wheel.now);
 	if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
 		twheel_expire(&file->wheel, &entry->timer);
 }

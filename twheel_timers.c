@@ -28,10 +28,9 @@ static bool deadline_of(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *dead
 static __always_inline u64 bring_forward(struct twheel_file *file)
 {
 	u64 now = twheel_file_now(file);
-	u64 tick = twheel_floor(&file->wheel, now);
 
-	if (tick > file->wheel.now)
-		twheel_forward(&file->wheel, tick);
+	if (now >= file->wheel.level[0]->turn)
+		twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
 	return now;
 }
 

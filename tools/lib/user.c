@@ -207,6 +207,8 @@ static int user_collect(struct twheel_loop *loop)
 	pthread_mutex_unlock(&loop->lock);
 	/* What is not due yet, but crowded, may wait. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
+	/* For what callbacks start. */
+	twheel_forward(w, w->now);
 	list_splice_tail_init(&w->expired, &loop->expired);
 	return 0;
 }

@@ -62,6 +62,7 @@ static struct twheel_entry *next_expired(struct core *c, struct outcome *o)
 			return NULL;
 		while (twheel_advance(&c->wheel, o->now, BUDGET))
 			;
+		twheel_forward(&c->wheel, o->now);
 	}
 	bench_deliver(o, timer->deadline, container_of(timer, struct twheel_entry, timer)->data);
 	return container_of(timer, struct twheel_entry, timer);
