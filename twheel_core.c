@@ -178,12 +178,10 @@ static bool is_open(const struct twheel *w, const struct twheel_level *level)
 	return w->opened & BIT_ULL(level->nr);
 }
 
-/* When a bucket has to be opened. */
-static u64 opening(const struct twheel_level *level, const struct twheel_bucket *b)
+/* When a bucket has to be opened, of which @bound is the earliest deadline or less. */
+static u64 opening(const struct twheel_level *level, const struct twheel_bucket *b, u64 bound)
 {
-	if (b->count < TWHEEL_CROWD)
-		return b->earliest;
-	return b->earliest - min(b->earliest - 1, level->lead);
+	return b->count < TWHEEL_CROWD ? bound : bound - min(bound - 1, level->lead);
 }
 
 /*
@@ -192,12 +190,14 @@ static u64 opening(const struct twheel_level *level, const struct twheel_bucket 
  */
 static u64 level_opening(const struct twheel *w, const struct twheel_level *level)
 {
-	u32 next = level->first + 1 < level->size ? level->first + 1 : 0;
+	const struct twheel_bucket *first = &level->bucket[level->first];
+	const struct twheel_bucket *next = first + 1;
 
 	if (is_open(w, level))
 		return level->bound;
-	return min(opening(level, &level->bucket[level->first]),
-		   opening(level, &level->bucket[next]));
+	if (next == level->bucket + level->size)
+		next = level->bucket;
+	return min(opening(level, first, level->bound), opening(level, next, next->earliest));
 }
 
 /* Put the heaps together, in their order. */
@@ -233,9 +233,9 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 
+	b->earliest = min(b->earliest, level->bound);
 	if (!is_open(w, level))
 		return;
-	b->earliest = min(b->earliest, level->bound);
 	if (w->sorting == level->nr)
 		stop_sorting(w);
 	list_splice_tail_init(&level->todo, &b->timers);
@@ -243,10 +243,10 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 }
 
 /* The level has another first bucket, or none, or another bound: so the key changes. */
-static void set_first(struct twheel *w, struct twheel_level *level, u32 index)
+static void set_first(struct twheel *w, struct twheel_level *level, u32 index, u64 bound)
 {
 	level->first = index;
-	level->bound = level->bucket[index].earliest;
+	level->bound = bound;
 	if (level->nr_busy)
 		set_key(w, level, level_opening(w, level));
 	else
@@ -264,6 +264,9 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 	timer->bucket = index;
 	twheel_link(timer, &b->timers);
 	b->earliest = min(b->earliest, deadline);
+	/* Its timers may have been in order. */
+	if (index == level->first && !is_open(w, level))
+		b->earliest = min(b->earliest, level->bound);
 	if (!b->count++) {
 		__set_bit(index, level->busy);
 		__set_bit(BIT_WORD(index), level->busy_words);
@@ -272,7 +275,7 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 	if (deadline < level->bound) {
 		if (index != level->first)
 			close_bucket(w, level);
-		set_first(w, level, index);
+		set_first(w, level, index, b->earliest);
 	} else if (b->count == TWHEEL_CROWD) {
 		set_key(w, level, level_opening(w, level));
 	}
@@ -289,8 +292,10 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 	if (index == level->first)
 		close_bucket(w, level);
 	level->bucket[index].earliest = U64_MAX;
-	if (index == level->first)
-		set_first(w, level, next_busy(level, index));
+	if (index == level->first) {
+		index = next_busy(level, index);
+		set_first(w, level, index, level->bucket[index].earliest);
+	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
@@ -655,14 +660,17 @@ static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64
 	struct twheel_bucket *b = &level->bucket[level->first];
 	u32 steps = b->count;
 
-	sort_few(&b->timers, UINT_MAX, &w->tick, 0);
-	expire_front(w, level, &b->timers, now, UINT_MAX);
-	if (b->count) {
-		b->earliest = deadline_of(b->timers.next);
-		set_first(w, level, level->first);
-	} else {
-		twheel_bucket_emptied(w, level, level->first);
+	/* Those up to @earliest are in order. */
+	if (b->earliest <= now * w->tick.divisor) {
+		sort_few(&b->timers, UINT_MAX, &w->tick, 0);
+		b->earliest = deadline_of(b->timers.prev);
 	}
+	expire_front(w, level, &b->timers, now, UINT_MAX);
+	if (b->count)
+		set_first(w, level, level->first,
+			  min(b->earliest, deadline_of(b->timers.next)));
+	else
+		twheel_bucket_emptied(w, level, level->first);
 	return steps;
 }
 
@@ -766,7 +774,7 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 		return n;
 	if (b->count) {
 		w->opened &= ~BIT_ULL(level->nr);
-		set_first(w, level, level->first);
+		set_first(w, level, level->first, b->earliest);
 	} else {
 		twheel_bucket_emptied(w, level, level->first);
 	}

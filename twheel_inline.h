@@ -26,7 +26,8 @@
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers.
  * @earliest: the earliest deadline, or less when that one was cancelled; U64_MAX
- *	without timers.
+ *	without timers. Of a level's first bucket, up to when its timers are in order, if
+ *	they are: see twheel_level.bound.
  * @count: number of timers.
  */
 struct twheel_bucket {
@@ -47,7 +48,7 @@ struct twheel_bucket {
  * @lead: how far ahead of its time a crowded bucket is opened.
  * @node: in the wheel's queue while there are timers. Its time is the tick at which the
  *	first bucket has to be opened, or an earlier one.
- * @bound: @earliest of the first bucket; while that is open, what it was, or less.
+ * @bound: the earliest deadline in the first bucket, or less; while that is open, what it was.
  * @todo: the timers of that bucket which are yet to be cascaded.
  * @size: number of buckets.
  * @clock: the place of the clock's bucket in the ring.

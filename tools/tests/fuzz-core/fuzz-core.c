@@ -237,6 +237,18 @@ static u32 length_of(const struct list_head *list)
 	return n;
 }
 
+/* Up to @earliest, the timers of a bucket are in order, and the others come after them. */
+static void check_order(struct model *m, const struct twheel_bucket *b)
+{
+	struct twheel_timer *timer;
+	u64 latest = 0;
+
+	list_for_each_entry(timer, &b->timers, node) {
+		MODEL_CHECK(m, timer->deadline >= min(latest, b->earliest));
+		latest = max(latest, timer->deadline);
+	}
+}
+
 /* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
 static void check_bucket(struct model *m, const struct twheel_bucket *b,
 			 const struct model_timer *t, u32 count)
@@ -245,7 +257,8 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
 	u64 number = t->tick * m->tick / level->span.divisor;
-	bool opened = m->wheel.opened & BIT_ULL(nr) && b == &level->bucket[level->first];
+	bool first = b == &level->bucket[level->first];
+	bool opened = first && m->wheel.opened & BIT_ULL(nr);
 	u32 todo = opened ? length_of(&level->todo) : 0;
 	unsigned int i;
 
@@ -258,8 +271,10 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	MODEL_CHECK(m, level->bound <= t->timer.deadline);
-	if (!opened)
+	if (!first)
 		MODEL_CHECK(m, b->earliest <= t->timer.deadline);
+	if (!opened)
+		check_order(m, b);
 	/* Opened in time, and before all those after it in the ring. */
 	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
 	MODEL_CHECK(m, (level->first + m->size - level->clock) % m->size <=
