@@ -155,7 +155,7 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 time)
 }
 
 /* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
-static u32 next_busy(const struct twheel_level *level, u32 index)
+static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
@@ -479,9 +479,9 @@ EXPORT_SYMBOL_GPL(twheel_longest);
  */
 static struct twheel_level *level_at_end(const struct twheel *w, u64 deadline, u64 *index)
 {
-	unsigned int nr;
+	unsigned int nr = w->lowest[twheel_magnitude(deadline - 1 - w->time)];
 
-	for (nr = 0; nr < w->nr_levels; nr++) {
+	for (; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
 
@@ -609,22 +609,30 @@ static u32 sort_few(struct list_head *timers, u32 least, const struct twheel_div
 		    u64 first)
 {
 	struct twheel_timer *timer, *next;
+	u64 latest = first;
 	u32 n = 0;
 
 	list_for_each_entry_safe(timer, next, timers, node) {
-		struct list_head *prev = timer->node.prev, *place = prev;
+		struct list_head *place = timers;
+		u64 deadline = timer->deadline;
 
-		if (n >= least && twheel_divide(unit, timer->deadline - first) >
-				  twheel_divide(unit, deadline_of(prev) - first))
+		if (n >= least && twheel_divide(unit, deadline - first) >
+				  twheel_divide(unit, latest - first))
 			break;
 		if (n++ == TWHEEL_FEW)
 			return 0;
-		while (place != timers && deadline_of(place) > timer->deadline)
-			place = place->prev;
-		if (place != prev) {
-			twheel_unlink(timer);
-			twheel_link(timer, place->next);
+		if (deadline >= latest) {
+			latest = deadline;
+			continue;
 		}
+		if (deadline >= deadline_of(timers->next)) {
+			place = timer->node.prev;
+			do {
+				place = place->prev;
+			} while (deadline_of(place) > deadline);
+		}
+		twheel_unlink(timer);
+		twheel_link(timer, place->next);
 	}
 	return n;
 }
