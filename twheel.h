@@ -99,9 +99,6 @@ size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
-struct twheel_timer *twheel_pop(struct twheel *w);
-void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n);
-
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 
@@ -153,7 +150,7 @@ static inline bool twheel_next(const struct twheel *w, u64 *tick)
 	return node;
 }
 
-/* twheel_add(), twheel_expire(), twheel_expired() and twheel_cancel() are inline for speed. */
+/* twheel_add(), twheel_expire(), twheel_expired(), twheel_cancel() and twheel_pop() are inline. */
 #include "twheel_inline.h"
 
 #endif /* _TWHEEL_H */

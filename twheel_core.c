@@ -529,44 +529,6 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_add_slowly);
 
 /*
- * Taking what has expired.
- */
-
-/**
- * twheel_pop() - take the timer that expired first
- * @w: the wheel
- *
- * Return: a timer that is no longer in the wheel; or NULL if none has expired.
- */
-struct twheel_timer *twheel_pop(struct twheel *w)
-{
-	struct twheel_timer *timer;
-
-	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
-	if (timer) {
-		twheel_unlink(timer);
-		w->nr_expired--;
-	}
-	return timer;
-}
-EXPORT_SYMBOL_GPL(twheel_pop);
-
-/**
- * twheel_take() - take several timers that expired first
- * @w: the wheel
- * @last: the last one of them
- * @n: how many they are
- *
- * O(1). They are linked from the first one to @last as before.
- */
-void twheel_take(struct twheel *w, struct twheel_timer *last, unsigned int n)
-{
-	__list_del(&w->expired, last->node.next);
-	w->nr_expired -= n;
-}
-EXPORT_SYMBOL_GPL(twheel_take);
-
-/*
  * Advancing.
  */
 

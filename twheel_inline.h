@@ -241,4 +241,22 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 	}
 }
 
+/**
+ * twheel_pop() - take the timer that expired first
+ * @w: the wheel
+ *
+ * Return: a timer that is no longer in the wheel; or NULL if none has expired.
+ */
+static __always_inline struct twheel_timer *twheel_pop(struct twheel *w)
+{
+	struct twheel_timer *timer;
+
+	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
+	if (timer) {
+		twheel_unlink(timer);
+		w->nr_expired--;
+	}
+	return timer;
+}
+
 #endif /* _TWHEEL_INLINE_H */
