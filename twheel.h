@@ -98,6 +98,7 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
+u64 twheel_after(const struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);

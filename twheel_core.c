@@ -624,6 +624,16 @@ static u32 expire_front(struct twheel *w, struct twheel_level *level, struct lis
 	return n;
 }
 
+/* Put the timers of the first bucket of a level in order, which are a few. */
+static void sort_first(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (b->count > 1)
+		sort_few(&b->timers, UINT_MAX, &w->tick, 0);
+	b->earliest = deadline_of(b->timers.prev);
+}
+
 /* The first bucket of a level is due, and has few timers. Returns how many steps it took. */
 static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64 now)
 {
@@ -631,16 +641,19 @@ static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64
 	u32 steps = b->count;
 
 	/* Those up to @earliest are in order. */
-	if (b->earliest <= now * w->tick.divisor) {
-		sort_few(&b->timers, UINT_MAX, &w->tick, 0);
-		b->earliest = deadline_of(b->timers.prev);
-	}
+	if (b->earliest <= now * w->tick.divisor)
+		sort_first(w, level);
 	expire_front(w, level, &b->timers, now, UINT_MAX);
-	if (b->count)
+	if (b->count) {
 		set_first(w, level, level->first,
 			  min(b->earliest, deadline_of(b->timers.next)));
-	else
-		twheel_bucket_emptied(w, level, level->first);
+		return steps;
+	}
+	twheel_bucket_emptied(w, level, level->first);
+	/* The next one is put in order ahead of its time for twheel_after(). */
+	b = &level->bucket[level->first];
+	if (b->count && b->count <= TWHEEL_FEW)
+		sort_first(w, level);
 	return steps;
 }
 
@@ -799,6 +812,29 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 		set_clock(w, key);
 	return cascade(w, level, budget);
 }
+
+/**
+ * twheel_after() - when the wheel is likely to be advanced after what twheel_next() says
+ * @w: the wheel, with a bucket that holds timers
+ *
+ * Return: a tick, or U64_MAX if it knows of none. It is a guess from what is at hand: but for
+ * timers that have been cancelled, it is not too early.
+ */
+u64 twheel_after(const struct twheel *w)
+{
+	const struct twheel_level *level = container_of(twheel_queue_head(w),
+							struct twheel_level, node);
+	const struct twheel_bucket *b = &level->bucket[level->first];
+	const struct list_head *timer = b->timers.next;
+
+	/* One of the two may be the first. */
+	if (b->count > 1)
+		return twheel_tick(w, max(deadline_of(timer), deadline_of(timer->next)));
+	if (level->nr_busy == 1)
+		return U64_MAX;
+	return twheel_tick(w, level->bucket[next_busy(level, level->first)].earliest);
+}
+EXPORT_SYMBOL_GPL(twheel_after);
 
 /**
  * twheel_forward() - bring the clock forward, as far as nothing is due, and the levels with it

@@ -53,6 +53,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
  *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
  *	@wait.lock, and but for the hrtimer with @lock held; read without.
+ * @after: when the wheel is likely to be due after @due; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
  * @hrtimer: wakes those who wait, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
@@ -78,6 +79,7 @@ struct twheel_file {
 	u64 delivered;
 	u64 fires;
 	u64 due;
+	u64 after;
 	u64 armed;
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;

@@ -159,6 +159,12 @@ static struct hrtimer *earliest(void)
 	return first;
 }
 
+static void enqueue(struct hrtimer *timer)
+{
+	WRITE_ONCE(timer->queued, true);
+	list_add(&timer->node, &base.timers);
+}
+
 static void dequeue(struct hrtimer *timer)
 {
 	if (timer->queued)
@@ -169,12 +175,17 @@ static void dequeue(struct hrtimer *timer)
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
+	enum hrtimer_restart restart;
+
 	dequeue(timer);
 	base.running = timer;
 	pthread_mutex_unlock(&base.lock);
 	breathing_space();
-	timer->function(timer);
+	restart = timer->function(timer);
+	breathing_space();
 	pthread_mutex_lock(&base.lock);
+	if (restart == HRTIMER_RESTART && !timer->queued)
+		enqueue(timer);
 	base.running = NULL;
 	pthread_cond_broadcast(&base.done);
 }
@@ -245,8 +256,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	pthread_mutex_lock(&base.lock);
 	dequeue(timer);
 	timer->expires = time;
-	WRITE_ONCE(timer->queued, true);
-	list_add(&timer->node, &base.timers);
+	enqueue(timer);
 	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }

@@ -13,7 +13,7 @@
 
 #define KTIME_MAX	((s64)(U64_MAX >> 1))
 
-enum hrtimer_restart { HRTIMER_NORESTART };
+enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
 enum hrtimer_mode { HRTIMER_MODE_ABS };
 
 struct hrtimer {
@@ -35,6 +35,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 static inline bool hrtimer_is_queued(const struct hrtimer *timer)
 {
 	return READ_ONCE(timer->queued);
+}
+
+static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t time)
+{
+	timer->expires = time;
 }
 
 void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode);

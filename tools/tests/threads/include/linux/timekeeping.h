@@ -4,6 +4,8 @@
 
 #include "../../kernel.h"
 
+#define NSEC_PER_MSEC	1000000L
+
 static inline u64 ktime_get_ns(void)
 {
 	return clock_now(CLOCK_MONOTONIC);
