@@ -342,6 +342,22 @@ static bool advance(struct twheel_file *file, u64 tick)
 	return more;
 }
 
+/*
+ * Let others have the lock for a moment. Those who wait are told nothing, as whoever has it
+ * next goes on with the work; but if he is killed, somebody else has to.
+ */
+static int __must_check breathe(struct twheel_file *file)
+{
+	int err;
+
+	mutex_unlock(&file->lock);
+	cond_resched();
+	err = twheel_file_lock(file);
+	if (err)
+		twheel_file_pass_on(file);
+	return err;
+}
+
 /**
  * twheel_file_advance() - bring the wheel to the present, or as far as it takes
  * @file: the file, locked
@@ -367,9 +383,7 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;
 		/* Also before so many are read: that takes as long again. */
-		twheel_file_unlock(file);
-		cond_resched();
-		if (twheel_file_lock(file))
+		if (breathe(file))
 			return -EINTR;
 		if (!more || file->wheel.nr_expired >= enough)
 			return 0;
