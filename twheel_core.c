@@ -871,6 +871,7 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
+	u64 nr_expired = w->nr_expired;
 	struct twheel_level *level;
 
 	now = max(now, w->now);
@@ -882,6 +883,9 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 				set_clock(w, now);
 			if (!w->opened)
 				return false;
+			/* And to whoever waits for what has expired. */
+			if (w->nr_expired != nr_expired)
+				return true;
 		}
 		if (!budget)
 			return true;

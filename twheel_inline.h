@@ -16,7 +16,7 @@
 #define TWHEEL_LEVEL_DUE	0xff
 
 /* A bucket with this many timers is opened ahead of its time. */
-#define TWHEEL_CROWD		256
+#define TWHEEL_CROWD		128
 
 /* The timers of an overdue bucket are sorted by digits of so many bits, with a heap for each. */
 #define TWHEEL_HEAP_BITS	6
