@@ -28,8 +28,8 @@
  *	unlock                              somebody waits?                    somebody waits?
  *	due <= now? then do not sleep         due < armed? then arm              due > now? then arm
  *	due < armed? then arm             unlock                                 else due = at once,
- *	sleep                           unlock                                     and wake;
- *	                                                                           a reader? then arm
+ *	sleep                           unlock                                   and wake, and arm
+ *	                                                                         again for a reader
  *	                                                                     unlock
  *
  * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
@@ -44,15 +44,10 @@
  * a timer is added that is due before all others; that is news to those who wait for edges.
  * A timer that was due when it was added wakes at once, if nothing was unread before.
  *
- * Whom the hrtimer wakes in read() does read. So it need not wait to be armed by him, but starts
- * itself for @after, at which the wheel is likely to be due next: from outside of the interrupt,
- * that takes 400 instructions more. Nothing relies on the guess. Who waits next arms for an
- * earlier time; and for a later one, it fires in vain and again at @due, as above.
- *
- * Whom the hrtimer wakes in read() does read. So it need not wait to be armed by him, but starts
- * itself for @after, at which the wheel is likely to be due next: from outside of the interrupt,
- * that takes 400 instructions more. Nothing relies on the guess. Who waits next arms for an
- * earlier time; and for a later one, it fires in vain and again at @due, as above.
+ * Whom the hrtimer wakes in read() does read. So it need not wait to be armed by him, but
+ * starts itself for @after, at which the wheel is likely to be due next: from outside of the
+ * interrupt, that takes 400 instructions more. Nothing relies on the guess. Who waits next
+ * arms for an earlier time; and if it is later in the end, it fires in vain, and again at @due.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.

@@ -2644,6 +2644,32 @@ static void forward_waits_for_half_done(struct kunit *test)
 	expect_expired(test, HALF_DONE);
 }
 
+/* Whoever wakes up when twheel_after() says does not do so in vain. */
+static void after_is_not_too_early(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	unsigned int i, guesses = 0;
+	u64 next;
+
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], 1 + prandom_u32_state(&f->rnd) % 1000000);
+	while (twheel_next(w, &next)) {
+		u64 after = twheel_after(w);
+
+		advance(test, next);
+		while (twheel_pop(w))
+			;
+		if (after <= next || after == U64_MAX)
+			continue;
+		guesses++;
+		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
+		KUNIT_ASSERT_GE(test, after, next);
+	}
+	KUNIT_EXPECT_GT(test, guesses, NR_TIMERS / 4);
+}
+
 /* A timer a year, in microseconds, and a clock that is read once in 150 years. */
 static void six_hundred_years(struct kunit *test)
 {
@@ -2672,6 +2698,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(clock_follows_between_buckets, size_gen_params),
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
 	KUNIT_CASE(forward_waits_for_half_done),
+	KUNIT_CASE_PARAM(after_is_not_too_early, size_gen_params),
 	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
 	{}
 };

@@ -487,6 +487,60 @@ TEST_F(waiters, that_read_are_woken_one_for_each_timer)
 	}
 }
 
+TEST_F(waiters, that_read_one_after_the_other_take_one_fire_each)
+{
+	__u64 base = now_ns() + A_WHILE;
+	struct twheel_event event;
+	__u64 i;
+
+	for (i = 0; i < 10; i++)
+		ASSERT_NE(0, add_at(self->fd, base + i * A_WHILE, i));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(i, event.data);
+		EXPECT_LE(base + i * A_WHILE, now_ns());
+	}
+	EXPECT_GE(10, tw_info(self->fd).fires);
+}
+
+/* When the first is read, the hrtimer runs for the second already. */
+TEST_F(waiters, that_read_next_are_told_of_what_is_added_before)
+{
+	struct waiter waiter;
+	__u64 deadline;
+
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 1));
+	ASSERT_NE(0, add_after(self->fd, HOUR, 2));
+	ASSERT_TRUE(start_waiter(&waiter, self->fd, in_read));
+	ASSERT_EQ(1, result_of(&waiter));
+	ASSERT_TRUE(start_waiter(&waiter, self->fd, in_read));
+	deadline = now_ns() + A_WHILE;
+	ASSERT_NE(0, add_at(self->fd, deadline, 3));
+	EXPECT_EQ(1, result_of(&waiter));
+	EXPECT_EQ(3, waiter.event.data);
+	EXPECT_LE(deadline, waiter.when);
+}
+
+TEST_F(waiters, that_read_next_sleep_on_when_what_is_next_is_cancelled)
+{
+	__u64 base = now_ns() + SOON;
+	struct waiter waiter;
+	__u64 id;
+
+	ASSERT_NE(0, add_at(self->fd, base, 1));
+	ASSERT_NE(0, id = add_at(self->fd, base + SOON, 2));
+	ASSERT_NE(0, add_at(self->fd, base + SOON + BUCKET, 3));
+	ASSERT_TRUE(start_waiter(&waiter, self->fd, in_read));
+	ASSERT_EQ(1, result_of(&waiter));
+	ASSERT_TRUE(start_waiter(&waiter, self->fd, in_read));
+	ASSERT_EQ(0, tw_cancel(self->fd, id));
+	EXPECT_EQ(1, result_of(&waiter));
+	EXPECT_EQ(3, waiter.event.data);
+	EXPECT_LE(base + SOON + BUCKET, waiter.when);
+	EXPECT_EQ(waiter.sleeps, waiter.slept);
+	EXPECT_GE(3, tw_info(self->fd).fires);
+}
+
 TEST_F(waiters, that_read_pass_on_what_they_leave)
 {
 	__u64 deadline = now_ns() + SOON;
