@@ -652,9 +652,10 @@ static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64
 	twheel_bucket_emptied(w, level, level->first);
 	/* The next one is put in order ahead of its time for twheel_after(). */
 	b = &level->bucket[level->first];
-	if (b->count && b->count <= TWHEEL_FEW)
-		sort_first(w, level);
-	return steps;
+	if (!b->count || b->count > TWHEEL_FEW)
+		return steps;
+	sort_first(w, level);
+	return steps + b->count;
 }
 
 /* Spread timers of a level's open bucket, up to @max, by the digit of their ticks at hand. */
@@ -817,7 +818,7 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
  * twheel_after() - when the wheel is likely to be advanced after what twheel_next() says
  * @w: the wheel, with a bucket that holds timers
  *
- * Return: a tick, or U64_MAX if it knows of none. It is a guess from what is at hand: but for
+ * Return: a tick, or 0 if it knows of none. It is a guess from what is at hand: but for
  * timers that have been cancelled, it is not too early.
  */
 u64 twheel_after(const struct twheel *w)
@@ -827,11 +828,13 @@ u64 twheel_after(const struct twheel *w)
 	const struct twheel_bucket *b = &level->bucket[level->first];
 	const struct list_head *timer = b->timers.next;
 
+	if (is_open(w, level))
+		return 0;
 	/* One of the two may be the first. */
 	if (b->count > 1)
 		return twheel_tick(w, max(deadline_of(timer), deadline_of(timer->next)));
 	if (level->nr_busy == 1)
-		return U64_MAX;
+		return 0;
 	return twheel_tick(w, level->bucket[next_busy(level, level->first)].earliest);
 }
 EXPORT_SYMBOL_GPL(twheel_after);
@@ -883,9 +886,11 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 				set_clock(w, now);
 			if (!w->opened)
 				return false;
-			/* And to whoever waits for what has expired. */
-			if (w->nr_expired != nr_expired)
-				return true;
+			/* There is less of it when somebody waits for what has expired. */
+			if (w->nr_expired != nr_expired) {
+				nr_expired = w->nr_expired;
+				budget /= 4;
+			}
 		}
 		if (!budget)
 			return true;

@@ -134,7 +134,7 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 /* Somebody is blocked in read(), so that what the wheel wakes for is read at once. */
 static bool has_reader(const struct twheel_file *file)
 {
-	/* Such queue behind those who poll. */
+	/* Such queue behind those who poll, unless that is exclusively. */
 	return list_last_entry(&file->wait.head, struct wait_queue_entry, entry)->func ==
 	       autoremove_wake_function;
 }
@@ -151,7 +151,7 @@ static u64 fire(struct twheel_file *file)
 		return TWHEEL_NEVER;
 	if (file->due > now)
 		return file->due;
-	if (file->after > now + TWHEEL_SOON && has_reader(file))
+	if (now > TWHEEL_AT_ONCE && file->after > now + TWHEEL_SOON && has_reader(file))
 		again = file->after;
 	/* Who is woken need not look at the clock. */
 	if (file->due > TWHEEL_AT_ONCE)
@@ -193,19 +193,21 @@ static u64 wheel_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
 }
 
-/* When the wheel is likely to be due after @next. */
+/* When the wheel is likely to be due after @next, or 0. */
 static u64 wheel_after(const struct twheel_file *file, u64 next)
 {
-	u64 tick = next == TWHEEL_NEVER ? U64_MAX : twheel_after(&file->wheel);
-
-	return tick == U64_MAX ? TWHEEL_NEVER : tick * file->wheel.tick.divisor;
+	return next == TWHEEL_NEVER ? 0 : twheel_after(&file->wheel) * file->wheel.tick.divisor;
 }
 
 /* Tell those who wait when the wheel is due, now that it has changed. */
 static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
 {
 	bool earlier = next < file->next, news;
-	u64 after = wheel_after(file, next);
+	u64 after = file->after;
+
+	/* Whoever has read is likely to wait again. */
+	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
+		after = wheel_after(file, next);
 
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
@@ -338,25 +340,27 @@ static bool advance(struct twheel_file *file, u64 tick)
 }
 
 /*
- * Let others have the lock for a moment. Those who wait are told nothing, as whoever has it
- * next goes on with the work; but if he is killed, somebody else has to.
+ * Let others have the lock for a moment. Those who wait are told nothing of what has changed, as
+ * the caller goes on with the work; but if he is killed, somebody has to look.
  */
 static int __must_check breathe(struct twheel_file *file)
 {
-	int err;
-
 	mutex_unlock(&file->lock);
 	cond_resched();
-	err = twheel_file_lock(file);
-	if (err)
-		twheel_file_pass_on(file);
-	return err;
+	if (!twheel_file_lock(file))
+		return 0;
+	spin_lock_irq(&file->wait.lock);
+	if (file->due > TWHEEL_AT_ONCE)
+		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
+	wake_up_locked_poll(&file->wait, 0);
+	spin_unlock_irq(&file->wait.lock);
+	return -EINTR;
 }
 
 /**
  * twheel_file_advance() - bring the wheel to the present, or as far as it takes
  * @file: the file, locked
- * @enough: how many expired timers are enough; or 0 for a few steps and no more
+ * @enough: how many expired timers are enough, or TWHEEL_ALL; 0 for a few steps and no more
  *
  * What cascades ahead of its time comes last, and only if nothing has expired. When enough
  * has, only the periods of periodic timers need the clock.
@@ -373,7 +377,7 @@ int twheel_file_advance(struct twheel_file *file, u64 enough)
 		bool more = advance(file, tick);
 		u64 expired = file->wheel.nr_expired;
 
-		if (expired && !twheel_file_is_behind(file, tick))
+		if ((expired || enough == TWHEEL_ALL) && !twheel_file_is_behind(file, tick))
 			more = false;
 		if (!enough || (!more && expired < TWHEEL_BUDGET))
 			return 0;

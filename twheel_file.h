@@ -33,6 +33,9 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_AT_ONCE		1
 #define TWHEEL_NEVER		U64_MAX
 
+/* As many expired timers as there are, and no work for later. */
+#define TWHEEL_ALL		U64_MAX
+
 /**
  * struct twheel_file - an open file
  * @lock: protects everything here but what open() sets and @wait.lock protects.
@@ -53,7 +56,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
  *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
  *	@wait.lock, and but for the hrtimer with @lock held; read without.
- * @after: when the wheel is likely to be due after @due; under @wait.lock.
+ * @after: when the wheel is likely to be due after @due, or 0; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
  * @hrtimer: wakes those who wait, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.

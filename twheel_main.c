@@ -137,7 +137,7 @@ static noinline long twheel_get_info(struct twheel_file *file, struct twheel_inf
 {
 	struct twheel_info info;
 
-	if (twheel_file_lock(file) || twheel_file_advance(file, U64_MAX))
+	if (twheel_file_lock(file) || twheel_file_advance(file, TWHEEL_ALL))
 		return -EINTR;
 	twheel_fill_info(file, &info);
 	twheel_file_unlock(file);

@@ -81,7 +81,6 @@ static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
 				      periods(file, entry) * entry->interval);
-	twheel_forward(&file->wheel, file->wheel.now);
 	if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
 		twheel_expire(&file->wheel, &entry->timer);
 }
@@ -90,6 +89,8 @@ static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 static void take_events(struct twheel_file *file, unsigned int n)
 {
 	file->delivered += n;
+	if (file->has_periods)
+		twheel_forward(&file->wheel, file->wheel.now);
 	while (n--) {
 		struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
 
@@ -224,5 +225,7 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 		if (unread)
 			return EPOLLIN | EPOLLRDNORM;
 	}
+	/* An epoll asks all that it told of before, one after the other. */
+	cond_resched();
 	return 0;
 }

@@ -39,7 +39,7 @@ static int __must_check catch_up(struct twheel_file *file, u64 deadline, u64 now
 {
 	if (deadline > now || !twheel_file_is_behind(file, twheel_floor(&file->wheel, now)))
 		return 0;
-	return twheel_file_advance(file, U64_MAX);
+	return twheel_file_advance(file, TWHEEL_ALL);
 }
 
 /* Between two chunks: a signal is told of by the number of what is done. */
