@@ -95,11 +95,48 @@ static void add_while_it_is_set_up(unsigned int nr)
 	sys_close(wheel);
 }
 
+/*
+ * A crowd that is not due for another second is not in the way of a call that wants to know, or
+ * to let expire, what is due.
+ */
+static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
+{
+	const struct twheel_setup setup = {
+		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.clock_id = CLOCK_BOOTTIME,
+	};
+	/* A bucket of the third level is opened a sixteenth of its length ahead. */
+	const u64 length = setup.tick_ns * setup.wheel_size * setup.wheel_size;
+	u64 due = (clock_now(CLOCK_BOOTTIME) / length + 2) * length + SEC;
+	struct twheel_add add = { .time_ns = due, .flags = TWHEEL_ABSTIME };
+	struct twheel_info info;
+	unsigned int i;
+	long err;
+
+	if (sys_open(NR_WHEELS, &wheel) || sys_ioctl(wheel, TWHEEL_SETUP, (void *)&setup))
+		broken("no wheel for a crowd");
+	for (i = 0; i < 1000; i++) {
+		if (sys_ioctl(wheel, TWHEEL_ADD, &add))
+			broken("a crowd is not added");
+	}
+	clock_suspend(due - 2 * SEC - clock_now(CLOCK_BOOTTIME));
+	err = sys_ioctl(wheel, cmd, arg) ?: sys_ioctl(wheel, TWHEEL_INFO, &info);
+	if (err || info.cascaded > 200)
+		wrong(ANSWERS, "a call ahead of a crowd: %ld, %llu cascaded", err,
+		      (unsigned long long)info.cascaded);
+	sys_close(wheel);
+}
+
 void play_cases(void)
 {
+	struct twheel_add past = { .flags = TWHEEL_ABSTIME };
+	struct twheel_info info;
 	unsigned int nr;
 
 	fall_due_without_a_level();
 	for (nr = 0; nr < 8; nr++)
 		add_while_it_is_set_up(nr);
+	call_ahead_of_a_crowd(TWHEEL_INFO, &info);
+	call_ahead_of_a_crowd(TWHEEL_ADD, &past);
 }
