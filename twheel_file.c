@@ -10,7 +10,7 @@
  *
  * file->lock may sleep: user memory is read and written under it. It is held for a bounded
  * number of steps of the wheel, and given up between two chunks of longer work; levels and
- * pages of timers are allocated without it. Everybody who takes it can be killed while
+ * pages of timers are allocated without it, only their directory with it. Everybody who takes it can be killed while
  * waiting for it. Inside of it comes file->wait.lock, a spin lock, which the hrtimer takes
  * too; inside of that come the locks of epoll, and of the hrtimer's base.
  *
@@ -40,14 +40,15 @@
  * that one is woken at a time, and passes on what he leaves, be it that his buffer is full,
  * or that he is killed before he has read.
  *
- * A wheel that nobody reads fires once and never again, until he who drains it arms it, or
+ * A wheel that is not read fires once and never again, until he who drains it arms it, or
  * a timer is added that is due before all others; that is news to those who wait for edges.
  * A timer that was due when it was added wakes at once, if nothing was unread before.
  *
  * Whom the hrtimer wakes in read() does read. So it need not wait to be armed by him, but
  * starts itself for @after, at which the wheel is likely to be due next: from outside of the
  * interrupt, that takes 400 instructions more. Nothing relies on the guess. Who waits next
- * arms for an earlier time; and if it is later in the end, it fires in vain, and again at @due.
+ * arms for an earlier time; and if it is later in the end, or if nobody does wait, it fires in
+ * vain.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.

@@ -503,6 +503,18 @@ TEST_F(waiters, that_read_one_after_the_other_take_one_fire_each)
 	EXPECT_GE(10, tw_info(self->fd).fires);
 }
 
+TEST_F(waiters, that_read_once_and_no_more_let_the_hrtimer_fire_once_more)
+{
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 1; i <= 10; i++)
+		ASSERT_NE(0, add_after(self->fd, i * A_WHILE, i));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	sleep_for(12 * A_WHILE);
+	EXPECT_GE(2, tw_info(self->fd).fires);
+}
+
 /* When the first is read, the hrtimer runs for the second already. */
 TEST_F(waiters, that_read_next_are_told_of_what_is_added_before)
 {
