@@ -9,10 +9,10 @@
  * Locking
  *
  * file->lock may sleep: user memory is read and written under it. It is held for a bounded
- * number of steps of the wheel, and given up between two chunks of longer work; levels and
- * pages of timers are allocated without it, only their directory with it. Everybody who takes it can be killed while
- * waiting for it. Inside of it comes file->wait.lock, a spin lock, which the hrtimer takes
- * too; inside of that come the locks of epoll, and of the hrtimer's base.
+ * number of steps of the wheel, and given up between two chunks of longer work. Levels and
+ * pages of timers are allocated without it, only their directory with it. Everybody who takes
+ * it can be killed while waiting for it. Inside of it comes file->wait.lock, a spin lock, which
+ * the hrtimer takes too; inside of that come the locks of epoll, and of the hrtimer's base.
  *
  * Waiting
  *
