@@ -58,16 +58,20 @@ static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
  * Setting up and looking at a wheel.
  */
 
-static bool shape_is_valid(u64 tick, u32 size)
+static bool tick_is_valid(u64 tick)
 {
-	return tick >= TWHEEL_TICK_MIN_NS && tick <= TWHEEL_TICK_MAX_NS &&
-	       size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
+	return tick >= TWHEEL_TICK_MIN_NS && tick <= TWHEEL_TICK_MAX_NS;
+}
+
+static bool size_is_valid(u32 size)
+{
+	return size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
 }
 
 static int setup_check(const struct twheel_setup *setup)
 {
 	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)) ||
-	    !shape_is_valid(setup->tick_ns, setup->wheel_size) ||
+	    !tick_is_valid(setup->tick_ns) || !size_is_valid(setup->wheel_size) ||
 	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME))
 		return -EINVAL;
 	return setup->max_timers > READ_ONCE(max_timers) ? -ENOSPC : 0;
@@ -241,8 +245,14 @@ static struct miscdevice twheel_misc = {
 
 static int __init twheel_module_init(void)
 {
-	if (!shape_is_valid(tick_ns, wheel_size)) {
-		pr_err("tick_ns=%lu or wheel_size=%u is out of range\n", tick_ns, wheel_size);
+	if (!tick_is_valid(tick_ns)) {
+		pr_err("tick_ns=%lu is not within %llu to %llu\n", tick_ns,
+		       TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS);
+		return -EINVAL;
+	}
+	if (!size_is_valid(wheel_size)) {
+		pr_err("wheel_size=%u is not within %u to %u\n", wheel_size,
+		       TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX);
 		return -EINVAL;
 	}
 	twheel_user_init();

@@ -21,7 +21,7 @@ refused()
 	*) return 1 ;;
 	esac
 	[ ! -e /dev/twheel ] && [ ! -e /sys/module/twheel ] &&
-		dmesg | tail -n 5 | grep -q "twheel: .*$1.* is out of range"
+		dmesg | tail -n 5 | grep -q "twheel: $1 is not within"
 }
 
 # A wheel that nobody has set up has this tick and this size.
