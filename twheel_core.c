@@ -207,7 +207,7 @@ static void gather(struct twheel *w)
 	unsigned int i;
 
 	for (i = 0; i < TWHEEL_HEAPS; i++)
-		list_splice_tail_init(&w->level[0]->heaps[i], &level->todo);
+		list_splice_tail_init(&w->level[0]->heaps[i], &level->cascading);
 }
 
 /* Those timers that have not expired yet have to cascade. */
@@ -223,7 +223,7 @@ static void open_bucket(struct twheel *w, struct twheel_level *level)
 	struct twheel_bucket *b = &level->bucket[level->first];
 
 	b->earliest = U64_MAX;
-	list_splice_tail_init(&b->timers, &level->todo);
+	list_splice_tail_init(&b->timers, &level->cascading);
 	w->opened |= BIT_ULL(level->nr);
 	set_key(w, level, level->bound);
 }
@@ -238,7 +238,7 @@ static void close_bucket(struct twheel *w, struct twheel_level *level)
 		return;
 	if (w->sorting == level->nr)
 		stop_sorting(w);
-	list_splice_tail_init(&level->todo, &b->timers);
+	list_splice_tail_init(&level->cascading, &b->timers);
 	w->opened &= ~BIT_ULL(level->nr);
 }
 
@@ -388,7 +388,7 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 		length = mul_capped(length, w->size.divisor);
 	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
 	level->range = mul_capped(level->span.divisor, w->size.divisor);
-	INIT_LIST_HEAD(&level->todo);
+	INIT_LIST_HEAD(&level->cascading);
 	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
 	timerqueue_init(&level->node);
 	level->bound = U64_MAX;
@@ -662,20 +662,20 @@ static unsigned int expire_few(struct twheel *w, struct twheel_level *level, u64
 static unsigned int spread(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
 	struct list_head *heaps = w->level[0]->heaps;
-	struct list_head *node = level->todo.next;
+	struct list_head *node = level->cascading.next;
 	struct twheel_divisor unit = w->tick;
 	u64 first = w->sort_first;
 	unsigned int n;
 
 	unit.shift += w->sort_shift;
-	for (n = 0; n < max && node != &level->todo; n++) {
+	for (n = 0; n < max && node != &level->cascading; n++) {
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
 		u64 number = twheel_divide(&unit, timer->deadline - first);
 
 		node = node->next;
 		twheel_link(timer, heaps + number % TWHEEL_HEAPS);
 	}
-	__list_del(&level->todo, node);
+	__list_del(&level->cascading, node);
 	return n;
 }
 
@@ -692,7 +692,7 @@ static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *le
 
 	if (w->sort_shift < w->sort_end) {
 		n = spread(w, level, budget);
-		if (list_empty(&level->todo)) {
+		if (list_empty(&level->cascading)) {
 			gather(w);
 			w->sort_shift += TWHEEL_HEAP_BITS;
 		}
@@ -700,8 +700,8 @@ static noinline unsigned int sort_some(struct twheel *w, struct twheel_level *le
 	}
 	unit.shift += w->sort_low;
 	if (w->sort_low)
-		budget = sort_few(&level->todo, TWHEEL_FEW / 4, &unit, w->sort_first);
-	n = expire_front(w, level, &level->todo, now, budget);
+		budget = sort_few(&level->cascading, TWHEEL_FEW / 4, &unit, w->sort_first);
+	n = expire_front(w, level, &level->cascading, now, budget);
 	if (!b->count)
 		twheel_bucket_emptied(w, level, level->first);
 	else if (!n || n < budget)
@@ -735,7 +735,7 @@ static void start_sorting(struct twheel *w, struct twheel_level *level, u64 now)
 static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	struct list_head *todo = &level->todo;
+	struct list_head *cascading = &level->cascading;
 	u32 count = b->count;
 	unsigned int n;
 
@@ -743,8 +743,8 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	if (w->sorting == level->nr)
 		stop_sorting(w);
 	turn_levels(w);
-	for (n = 0; n < max && !list_empty(todo); n++) {
-		struct list_head *node = n & 1 ? todo->prev : todo->next;
+	for (n = 0; n < max && !list_empty(cascading); n++) {
+		struct list_head *node = n & 1 ? cascading->prev : cascading->next;
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
 
 		twheel_unlink(timer);
@@ -754,7 +754,7 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	/* Those that stay in the bucket have been counted once more. */
 	w->cascaded += n - (b->count - count);
 	b->count -= n;
-	if (!list_empty(todo))
+	if (!list_empty(cascading))
 		return n;
 	if (b->count) {
 		w->opened &= ~BIT_ULL(level->nr);

@@ -49,7 +49,7 @@ struct twheel_bucket {
  * @node: in the wheel's queue while there are timers. Its time is the tick at which the
  *	first bucket has to be opened, or an earlier one.
  * @bound: the earliest deadline in the first bucket, or less; while that is open, what it was.
- * @todo: the timers of that bucket which are yet to be cascaded.
+ * @cascading: the timers of that bucket which are yet to be cascaded.
  * @size: number of buckets.
  * @clock: the place of the clock's bucket in the ring.
  * @first: the place of the first bucket, from there on, that has timers.
@@ -68,7 +68,7 @@ struct twheel_level {
 	u64 range;
 	u64 lead;
 	struct timerqueue_node node;
-	struct list_head todo;
+	struct list_head cascading;
 	u64 bound;
 	u32 size;
 	u32 clock;

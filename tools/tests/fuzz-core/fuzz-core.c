@@ -259,14 +259,14 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u64 number = t->tick * m->tick / level->span.divisor;
 	bool first = b == &level->bucket[level->first];
 	bool opened = first && m->wheel.opened & BIT_ULL(nr);
-	u32 todo = opened ? length_of(&level->todo) : 0;
+	u32 left = opened ? length_of(&level->cascading) : 0;
 	unsigned int i;
 
 	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
-		todo += length_of(&m->wheel.level[0]->heaps[i]);
+		left += length_of(&m->wheel.level[0]->heaps[i]);
 
-	MODEL_CHECK(m, b->count == length_of(&b->timers) + todo);
-	MODEL_CHECK(m, opened || list_empty(&level->todo) || m->wheel.opened & BIT_ULL(nr));
+	MODEL_CHECK(m, b->count == length_of(&b->timers) + left);
+	MODEL_CHECK(m, opened || list_empty(&level->cascading) || m->wheel.opened & BIT_ULL(nr));
 	MODEL_CHECK(m, b->count == count);
 	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
