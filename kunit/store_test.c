@@ -258,9 +258,11 @@ static void the_directory_grows(struct kunit *test)
 static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
-	void *page = grow(test);
-	u32 blocks = store->nr_blocks;
+	void *page;
+	u32 blocks;
 
+	grow(test);
+	blocks = store->nr_blocks;
 	store->nr_blocks = TWHEEL_NO_BLOCK;
 	KUNIT_EXPECT_EQ(test, twheel_store_grow(store, NULL, GFP_KERNEL), -ENOSPC);
 	twheel_pages_free(twheel_store_trim(store, 0));
