@@ -99,6 +99,7 @@ size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_longest(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 u64 twheel_after(const struct twheel *w);
+u32 twheel_cascading(const struct twheel *w, u64 *tick);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);

@@ -840,6 +840,26 @@ u64 twheel_after(const struct twheel *w)
 EXPORT_SYMBOL_GPL(twheel_after);
 
 /**
+ * twheel_cascading() - how many timers are cascading
+ * @w: the wheel
+ * @tick: set to the tick at which the first of them is due, or 0
+ *
+ * Return: the number of timers in the lowest bucket that is being cascaded, or 0.
+ */
+u32 twheel_cascading(const struct twheel *w, u64 *tick)
+{
+	const struct twheel_level *level;
+
+	*tick = 0;
+	if (!w->opened)
+		return 0;
+	level = w->level[__ffs64(w->opened)];
+	*tick = level->node.expires;
+	return level->bucket[level->first].count;
+}
+EXPORT_SYMBOL_GPL(twheel_cascading);
+
+/**
  * twheel_forward() - bring the clock forward, as far as nothing is due, and the levels with it
  * @w: the wheel
  * @now: the time, in ticks; an earlier one than before stands for the same time

@@ -1,58 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An open file: one wheel with its lock, its clock, those who wait, and its memory
+ * An open file: one wheel with its lock, its clock, its waiters and its memory
  *
- * The hrtimer only wakes. Whoever waits advances the wheel, in process context and on his
- * own account: a reader, a poller, and who adds a timer that is due behind others. What
- * one user's wheels cost, that user pays.
+ * The hrtimer only wakes. Waiters advance the wheel in process context, on their own CPU
+ * time: readers, pollers, and calls that add a timer which is due behind others. So a user
+ * pays for what its wheels cost.
  *
  * Locking
  *
- * file->lock may sleep: user memory is read and written under it. It is held for a bounded
- * number of steps of the wheel, and given up between two chunks of longer work. Levels and
- * pages of timers are allocated without it, only their directory with it. Everybody who takes
- * it can be killed while waiting for it. Inside of it comes file->wait.lock, a spin lock, which
- * the hrtimer takes too; inside of that come the locks of epoll, and of the hrtimer's base.
+ * file->lock is a mutex and protects the wheel. User memory is read and written under it, so
+ * its holder can sleep in a page fault, for as long as another process likes. Therefore
+ * poll() and reads with IOCB_NOWAIT only try to take it, and all other acquisitions are
+ * killable. Closing a wheel and showing its fdinfo do not take it. The function that takes it
+ * drops it, after a bounded number of steps of the wheel; longer work takes it again. Levels
+ * and pages of timers are allocated without it, only their directory with it.
+ *
+ * file->wait.lock is a spinlock inside of it, which the hrtimer takes, too. Inside of that
+ * come the locks of epoll, and of the hrtimer's base.
  *
  * Waiting
  *
  * Whether there is something to read is a clock comparison: file->due is when the wheel is
- * due next, and 0 while something is unread.
+ * due next. It is 0 while something is unread, and TWHEEL_AT_ONCE while a woken waiter has
+ * not advanced the wheel yet, or an advance stopped with more to do.
  *
- *	reader, poller                  everybody who changes the wheel      hrtimer
- *	--------------                  -------------------------------      -------
+ *	reader, poller                  every change of the wheel           hrtimer
+ *	--------------                  -------------------------           -------
  *	                                file->lock
  *	                                  change it
  *	wait.lock                         wait.lock                          wait.lock
  *	  queue                             due = ...                          armed = never
- *	unlock                              somebody waits?                    somebody waits?
- *	due <= now? then do not sleep         due < armed? then arm              due > now? then arm
+ *	unlock                              any waiters?                       any waiters?
+ *	due <= now? then advance, read        due < armed? then arm              due > now? then arm
  *	due < armed? then arm             unlock                                 else due = at once,
- *	sleep                           unlock                                   and wake, and arm
- *	                                                                         again for a reader
- *	                                                                     unlock
+ *	sleep                           unlock                                   and wake
+ *	                                contended? then advance, wake        unlock
  *
- * So no wake-up is lost: who changes @due or @armed does so under the lock under which those
- * who wait have queued before they look, and after each of the three, if somebody waits and
- * @due is in the future, the hrtimer fires no later than then. When it does and @due has
- * become later, because what it was armed for has been cancelled, it fires again at @due and
- * nobody is woken. None is given twice: one that is blocked in read() waits exclusively, so
- * that one is woken at a time, and passes on what he leaves, be it that his buffer is full,
- * or that he is killed before he has read.
+ * No wake-up is lost. A change of @due or @armed takes the lock under which waiters queue
+ * before they look. After each of the three columns, if there are waiters, either a woken
+ * waiter is going to advance the wheel, or the hrtimer fires no later than @due. If @due has
+ * become later in the meantime, because a timer was cancelled, the hrtimer fires again at
+ * @due and wakes nobody.
  *
- * A wheel that is not read fires once and never again, until he who drains it arms it, or
- * a timer is added that is due before all others; that is news to those who wait for edges.
- * A timer that was due when it was added wakes at once, if nothing was unread before.
+ * No wake-up is duplicated. The hrtimer is not armed again for a time that it has fired for:
+ * @due stays "at once" until the wheel has been advanced. Blocked readers wait exclusively,
+ * so one is woken at a time. A reader that leaves events, or is killed, wakes the next.
  *
- * Whom the hrtimer wakes in read() does read. So it need not wait to be armed by him, but
- * starts itself for @after, at which the wheel is likely to be due next: from outside of the
- * interrupt, that takes 400 instructions more. Nothing relies on the guess. Who waits next
- * arms for an earlier time; and if it is later in the end, or if nobody does wait, it fires in
- * vain.
+ * A poll that does not get the lock returns without events. It sets @contended before it
+ * tries a second time. The holder checks that after it has dropped the lock, so one of the
+ * two sees the other; then the holder advances the wheel on behalf of the poll, and wakes the
+ * waiters if there is something to read.
+ *
+ * A poll does not advance the wheel further than one hold of the lock allows. If nothing has
+ * expired by then, the hrtimer fires after a pause, and waiters poll again.
+ *
+ * An unread wheel fires once and then stays quiet, until it is drained, or until a timer is
+ * added that is due before all others: that is news to edge-triggered waiters. A timer that
+ * was due when it was added wakes at once, if nothing was unread before.
+ *
+ * A reader woken from read() will read. So the hrtimer need not wait to be armed by it, but
+ * restarts itself for @hint, at which the wheel is likely to be due next: arming it from
+ * outside of the interrupt takes 400 instructions more. Nothing relies on the hint. The next
+ * waiter arms for an earlier time if need be; if the wheel is due later after all, or nobody
+ * waits, the expiry is spurious.
  *
  * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
  * only CLOCK_BOOTTIME has.
  */
+#include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -63,15 +78,15 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* Steps of the wheel before the lock is given up. */
-#define TWHEEL_BUDGET		64
-/* Empty pages of timers kept for what is added next. */
+/* Empty pages of timers kept for the next adds. */
 #define TWHEEL_KEEP_PAGES	16
-/* Who is woken reads sooner than this, in ns. */
-#define TWHEEL_SOON		NSEC_PER_MSEC
+/* The hrtimer restarts itself only for times that are further ahead than this. */
+#define TWHEEL_MIN_REARM_NS	NSEC_PER_MSEC
+/* The caller of a poll that left work undone has a turn of this length before the next poll. */
+#define TWHEEL_PAUSE_NS		(10 * NSEC_PER_USEC)
 /*
- * The opener's control group pays. When it is full, the caller is told so: no
- * process of the group is killed for it, and nothing is written to the log.
+ * The opener's control group pays. When it is full, the call fails: no process of the group
+ * is killed for it, and nothing is written to the log.
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
@@ -114,72 +129,38 @@ static void credit(struct twheel_file *file)
 }
 
 /*
- * The clock, and waking.
+ * The clock.
  */
 
-static void arm(struct twheel_file *file, u64 time)
+/**
+ * twheel_file_advance() - advance the wheel to the present, or as far as it gets
+ * @file: the file, locked
+ * @steps: how many steps at most
+ * @ahead: also do the work that can wait, unless something has expired
+ *
+ * Return: true if there is more to do: drop the lock, and call again.
+ */
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead)
 {
-	lockdep_assert_held(&file->wait.lock);
-	WRITE_ONCE(file->armed, time);
-	trace_twheel_arm(file);
-	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
-}
+	struct twheel *w = &file->wheel;
+	u64 expired = w->nr_expired, cascaded = w->cascaded;
+	u64 tick;
 
-static void arm_if_earlier(struct twheel_file *file, u64 time)
-{
-	lockdep_assert_held(&file->wait.lock);
-	if (time < file->armed)
-		arm(file, time);
-}
-
-/* Somebody is blocked in read(), so that what the wheel wakes for is read at once. */
-static bool has_reader(const struct twheel_file *file)
-{
-	/* Such queue behind those who poll, unless that is exclusively. */
-	return list_last_entry(&file->wait.head, struct wait_queue_entry, entry)->func ==
-	       autoremove_wake_function;
-}
-
-/* Returns when to fire again. */
-static u64 fire(struct twheel_file *file)
-{
-	/* It is this time at least: that saves reading the clock. */
-	u64 now = file->armed;
-	u64 again = TWHEEL_NEVER;
-
-	file->fires++;
-	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
-		return TWHEEL_NEVER;
-	if (file->due > now)
-		return file->due;
-	if (now > TWHEEL_AT_ONCE && file->after > now + TWHEEL_SOON && has_reader(file))
-		again = file->after;
-	/* Who is woken need not look at the clock. */
-	if (file->due > TWHEEL_AT_ONCE)
-		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
-	/* No events: io_uring takes those for the answer, and does not ask. */
-	wake_up_locked_poll(&file->wait, 0);
-	return again;
-}
-
-static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
-{
-	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
-	enum hrtimer_restart restart = HRTIMER_NORESTART;
-	unsigned long flags;
-
-	spin_lock_irqsave(&file->wait.lock, flags);
-	/* If it has been armed anew meanwhile, it comes again. */
-	if (!hrtimer_is_queued(hrtimer)) {
-		WRITE_ONCE(file->armed, fire(file));
-		if (file->armed <= KTIME_MAX) {
-			trace_twheel_arm(file);
-			hrtimer_set_expires(hrtimer, file->armed);
-			restart = HRTIMER_RESTART;
-		}
-	}
-	spin_unlock_irqrestore(&file->wait.lock, flags);
-	return restart;
+	lockdep_assert_held(&file->lock);
+	/* Before the clock is read: a fire after that is for what this does not see. */
+	WRITE_ONCE(file->woken, false);
+	tick = twheel_floor(w, twheel_file_now(file));
+	file->more = twheel_advance(w, tick, steps);
+	/* Waiters have to be woken again: have the unlock publish. */
+	if (file->more && waitqueue_active(&file->wait)) /* no barrier: due is "at once" */
+		file->next = 0;
+	if (w->cascaded != cascaded)
+		trace_twheel_cascade(file, w->cascaded - cascaded);
+	if (w->nr_expired != expired)
+		trace_twheel_expire(file, w->nr_expired - expired);
+	if (ahead && !w->nr_expired)
+		return file->more;
+	return file->more && twheel_file_is_behind(file, tick);
 }
 
 /* When the wheel has to be advanced next. */
@@ -195,86 +176,213 @@ static u64 wheel_next(const struct twheel_file *file)
 }
 
 /* When the wheel is likely to be due after @next, or 0. */
-static u64 wheel_after(const struct twheel_file *file, u64 next)
+static u64 wheel_hint(const struct twheel_file *file, u64 next)
 {
 	return next == TWHEEL_NEVER ? 0 : twheel_after(&file->wheel) * file->wheel.tick.divisor;
 }
 
-/* Tell those who wait when the wheel is due, now that it has changed. */
-static noinline void settle_and_unlock(struct twheel_file *file, u64 due, u64 next)
+/*
+ * Waking.
+ */
+
+static void arm_if_earlier(struct twheel_file *file, u64 time)
 {
-	bool earlier = next < file->next, news;
-	u64 after = file->after;
-
-	/* Whoever has read is likely to wait again. */
-	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
-		after = wheel_after(file, next);
-
-	file->next = next;
-	spin_lock_irq(&file->wait.lock);
-	/* Something is unread, and the hrtimer has not fired for it. */
-	news = !due && file->due > TWHEEL_AT_ONCE;
-	file->after = after;
-	WRITE_ONCE(file->due, due);
-	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (news)
-			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-		if (due || earlier)
-			arm_if_earlier(file, due ?: next);
-	}
-	spin_unlock_irq(&file->wait.lock);
-	mutex_unlock(&file->lock);
+	lockdep_assert_held(&file->wait.lock);
+	if (time >= file->armed)
+		return;
+	WRITE_ONCE(file->armed, time);
+	trace_twheel_arm(file);
+	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
 }
 
-static noinline void trim_and_unlock(struct twheel_file *file, u64 due, u64 next)
+/* Wake the waiters; returns when to fire again. */
+static u64 fire(struct twheel_file *file)
 {
-	struct twheel_page *pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+	/* At least this late: that saves reading the clock. */
+	u64 now = file->armed;
 
-	credit(file);
-	settle_and_unlock(file, due, next);
+	file->fires++;
+	if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
+		return TWHEEL_NEVER;
+	if (file->due > now)
+		return file->due;
+	/* Spare the woken task a clock read. */
+	if (file->due > TWHEEL_AT_ONCE)
+		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
+	WRITE_ONCE(file->woken, true);
+	/* Without events: io_uring would take them for the answer, and not poll. */
+	wake_up_locked_poll(&file->wait, 0);
+	return file->readers && file->hint > now + TWHEEL_MIN_REARM_NS ? file->hint :
+									  TWHEEL_NEVER;
+}
+
+static enum hrtimer_restart twheel_fire(struct hrtimer *hrtimer)
+{
+	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
+	unsigned long flags;
+
+	spin_lock_irqsave(&file->wait.lock, flags);
+	/* If it has just been armed again, it comes again. */
+	if (!hrtimer_is_queued(hrtimer)) {
+		WRITE_ONCE(file->armed, fire(file));
+		if (file->armed <= KTIME_MAX) {
+			trace_twheel_arm(file);
+			hrtimer_set_expires(hrtimer, file->armed);
+			restart = HRTIMER_RESTART;
+		}
+	}
+	spin_unlock_irqrestore(&file->wait.lock, flags);
+	return restart;
+}
+
+/*
+ * When to go on with work that a poll has left, while the wheel is due at @next. Work ahead of
+ * its time goes on at twice the pace that it takes: mostly, the hrtimer fires for other timers
+ * before that, and need not for this.
+ */
+static u64 resumption(const struct twheel_file *file, u64 next)
+{
+	u64 now = twheel_file_now(file), tick;
+	u32 polls = twheel_cascading(&file->wheel, &tick) / TWHEEL_STEPS + 1;
+	u64 end = tick * file->wheel.tick.divisor;
+
+	next = min(next, now + div64_u64(max(end, now) - now, 2 * polls));
+	return max_t(u64, next, now + TWHEEL_PAUSE_NS);
+}
+
+/*
+ * Publish when the wheel is due, and wake waiters or arm for them. A poll that @missed the
+ * wheel is to be woken if something is unread.
+ */
+static void publish(struct twheel_file *file, u64 due, u64 next, bool missed)
+{
+	bool earlier = next < file->next;
+	u64 hint = file->hint;
+
+	lockdep_assert_held(&file->lock);
+	/* A reader is likely to wait again. */
+	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
+		hint = wheel_hint(file, next);
+	file->next = next;
+	spin_lock_irq(&file->wait.lock);
+	file->hint = hint;
+	/* The hrtimer has fired, and a woken waiter is going to advance the wheel. */
+	if (due && file->woken)
+		due = TWHEEL_AT_ONCE;
+	/* If it fired for what is unread now, the waiters are awake. */
+	missed |= file->due > TWHEEL_AT_ONCE;
+	WRITE_ONCE(file->due, due);
+	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
+		if (!due && missed)
+			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		if (due ? !file->woken : earlier)
+			arm_if_earlier(file, file->more ? resumption(file, next) : next);
+	}
+	spin_unlock_irq(&file->wait.lock);
+}
+
+static noinline void publish_and_unlock(struct twheel_file *file, u64 due, u64 next, bool missed)
+{
+	struct twheel_page *pages = NULL;
+
+	if (twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)) {
+		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+		credit(file);
+	}
+	publish(file, due, next, missed);
+	mutex_unlock(&file->lock);
 	twheel_pages_free(pages);
+}
+
+static __always_inline void unlock(struct twheel_file *file, bool missed)
+{
+	u64 next = wheel_next(file), due = next;
+	u64 published = READ_ONCE(file->due);
+
+	lockdep_assert_held(&file->lock);
+	if (file->more)
+		due = TWHEEL_AT_ONCE;
+	if (file->wheel.nr_expired)
+		due = 0;
+	/* Without waiters, "at once" does for that, too. No barrier: new waiters see it. */
+	if (!due && published == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait))
+		due = TWHEEL_AT_ONCE;
+	/* Most calls change neither. */
+	if (due != published || next != file->next || missed ||
+	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
+		publish_and_unlock(file, due, next, missed);
+	else
+		mutex_unlock(&file->lock);
+	/* Pairs with the barrier in twheel_file_trylock(). */
+	smp_mb();
+}
+
+/* A poll could not have the lock: advance the wheel for it, or have the waiters poll again. */
+static noinline void make_up_for_missed_poll(struct twheel_file *file)
+{
+	/* A new holder makes up for it. */
+	if (!mutex_trylock(&file->lock))
+		return;
+	WRITE_ONCE(file->contended, false);
+	if (twheel_file_is_due(file))
+		twheel_file_advance(file, TWHEEL_STEPS, true);
+	unlock(file, true);
+	if (!READ_ONCE(file->contended))
+		return;
+	/* Once is enough. */
+	WRITE_ONCE(file->contended, false);
+	wake_up_interruptible_poll(&file->wait, 0);
 }
 
 /**
  * twheel_file_unlock() - drop the lock
  * @file: the file
  *
- * Those who wait learn what has changed, and memory that is no longer needed goes.
+ * Waiters are woken, or the hrtimer is armed, as the changed wheel requires, and unused
+ * memory goes.
  */
 void twheel_file_unlock(struct twheel_file *file)
 {
-	u64 next = wheel_next(file);
-	u64 due = next;
-
-	lockdep_assert_held(&file->lock);
-	if (file->wheel.opened)
-		due = TWHEEL_AT_ONCE;
-	if (file->wheel.nr_expired)
-		due = 0;
-	/* Most often neither, and then it takes no more than this, nor the stack. */
-	if (unlikely(twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)))
-		trim_and_unlock(file, due, next);
-	else if (due != READ_ONCE(file->due) || next != file->next)
-		settle_and_unlock(file, due, next);
-	else
-		mutex_unlock(&file->lock);
+	unlock(file, false);
+	if (unlikely(READ_ONCE(file->contended)))
+		make_up_for_missed_poll(file);
 }
 
 /**
- * twheel_file_watch() - see to it that who has queued in @wait is woken
+ * twheel_file_trylock() - take the lock if it is free
+ * @file: the file
+ *
+ * Return: false if it is not: its holder advances the wheel for the caller, and wakes waiters
+ * if something is unread then.
+ */
+bool twheel_file_trylock(struct twheel_file *file)
+{
+	if (mutex_trylock(&file->lock))
+		return true;
+	WRITE_ONCE(file->contended, true);
+	/* Pairs with the barrier after unlocking: one of the two sees the other. */
+	smp_mb();
+	return mutex_trylock(&file->lock);
+}
+
+/**
+ * twheel_file_arm() - make sure that a queued waiter is woken
  * @file: the file, not locked
  *
- * Return: true if the wheel is due, and nobody will be woken for that.
+ * Return: true if the wheel is due: nobody will be woken for that.
  */
-bool twheel_file_watch(struct twheel_file *file)
+bool twheel_file_arm(struct twheel_file *file)
 {
-	u64 due = READ_ONCE(file->due);
 	bool is_due;
 
-	if (due <= TWHEEL_AT_ONCE)
+	if (twheel_file_is_due(file))
 		return true;
-	/* If it has just changed, he who changed it arms. */
-	if (due >= READ_ONCE(file->armed))
+	/* If one of the two is just changing, that sees the waiter, and arms. */
+	if (READ_ONCE(file->due) >= READ_ONCE(file->armed))
+		return false;
+	/* No barrier: the caller's own entry is in the queue, or it does not matter. */
+	if (!waitqueue_active(&file->wait))
 		return false;
 	spin_lock_irq(&file->wait.lock);
 	is_due = twheel_file_is_due(file);
@@ -282,6 +390,15 @@ bool twheel_file_watch(struct twheel_file *file)
 		arm_if_earlier(file, file->due);
 	spin_unlock_irq(&file->wait.lock);
 	return is_due;
+}
+
+/* Whether a reader need not sleep; if it does, the hrtimer is armed for it. */
+static bool due_or_armed(struct twheel_file *file)
+{
+	if (twheel_file_is_due(file))
+		return true;
+	arm_if_earlier(file, file->due);
+	return false;
 }
 
 /**
@@ -292,173 +409,140 @@ bool twheel_file_watch(struct twheel_file *file)
  */
 int twheel_file_wait(struct twheel_file *file)
 {
-	bool signalled = false;
-	DEFINE_WAIT(wait);
+	int err;
 
 	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
 		return 0;
-	do {
-		prepare_to_wait_exclusive(&file->wait, &wait, TASK_INTERRUPTIBLE);
-		if (twheel_file_watch(file))
-			break;
-		signalled = signal_pending(current);
-		if (signalled)
-			break;
-		schedule();
-	} while (!twheel_file_is_due(file));
-	finish_wait(&file->wait, &wait);
-	/* Who has been woken reads, or nobody would. */
-	return signalled && !twheel_file_is_due(file) ? -ERESTARTSYS : 0;
+	spin_lock_irq(&file->wait.lock);
+	file->readers++;
+	err = wait_event_interruptible_exclusive_locked_irq(file->wait, due_or_armed(file));
+	file->readers--;
+	/* A woken reader must read, or the wake-up is lost. */
+	if (err && twheel_file_is_due(file))
+		err = 0;
+	spin_unlock_irq(&file->wait.lock);
+	return err;
 }
 
 /**
- * twheel_file_pass_on() - wake the next reader if there is something left for him
+ * twheel_file_wake_next() - wake the next reader, if the wheel is due
  * @file: the file, not locked
+ *
+ * For a reader that leaves events, or is killed.
  */
-void twheel_file_pass_on(struct twheel_file *file)
+void twheel_file_wake_next(struct twheel_file *file)
 {
 	if (twheel_file_is_due(file) && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait, 0);
 }
 
 /*
- * Advancing. The lock is held, and given up between two chunks; a caller who is killed then
- * gets -EINTR, and no longer holds it.
+ * Growing. To find memory can take the kernel longer than all work under the lock, so the lock
+ * is not held meanwhile.
  */
 
-/* Advance the wheel in a bounded number of steps; returns whether there is more to do. */
-static bool advance(struct twheel_file *file, u64 tick)
+/* Make level @nr, for a wheel that TWHEEL_SETUP cannot change meanwhile. */
+static int make_level(struct twheel_file *file, u8 nr)
 {
-	struct twheel *w = &file->wheel;
-	u64 expired = w->nr_expired, cascaded = w->cascaded;
-	bool more = twheel_advance(w, tick, TWHEEL_BUDGET);
-
-	if (w->cascaded != cascaded)
-		trace_twheel_cascade(file, w->cascaded - cascaded);
-	if (w->nr_expired != expired)
-		trace_twheel_expire(file, w->nr_expired - expired);
-	return more;
-}
-
-/*
- * Let others have the lock for a moment. Those who wait are told nothing of what has changed, as
- * the caller goes on with the work; but if he is killed, somebody has to look.
- */
-static int __must_check breathe(struct twheel_file *file)
-{
-	mutex_unlock(&file->lock);
-	cond_resched();
-	if (!twheel_file_lock(file))
-		return 0;
-	spin_lock_irq(&file->wait.lock);
-	if (file->due > TWHEEL_AT_ONCE)
-		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
-	wake_up_locked_poll(&file->wait, 0);
-	spin_unlock_irq(&file->wait.lock);
-	return -EINTR;
-}
-
-/**
- * twheel_file_advance() - bring the wheel to the present, or as far as it takes
- * @file: the file, locked
- * @enough: how many expired timers are enough, or TWHEEL_ALL; 0 for a few steps and no more
- *
- * What cascades ahead of its time comes last, and only if nothing has expired. When enough
- * has, only the periods of periodic timers need the clock.
- *
- * Return: 0; or -EINTR, and the file is not locked.
- */
-int twheel_file_advance(struct twheel_file *file, u64 enough)
-{
-	lockdep_assert_held(&file->lock);
-	if (enough && file->wheel.nr_expired >= enough && !file->has_periods)
-		return 0;
-	for (;;) {
-		u64 tick = twheel_floor(&file->wheel, twheel_file_now(file));
-		bool more = advance(file, tick);
-		u64 expired = file->wheel.nr_expired;
-
-		if ((expired || enough == TWHEEL_ALL) && !twheel_file_is_behind(file, tick))
-			more = false;
-		if (!enough || (!more && expired < TWHEEL_BUDGET))
-			return 0;
-		/* Also before so many are read: that takes as long again. */
-		if (breathe(file))
-			return -EINTR;
-		if (!more || file->wheel.nr_expired >= enough)
-			return 0;
-	}
-}
-
-/*
- * Growing: levels and pages of timers. To find them can take the kernel longer than all that
- * is done under the lock, so that is done without it.
- */
-
-/**
- * twheel_file_grow_level() - put a level on top of the wheel
- * @file: the file, locked; the lock is given up meanwhile
- *
- * Another thread may be faster.
- *
- * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
- */
-int twheel_file_grow_level(struct twheel_file *file)
-{
-	u8 nr = file->wheel.nr_levels;
 	size_t bytes = twheel_level_bytes(&file->wheel, nr);
 	struct twheel_level *level;
 	struct mem_cgroup *old;
 	int err;
 
-	lockdep_assert_held(&file->lock);
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
-	twheel_file_unlock(file);
 	old = set_active_memcg(file->memcg);
 	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
 	set_active_memcg(old);
-	err = twheel_file_lock(file);
-	if (!err && level && file->wheel.nr_levels == nr) {
+	err = level ? twheel_file_lock(file) : -ENOMEM;
+	if (err)
+		goto free;
+	/* Another thread can have been faster. */
+	if (file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
-		file->longest = twheel_longest(&file->wheel);
+		file->max_delay = twheel_longest(&file->wheel);
 		file->charged += bytes;
-		return 0;
+		level = NULL;
 	}
-	twheel_user_uncharge(file->user, bytes);
-	if (!err && !level)
-		err = -ENOMEM;
+	twheel_file_unlock(file);
+	if (!level)
+		return 0;
+free:
 	twheel_level_free(level);
+	twheel_user_uncharge(file->user, bytes);
 	return err;
 }
 
-/**
- * twheel_file_grow_store() - have a page of timers more, or of their directory
- * @file: the file, locked; the lock is given up meanwhile
- *
- * Return: 0, -ENOSPC or -ENOMEM; or -EINTR, and the file is not locked.
- */
-int twheel_file_grow_store(struct twheel_file *file)
+static int grow_level(struct twheel_file *file, u8 nr)
 {
-	struct mem_cgroup *old;
-	void *page;
+	bool is_missing;
 	int err;
 
-	lockdep_assert_held(&file->lock);
+	if (twheel_file_lock(file))
+		return -EINTR;
+	is_missing = file->wheel.nr_levels == nr;
+	if (is_missing)
+		atomic_inc(&file->growing);
 	twheel_file_unlock(file);
-	old = set_active_memcg(file->memcg);
-	page = (void *)get_zeroed_page(TWHEEL_GFP);
-	err = twheel_file_lock(file);
-	if (!err) {
-		err = page ? charge(file, twheel_store_growth(&file->store)) : -ENOMEM;
+	if (!is_missing)
+		return 0;
+	err = make_level(file, nr);
+	atomic_dec(&file->growing);
+	return err;
+}
+
+/* Add a page of timers, or of their directory, unless another thread has. */
+static int grow_store(struct twheel_file *file)
+{
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
+	int err = page ? twheel_file_lock(file) : -ENOMEM;
+
+	if (err)
+		goto out;
+	if (twheel_store_exhausted(&file->store)) {
+		err = charge(file, twheel_store_growth(&file->store));
 		if (!err)
 			err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
+		if (!err)
+			page = NULL;
 		credit(file);
 	}
+	twheel_file_unlock(file);
+out:
 	set_active_memcg(old);
-	if (err)
-		free_page((unsigned long)page);
+	free_page((unsigned long)page);
 	return err;
+}
+
+static int advance_once(struct twheel_file *file)
+{
+	if (twheel_file_lock(file))
+		return -EINTR;
+	twheel_file_advance(file, TWHEEL_STEPS, false);
+	twheel_file_unlock(file);
+	return 0;
+}
+
+/**
+ * twheel_file_provide() - provide what a chunk of work stopped for
+ * @file: the file, not locked
+ * @need: one of enum twheel_need, for levels with the number of the one that is missing
+ *
+ * By the time the caller has the lock again, another thread can have used it up.
+ *
+ * Return: 0; or -ENOSPC, -ENOMEM, or -EINTR when killed.
+ */
+int twheel_file_provide(struct twheel_file *file, int need)
+{
+	cond_resched();
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (need == TWHEEL_NEED_ADVANCE)
+		return advance_once(file);
+	if (need == TWHEEL_NEED_PAGE)
+		return grow_store(file);
+	return grow_level(file, need - TWHEEL_NEED_LEVEL);
 }
 
 /*
@@ -466,19 +550,19 @@ int twheel_file_grow_store(struct twheel_file *file)
  */
 
 /**
- * twheel_file_set_up() - make the wheel anew
- * @file: the file, locked unless nobody else knows it; it has had no timers
+ * twheel_file_set_up() - reinitialise the wheel
+ * @file: the file, locked unless it is being opened; it has had no timers
  * @setup: valid parameters
  */
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	struct twheel *w = &file->wheel;
 
-	/* An add that failed half-way can have left levels behind. */
+	/* A failed add can have left levels behind. */
 	twheel_destroy(w);
 	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
-	file->longest = 0;
+	file->max_delay = 0;
 	hrtimer_setup(&file->hrtimer, twheel_fire, file->clock_id, HRTIMER_MODE_ABS);
 	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
 	twheel_forward(w, twheel_floor(w, twheel_file_now(file)));
@@ -487,10 +571,10 @@ void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *set
 
 /**
  * twheel_file_open() - make a file, with its wheel
- * @uid: whose it is
+ * @uid: the user that it is charged to
  * @setup: valid parameters
  *
- * May sleep. The control group of the caller pays from now on.
+ * May sleep. Memory is charged to the control group of the caller from now on.
  *
  * Return: the file for twheel_file_close(); or an ERR_PTR() of -ENOMEM, or of -ENOSPC if
  * the user's wheels hold as much as they may.
@@ -529,13 +613,13 @@ free:
 
 /**
  * twheel_file_close() - free a file, with all of its timers
- * @file: the file, which nobody else uses any more
+ * @file: the file, which is no longer in use
  *
  * May sleep.
  */
 void twheel_file_close(struct twheel_file *file)
 {
-	/* Nobody waits any more: it is not started anew. */
+	/* There are no waiters left that could start it again. */
 	hrtimer_cancel(&file->hrtimer);
 	twheel_destroy(&file->wheel);
 	twheel_store_destroy(&file->store);

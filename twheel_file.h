@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An open file: one wheel with its lock, its clock, those who wait, and its memory
+ * An open file: one wheel with its lock, its clock, its waiters and its memory
  *
  * The comment at the top of twheel_file.c says how they go together.
  */
@@ -24,45 +24,62 @@
 #include "twheel_store.h"
 #include "twheel_user.h"
 
-/* Timers that are added, modified, cancelled or read before the lock is given up. */
+/* Timers that one hold of the lock adds, modifies, cancels or reads. */
 #define TWHEEL_CHUNK		84
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
+/* Steps of the wheel with one hold of the lock, and when events are read with it, too. */
+#define TWHEEL_STEPS		192
+#define TWHEEL_FEW_STEPS	64
 
-/* A time that has come, whatever the clock says; and one that never comes. */
+/* A time that has come, whatever the clock shows; and one that never comes. */
 #define TWHEEL_AT_ONCE		1
 #define TWHEEL_NEVER		U64_MAX
 
-/* As many expired timers as there are, and no work for later. */
-#define TWHEEL_ALL		U64_MAX
+/**
+ * enum twheel_need - what a chunk of work has to stop for: see twheel_file_provide()
+ * @TWHEEL_NEED_PAGE: a page of timers.
+ * @TWHEEL_NEED_ADVANCE: the wheel has to be advanced, before a timer that is due is added.
+ * @TWHEEL_NEED_LEVEL: a level; its number is added.
+ */
+enum twheel_need {
+	TWHEEL_NEED_PAGE = 1,
+	TWHEEL_NEED_ADVANCE,
+	TWHEEL_NEED_LEVEL,
+};
 
 /**
  * struct twheel_file - an open file
- * @lock: protects everything here but what open() sets and @wait.lock protects.
+ * @lock: protects all fields except those that open() sets or @wait.lock protects.
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
  * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
+ * @more: the last advance stopped with more to do.
+ * @woken: waiters have been woken, and the wheel has not been advanced since. Set under
+ *	@wait.lock, cleared under @lock.
+ * @contended: a poll could not have @lock. Set without a lock.
  * @clock_id: the clock.
+ * @growing: calls that make a level without the lock.
+ * @readers: how many tasks are blocked in read(); under @wait.lock.
  * @max_timers: how many timers there may be.
- * @adding: calls that are about to add, and may have given up the lock.
- * @longest: the longest interval for which there are levels enough.
+ * @max_delay: the longest interval that the existing levels cover.
  * @added: see struct twheel_info; so with the next four.
  * @modified: see struct twheel_info.
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
- * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0
- *	while something is unread, TWHEEL_AT_ONCE when the hrtimer has fired for it. Under
- *	@wait.lock, and but for the hrtimer with @lock held; read without.
- * @after: when the wheel is likely to be due after @due, or 0; under @wait.lock.
- * @armed: when the hrtimer fires, or TWHEEL_NEVER; under @wait.lock.
- * @hrtimer: wakes those who wait, and does nothing else.
+ * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0 while
+ *	something is unread, TWHEEL_AT_ONCE while @woken or @more. Written under @wait.lock,
+ *	and except by the hrtimer with @lock held; read without.
+ * @hint: when the wheel is likely to be due after @due, or 0; under @wait.lock.
+ * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
+ * @hrtimer: wakes the waiters, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
  * @charged: bytes charged to @user.
- * @user: whose wheel it is.
- * @memcg: who pays for the memory: the control group of the opener.
+ * @user: the user that the wheel is charged to.
+ * @memcg: the control group that the memory is charged to: the opener's.
  * @id: its number, which no other has had since the module was loaded.
  */
 struct twheel_file {
@@ -70,19 +87,23 @@ struct twheel_file {
 	struct twheel wheel;
 	struct twheel_store store;
 	u64 next;
-	bool is_set_up;
-	bool has_periods;
+	bool is_set_up:1;
+	bool has_periods:1;
+	bool more:1;
+	bool woken;
+	bool contended;
 	clockid_t clock_id;
+	atomic_t growing;
+	unsigned int readers;
 	u64 max_timers;
-	atomic_t adding;
-	u64 longest;
+	u64 max_delay;
 	u64 added;
 	u64 modified;
 	u64 cancelled;
 	u64 delivered;
 	u64 fires;
 	u64 due;
-	u64 after;
+	u64 hint;
 	u64 armed;
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
@@ -99,7 +120,7 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
-	/* Without the lock, before TWHEEL_SETUP is done, there is nothing to be due. */
+	/* Read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
 	if (READ_ONCE(file->clock_id) == CLOCK_BOOTTIME)
 		return ktime_get_boottime_ns();
 	return ktime_get_ns();
@@ -110,22 +131,22 @@ static inline u64 twheel_file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
-/* Take the lock; -EINTR if the caller has been killed. */
+/* Take the lock; -EINTR if the caller was killed while it waited. */
 static inline int __must_check twheel_file_lock(struct twheel_file *file)
 {
 	return mutex_lock_killable(&file->lock);
 }
 
-/* There is something to read, or to do before somebody may sleep. */
+/* There is something to read, or to do before a waiter may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
 	u64 due = READ_ONCE(file->due);
 
-	/* Most often, reading the clock can be saved. */
+	/* The clock need not be read most of the time. */
 	return due <= TWHEEL_AT_ONCE || due <= twheel_file_now(file);
 }
 
-/* Something that was due by @now, a tick, has yet to expire. */
+/* A timer that was due by the tick @now is still pending. */
 static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now)
 {
 	u64 next;
@@ -133,25 +154,24 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	return twheel_next(&file->wheel, &next) && next <= now;
 }
 
-/* There are the levels for a deadline, and for whenever a period makes it start anew. */
+/* The levels cover a deadline, and an interval whenever it begins. */
 static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadline, u64 interval)
 {
-	return interval <= file->longest && twheel_covers(&file->wheel, deadline);
+	return interval <= file->max_delay && twheel_covers(&file->wheel, deadline);
 }
 
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
+bool twheel_file_trylock(struct twheel_file *file);
 void twheel_file_unlock(struct twheel_file *file);
 
 int twheel_file_wait(struct twheel_file *file);
-bool twheel_file_watch(struct twheel_file *file);
-void twheel_file_pass_on(struct twheel_file *file);
+bool twheel_file_arm(struct twheel_file *file);
+void twheel_file_wake_next(struct twheel_file *file);
 
-int twheel_file_advance(struct twheel_file *file, u64 enough);
-
-int twheel_file_grow_level(struct twheel_file *file);
-int twheel_file_grow_store(struct twheel_file *file);
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead);
+int twheel_file_provide(struct twheel_file *file, int need);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
 /* twheel_timers.c */

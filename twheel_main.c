@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -32,7 +33,7 @@ static ulong max_timers = 1UL << 24;
 module_param(max_timers, ulong, 0644);
 MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
-/* What is not inline here is so for twheel_ioctl() to need no stack for single calls. */
+/* noinline keeps twheel_ioctl() without a stack frame for single calls. */
 static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
 				  struct twheel_batch __user *arg)
 {
@@ -92,7 +93,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	err = twheel_file_lock(file);
 	if (err)
 		return err;
-	if (file->is_set_up || file->added || atomic_read(&file->adding)) {
+	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
 		err = -EBUSY;
 	} else {
 		twheel_file_set_up(file, &setup);
@@ -126,7 +127,7 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 		query.remaining_ns = max(deadline, now) - now;
 		query.interval_ns = entry->interval;
 		query.data = entry->data;
-		/* Whoever reads now gets it, though the wheel may not have been asked yet. */
+		/* A read would return it, even if the wheel has not been advanced yet. */
 		query.state = twheel_expired(w, &entry->timer) ||
 			      twheel_tick(w, deadline) <= twheel_floor(w, now) ?
 			      TWHEEL_EXPIRED : TWHEEL_PENDING;
@@ -140,11 +141,17 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 {
 	struct twheel_info info;
+	bool more;
 
-	if (twheel_file_lock(file) || twheel_file_advance(file, TWHEEL_ALL))
-		return -EINTR;
-	twheel_fill_info(file, &info);
-	twheel_file_unlock(file);
+	do {
+		cond_resched();
+		if (fatal_signal_pending(current) || twheel_file_lock(file))
+			return -EINTR;
+		more = twheel_file_advance(file, TWHEEL_STEPS, false);
+		if (!more)
+			twheel_fill_info(file, &info);
+		twheel_file_unlock(file);
+	} while (more);
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
@@ -185,7 +192,7 @@ static noinline long dispatch_traced(struct twheel_file *file, unsigned int cmd,
 
 static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	/* Single calls end in a jump to what they do, unless somebody wants to know how. */
+	/* Untraced single calls end in a tail call. */
 	if (trace_twheel_refuse_enabled())
 		return dispatch_traced(filp->private_data, cmd, (void __user *)arg);
 	return dispatch(filp->private_data, cmd, (void __user *)arg);

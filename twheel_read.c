@@ -17,7 +17,7 @@ static struct twheel_timer *first_expired(const struct twheel_file *file)
 	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
 }
 
-/* How many periods of a timer that has expired are over: 1 if it has none. */
+/* How many periods of an expired timer have passed: 1 if it is not periodic. */
 static __always_inline u64 periods(const struct twheel_file *file, const struct twheel_entry *entry)
 {
 	if (likely(!entry->interval) || entry->timer.deadline >= file->wheel.time)
@@ -37,8 +37,8 @@ static __always_inline struct twheel_event event_of(const struct twheel_file *fi
 }
 
 /*
- * Write the events of timers that have expired to user memory, at most @max; returns how
- * many. Nothing here is called while that memory is open: all is inline.
+ * Write the events of up to @max expired timers to user memory; returns how many. No function
+ * may be called while that memory is open: all are inline.
  */
 static unsigned int put_events(struct twheel_file *file, struct iov_iter *to, unsigned int max)
 {
@@ -64,7 +64,7 @@ end:
 	return n;
 }
 
-/* The same of one, to whatever else can be read into. */
+/* Copy one event to any other iterator. */
 static noinline unsigned int copy_event(struct twheel_file *file, struct iov_iter *to)
 {
 	struct twheel_event event = event_of(file, to_entry(first_expired(file)));
@@ -76,7 +76,7 @@ static noinline unsigned int copy_event(struct twheel_file *file, struct iov_ite
 	return 0;
 }
 
-/* Its next deadline is later than the wheel's clock, and by a period at most. */
+/* The next deadline is later than the wheel's clock, by a period at most. */
 static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
@@ -102,79 +102,86 @@ static void take_events(struct twheel_file *file, unsigned int n)
 	}
 }
 
+/* How to read: see struct kiocb and O_NONBLOCK. */
+enum read_mode { MAY_WAIT, NONBLOCK, NOWAIT };
+
 /*
- * Read with one hold of the lock; returns 0 or an errno. With @nowait that lock is not
- * waited for: what takes longer is left to poll().
+ * Advance the wheel or read, with one hold of the lock: what takes long has a hold of its own.
+ * Returns 1 if there may be more to read, 0 if there is not, or an errno.
  */
-static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool nowait, bool *left)
+static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_mode mode,
+		      bool *is_advanced)
 {
 	unsigned int max = min_t(size_t, TWHEEL_CHUNK,
 				 iov_iter_count(to) / sizeof(struct twheel_event));
 	unsigned int n = 0, some = 1;
+	bool left;
 
-	if (nowait ? !mutex_trylock(&file->lock) : twheel_file_lock(file))
-		return nowait ? -EAGAIN : -EINTR;
-	if (twheel_file_advance(file, nowait ? 0 : max))
-		return -EINTR;
+	if (mode == NOWAIT ? !twheel_file_trylock(file) : twheel_file_lock(file))
+		return mode == NOWAIT ? -EAGAIN : -EINTR;
+	/* When enough has expired, only the counts of periodic timers need the clock. */
+	if (!*is_advanced && (file->wheel.nr_expired < max || file->has_periods)) {
+		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS, mode == MAY_WAIT);
+
+		left = file->wheel.nr_expired;
+		*is_advanced = !again || file->wheel.nr_expired >= max;
+		if (again || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) {
+			twheel_file_unlock(file);
+			return left || mode != NOWAIT ? 1 : -EAGAIN;
+		}
+	}
 	while (some && n < max && file->wheel.nr_expired) {
 		some = iter_is_ubuf(to) ? put_events(file, to, max - n) : copy_event(file, to);
 		take_events(file, some);
 		n += some;
 	}
-	/* When enough has expired, nobody has looked for more. */
-	*left = file->wheel.nr_expired || n == max;
+	/* When all @max are read, there may be more that is due. */
+	left = file->wheel.nr_expired || n == max;
+	*is_advanced = false;
 	twheel_file_unlock(file);
-	return some ? 0 : -EFAULT;
+	return some ? left : -EFAULT;
 }
 
-/* Read what there is, without waiting for more; returns 0 or an errno. */
-static int read_due(struct twheel_file *file, struct iov_iter *to, bool nowait)
-{
-	bool left = true;
-	int err;
-
-	do {
-		err = read_chunk(file, to, nowait, &left);
-		cond_resched();
-	} while (!err && left && iov_iter_count(to) >= sizeof(struct twheel_event) &&
-		 !signal_pending(current));
-
-	/* One reader is woken at a time: what this one leaves is for the next. */
-	if (left)
-		twheel_file_pass_on(file);
-	return err;
-}
-
-static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
+static ssize_t read_events(struct file *filp, struct iov_iter *to, enum read_mode mode)
 {
 	struct twheel_file *file = filp->private_data;
-	bool nonblock = nowait || filp->f_flags & O_NONBLOCK;
-	size_t size = iov_iter_count(to), done;
+	size_t size = iov_iter_count(to);
+	bool is_advanced = false;
 	int err;
 
 	if (size < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
-		if (!nonblock)
+		if (mode == MAY_WAIT)
 			err = twheel_file_wait(file);
 		else
 			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (err)
 			return err;
-		err = read_due(file, to, nowait);
-		done = size - iov_iter_count(to);
-	} while (!err && !done && !nowait);
-	return done ?: err ?: -EAGAIN;
+		do {
+			err = read_chunk(file, to, mode, &is_advanced);
+			cond_resched();
+		} while (err > 0 && iov_iter_count(to) >= sizeof(struct twheel_event) &&
+			 !task_sigpending(current));
+		/* One reader is woken at a time: it leaves the rest to the next. */
+		if (err)
+			twheel_file_wake_next(file);
+		if (iov_iter_count(to) < size)
+			return size - iov_iter_count(to);
+		if (err > 0)
+			err = mode == NOWAIT ? -EAGAIN : -ERESTARTSYS;
+	} while (!err && mode == MAY_WAIT);
+	return err ?: -EAGAIN;
 }
 
 /**
  * twheel_read() - read(2), for which the kernel does less than for the others
- * @filp: the open file; with O_NONBLOCK, nothing is waited for
+ * @filp: the open file; with O_NONBLOCK, only the lock is waited for
  * @to: user memory for events
  * @size: how many bytes there are of it
  * @pos: not used
  *
- * Waits until there is something to read, and takes the lock for a chunk at a time.
+ * Waits until there is something to read.
  *
  * Return: how many bytes were read, whole events all of them; or -EINVAL if there is no
  * room for one, -EAGAIN, -EFAULT, -EINTR when killed, or -ERESTARTSYS for a signal.
@@ -184,48 +191,56 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
 	struct iov_iter iter;
 
 	iov_iter_ubuf(&iter, ITER_DEST, to, size);
-	return read_events(filp, &iter, false);
+	return read_events(filp, &iter, filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT);
 }
 
 /**
  * twheel_read_iter() - readv(2), preadv2(2) and io_uring
- * @iocb: the call; with IOCB_NOWAIT, the lock is not waited for either
+ * @iocb: the call; with IOCB_NOWAIT, the lock is not waited for either, and the wheel is
+ *	advanced no further than one hold of the lock allows
  * @to: where to
+ *
+ * After -EAGAIN, a poll that was started before is woken when there is something to read.
  *
  * Return: as twheel_read().
  */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
+	bool nonblock = iocb->ki_filp->f_flags & O_NONBLOCK;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return read_events(iocb->ki_filp, to, NOWAIT);
+	return read_events(iocb->ki_filp, to, nonblock ? NONBLOCK : MAY_WAIT);
 }
 
 /**
- * twheel_poll() - poll(2), select(2), epoll and io_uring
+ * twheel_poll() - poll(2), select(2), epoll, aio and io_uring
  * @filp: the open file
  * @wait: where the caller wants to be woken
  *
- * Takes the lock only if something is due: whether that is there to be read, or has yet to
- * be cascaded, the wheel says when it has been advanced.
+ * Does not sleep, and takes the lock only if the wheel is due and it is free. Whether
+ * something that is due can be read or has to be cascaded first, only an advance shows. It is
+ * bounded; if it ends before anything has expired, the hrtimer soon wakes @wait to poll again.
  *
- * Return: EPOLLIN | EPOLLRDNORM if there is something to read, or the caller is killed; or 0,
- * and @wait will be woken.
+ * Return: EPOLLIN | EPOLLRDNORM if there is something to read; or 0, and @wait will be woken.
  */
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
-	bool unread;
 
 	poll_wait(filp, &file->wait, wait);
-	while (twheel_file_is_due(file) || twheel_file_watch(file)) {
-		/* Killed: an epoll that others share must not take it for read. */
-		if (twheel_file_lock(file) || twheel_file_advance(file, 1))
-			return EPOLLIN | EPOLLRDNORM;
-		unread = file->wheel.nr_expired;
-		twheel_file_unlock(file);
+	if (twheel_file_arm(file)) {
+		bool unread = !READ_ONCE(file->due);
+
+		if (!unread && twheel_file_trylock(file)) {
+			twheel_file_advance(file, TWHEEL_STEPS, true);
+			unread = file->wheel.nr_expired;
+			twheel_file_unlock(file);
+		}
 		if (unread)
 			return EPOLLIN | EPOLLRDNORM;
 	}
-	/* An epoll asks all that it told of before, one after the other. */
+	/* epoll polls all that it has reported, one after the other. */
 	cond_resched();
 	return 0;
 }

@@ -3,8 +3,12 @@
  * Adding, modifying and cancelling timers, one or many at a time
  *
  * A single call returns 0 or an errno. A batch goes through in chunks, each of them a
- * bounded hold of the lock, up to the first entry that cannot be done, and returns how many
- * were; or that one's errno, if none was.
+ * bounded hold of the lock, up to the first entry that cannot be done. It returns the number
+ * of entries that were done, or the errno of the first one.
+ *
+ * A chunk that lacks a level, a page, or an advance of the wheel ends with enum twheel_need.
+ * Its caller provides that with the lock dropped, and begins again with the same entry: all
+ * checks are repeated, as other threads may have changed the wheel.
  */
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
@@ -14,11 +18,11 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* A timer that is not added quickly takes as long as so many that are. */
-#define TWHEEL_SLOW		4
+/* Cost of a slow add, in fast ones. */
+#define TWHEEL_SLOW_ADD_COST	4
 
-/* Work out a deadline; returns false if what it is made of is not valid. */
-static bool deadline_of(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
+/* Compute a deadline; returns false if its input is not valid. */
+static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
 {
 	*deadline = flags ? time_ns : min_t(u64, now + time_ns, KTIME_MAX);
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
@@ -34,24 +38,23 @@ static __always_inline u64 bring_forward(struct twheel_file *file)
 	return now;
 }
 
-/* What is due already expires before a timer that is due when it is placed. */
-static int __must_check catch_up(struct twheel_file *file, u64 deadline, u64 now)
+/* Timers that are due expire before one is added that is due, too. */
+static __always_inline bool has_to_advance(const struct twheel_file *file, u64 deadline, u64 now)
 {
-	if (deadline > now || !twheel_file_is_behind(file, twheel_floor(&file->wheel, now)))
-		return 0;
-	return twheel_file_advance(file, TWHEEL_ALL);
+	return deadline <= now && twheel_file_is_behind(file, twheel_floor(&file->wheel, now));
 }
 
-/* Between two chunks: a signal is told of by the number of what is done. */
+/* Whether to stop between two chunks: a signal shows as a short count. */
 static bool interrupted(void)
 {
 	cond_resched();
-	return signal_pending(current);
+	/* Not for task work, which is for the way back to user space. */
+	return task_sigpending(current);
 }
 
 /*
- * Adding. Most timers need no more than a few instructions each; those are read and told
- * their ids where they are, in user memory, without a copy.
+ * Adding. Most timers take a few instructions each: their entries are read, and their ids
+ * written, in user memory, without a copy.
  */
 
 static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64 data,
@@ -64,16 +67,16 @@ static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64
 }
 
 /*
- * Add timers, @n at most, up to one that is not valid or needs memory or a wheel that has
- * caught up; returns how many that were. An id is told before its timer is placed, which
- * then cannot fail. Nothing here is called while user memory is open: all is inline.
+ * Add up to @n timers, and stop at one that is not valid, or needs memory or an advance of
+ * the wheel; returns how many were added. The id is written before arming, which then cannot
+ * fail. No function may be called while user memory is open: all are inline.
  */
-static __always_inline unsigned int add_quickly(struct twheel_file *file,
-						struct twheel_add __user *u,
-						unsigned int n, u64 now)
+static __always_inline unsigned int add_fast(struct twheel_file *file,
+					     struct twheel_add __user *u,
+					     unsigned int n, u64 now)
 {
 	struct twheel_add __user *end;
-	/* The flags with the reserved field behind them, which has to be zero. */
+	/* The flags, followed by the reserved field, which must be zero. */
 	const union {
 		u32 field[2];
 		u64 word;
@@ -82,7 +85,7 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 	struct twheel_run run;
 	unsigned int past = 0;
 
-	/* Where nothing may be called, nothing can be traced. */
+	/* Tracepoints are calls. */
 	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
 		return 0;
 	n = min(n, twheel_run_begin(&file->store, &run));
@@ -103,14 +106,14 @@ static __always_inline unsigned int add_quickly(struct twheel_file *file,
 		else if (flags != absolute.word)
 			break;
 		if (interval) {
-			if (interval < file->wheel.tick.divisor || interval > file->longest)
+			if (interval < file->wheel.tick.divisor || interval > file->max_delay)
 				break;
 			file->has_periods = true;
 		}
-		/* It has passed; or it is not valid, or the sum is beyond the range. */
+		/* It has passed, is not valid, or the sum is out of range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
-			    twheel_file_is_behind(file, twheel_floor(w, now)))
+			    has_to_advance(file, time, now))
 				break;
 			unsafe_put_user(run.id, &u->id, out);
 			entry = fill(twheel_run_take(&run), data, interval, time);
@@ -138,30 +141,7 @@ end:
 	return n;
 }
 
-/*
- * Have what it takes to add a timer. The lock may be given up for that; then all is looked at
- * anew, but TWHEEL_SETUP has to wait. After -EINTR the lock is no longer held.
- */
-static int make_room(struct twheel_file *file, u64 deadline, u64 interval)
-{
-	int err = 0;
-
-	atomic_inc(&file->adding);
-	do {
-		if (twheel_file_timers(file) >= file->max_timers)
-			err = -ENOSPC;
-		else if (!twheel_file_covers(file, deadline, interval))
-			err = twheel_file_grow_level(file);
-		else if (twheel_store_exhausted(&file->store))
-			err = twheel_file_grow_store(file);
-		else
-			break;
-	} while (!err);
-	atomic_dec(&file->adding);
-	return err;
-}
-
-/* Put a timer into the wheel, which has the levels for it. */
+/* Put a timer into the wheel, whose levels cover it. */
 static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 {
 	if (entry->timer.deadline <= now) {
@@ -172,74 +152,84 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 	}
 }
 
-/* Add one timer of any kind. After -EINTR the lock is no longer held. */
-static noinline int add_one(struct twheel_file *file, struct twheel_add __user *uadd, u64 now)
+/* What the wheel lacks for a timer: one of enum twheel_need, or 0. */
+static int missing_for(const struct twheel_file *file, u64 deadline, u64 interval, u64 now)
+{
+	if (has_to_advance(file, deadline, now))
+		return TWHEEL_NEED_ADVANCE;
+	if (!twheel_file_covers(file, deadline, interval))
+		return TWHEEL_NEED_LEVEL + file->wheel.nr_levels;
+	return 0;
+}
+
+/* Add one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
+static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __user *uadd,
+				 u64 now)
 {
 	struct twheel_entry *entry;
 	struct twheel_add add;
 	u64 deadline;
-	int err;
+	int need;
 
 	if (copy_from_user(&add, uadd, sizeof(add)))
 		return -EFAULT;
-	if (!deadline_of(add.time_ns, add.flags, add.reserved, now, &deadline))
+	if (!compute_deadline(add.time_ns, add.flags, add.reserved, now, &deadline))
 		return -EINVAL;
 	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
 				add.interval_ns > KTIME_MAX))
 		return -EINVAL;
-	err = catch_up(file, deadline, now) ?: make_room(file, deadline, add.interval_ns);
-	if (err)
-		return err;
+	if (twheel_file_timers(file) >= file->max_timers)
+		return -ENOSPC;
+	need = missing_for(file, deadline, add.interval_ns, now);
+	if (need)
+		return need;
 	entry = twheel_store_get(&file->store, &add.id);
+	if (!entry)
+		return TWHEEL_NEED_PAGE;
 	if (put_user(add.id, &uadd->id)) {
-		/* Nobody would know its id: it never existed. */
+		/* The caller cannot know its id: it never existed. */
 		twheel_store_put(&file->store, entry);
 		return -EFAULT;
 	}
 	fill(entry, add.data, add.interval_ns, deadline);
-	file->has_periods |= add.interval_ns;
+	if (add.interval_ns)
+		file->has_periods = true;
 	file->added++;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
 	return 0;
 }
 
-/* Take the lock, and see to it that there is a timer to be added, most often. */
-static __always_inline int __must_check lock_to_add(struct twheel_file *file)
-{
-	int err = twheel_file_lock(file);
-
-	if (unlikely(!err && twheel_store_exhausted(&file->store)))
-		err = twheel_file_grow_store(file);
-	/* Whatever else it is, what is not valid comes first: add_one() will see. */
-	return unlikely(err == -EINTR) ? err : 0;
-}
-
-/* Add up to @n timers, as long as some are free; returns how many. */
+/*
+ * Add up to @n timers with one hold of the lock; returns how many. @err is 0, an errno, or
+ * one of enum twheel_need.
+ */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
 			      unsigned int n, int *err)
 {
-	unsigned int done = 0, quick;
+	unsigned int done = 0, fast;
 	u64 now, room;
 
-	*err = lock_to_add(file);
+	*err = twheel_file_lock(file);
 	if (*err)
 		return 0;
 	now = bring_forward(file);
 	do {
 		room = file->max_timers - twheel_file_timers(file);
-		quick = add_quickly(file, uadd + done, min_t(u64, n - done, room), now);
-		done += quick;
-		if (likely(quick))
+		fast = add_fast(file, uadd + done, min_t(u64, n - done, room), now);
+		done += fast;
+		if (likely(fast))
 			continue;
-		*err = add_one(file, uadd + done, now);
+		*err = add_slowpath(file, uadd + done, now);
 		if (*err)
 			break;
 		done++;
-		n -= min(TWHEEL_SLOW - 1U, n - done);
+		n -= min(TWHEEL_SLOW_ADD_COST - 1U, n - done);
 	} while (done < n && !twheel_store_exhausted(&file->store));
-	if (likely(*err != -EINTR))
-		twheel_file_unlock(file);
+	/* The next chunk would find that out, but only after its checks. */
+	if (!*err && twheel_store_exhausted(&file->store))
+		*err = TWHEEL_NEED_PAGE;
+	twheel_file_unlock(file);
 	return done;
 }
 
@@ -248,25 +238,30 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
  * @file: the file, not locked
  * @uadd: the timer, in user memory, where its id is written
  *
- * Return: 0; or -EFAULT, -EINVAL, -ENOSPC, -ENOMEM, or -EINTR when killed, and there is no
- * such timer.
+ * Return: 0; or -EFAULT, -EINVAL, -ENOSPC, -ENOMEM, or -EINTR when killed, and the timer does
+ * not exist.
  */
 long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
 {
-	unsigned int done = 0;
 	int err;
 	u64 now;
 
-	err = lock_to_add(file);
-	if (err)
-		return err;
-	now = bring_forward(file);
-	if (likely(twheel_file_timers(file) < file->max_timers))
-		done = add_quickly(file, uadd, 1, now);
-	if (unlikely(!done))
-		err = add_one(file, uadd, now);
-	if (likely(err != -EINTR))
+	do {
+		bool done = false;
+
+		err = twheel_file_lock(file);
+		if (err)
+			break;
+		now = bring_forward(file);
+		if (likely(twheel_file_timers(file) < file->max_timers))
+			done = add_fast(file, uadd, 1, now);
+		if (unlikely(!done))
+			err = add_slowpath(file, uadd, now);
 		twheel_file_unlock(file);
+		if (likely(err <= 0))
+			break;
+		err = twheel_file_provide(file, err);
+	} while (!err);
 	return err;
 }
 
@@ -285,7 +280,9 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
 
 	do {
 		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
-	} while (!err && done < count && !interrupted());
+		if (err > 0 && done < count)
+			err = twheel_file_provide(file, err);
+	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }
 
@@ -294,9 +291,9 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
  */
 
 /*
- * Copy @n entries of @size in; returns how many there were before a page that is
- * missing. Some processors stop a few entries ahead of it, so that there can be
- * more; but there is none only when the first one is not there.
+ * Copy @n entries of @size from user memory; returns how many there were before a missing
+ * page. Some processors stop a few entries ahead of it, so there can be more; but 0 means
+ * that the first one is missing.
  */
 static unsigned int copy_entries(void *to, const void __user *from, unsigned int n,
 				 size_t size)
@@ -309,26 +306,21 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 	return n ?: !copy_from_user(to, from, size);
 }
 
-/* Modify one timer of any kind. After -EINTR the lock is no longer held. */
-static noinline int modify_slowly(struct twheel_file *file, const struct twheel_modify *mod,
-				  u64 now)
+/* Modify one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
+static noinline int modify_slowpath(struct twheel_file *file, const struct twheel_modify *mod,
+				    u64 now)
 {
 	struct twheel_entry *entry;
 	u64 deadline;
-	int err;
+	int need;
 
-	if (!deadline_of(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
+	if (!compute_deadline(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
 		return -EINVAL;
 	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
-	err = catch_up(file, deadline, now);
-	while (!err && !twheel_file_covers(file, deadline, 0))
-		err = twheel_file_grow_level(file);
-	if (err)
-		return err;
-	/* The lock has been dropped meanwhile. */
-	if (!twheel_store_find(&file->store, mod->id, &entry))
-		return -ENOENT;
+	need = missing_for(file, deadline, 0, now);
+	if (need)
+		return need;
 	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
@@ -336,7 +328,7 @@ static noinline int modify_slowly(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-/* The same, quickly if it is pending and gets a delay within the levels that there are. */
+/* The fast path is for a pending timer that gets a delay which the levels cover. */
 static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
 				  u64 now)
 {
@@ -350,7 +342,7 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	    unlikely(!twheel_level_for(w, deadline, &level)) ||
 	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
 	    unlikely(twheel_expired(w, &entry->timer)))
-		return modify_slowly(file, mod, now);
+		return modify_slowpath(file, mod, now);
 	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
@@ -358,7 +350,10 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 	return 0;
 }
 
-/* Modify @n timers with one hold of the lock, most often; returns how many were. */
+/*
+ * Modify @n timers with one hold of the lock; returns how many. @err is 0, an errno, or one
+ * of enum twheel_need.
+ */
 static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 						 const struct twheel_modify *mods,
 						 unsigned int n, int *err)
@@ -374,10 +369,9 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 		*err = modify(file, mods + i, now);
 		if (unlikely(*err))
 			break;
-		file->modified++;
 	}
-	if (likely(*err != -EINTR))
-		twheel_file_unlock(file);
+	file->modified += i;
+	twheel_file_unlock(file);
 	return i;
 }
 
@@ -419,7 +413,12 @@ long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *
 
 	if (copy_from_user(&mod, umod, sizeof(mod)))
 		return -EFAULT;
-	modify_chunk(file, &mod, 1, &err);
+	do {
+		modify_chunk(file, &mod, 1, &err);
+		if (likely(err <= 0))
+			break;
+		err = twheel_file_provide(file, err);
+	} while (!err);
 	return err;
 }
 
@@ -446,7 +445,7 @@ long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
  * @file: the file, not locked
  * @entries: which timers and their new times, or the ids of timers, in user memory
  * @count: how many; not 0
- * @cancel: they are to be cancelled
+ * @cancel: cancel them, and do not modify them
  *
  * Return: how many were done; or an errno as for a single one, if none was.
  */
@@ -471,6 +470,8 @@ long twheel_change_timers(struct twheel_file *file, const void __user *entries, 
 			done += cancel_chunk(file, chunk.id, n, &err);
 		else
 			done += modify_chunk(file, chunk.mod, n, &err);
-	} while (!err && done < count && !interrupted());
+		if (err > 0)
+			err = twheel_file_provide(file, err);
+	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }

@@ -155,18 +155,6 @@ static void call_read(int fd, __u64 id)
 	tw_read(fd, &event, 1);
 }
 
-static void call_poll(int fd, __u64 id)
-{
-	(void)id;
-	poll_for(fd, POLLIN, -1);
-}
-
-static void call_epoll_ctl(int fd, __u64 id)
-{
-	(void)id;
-	watch(fd, EPOLLIN);
-}
-
 static void call_setup(int fd, __u64 id)
 {
 	(void)id;
@@ -217,8 +205,7 @@ static bool has_ended(pid_t pid)
 TEST_F(waiting_for_the_lock, can_be_killed)
 {
 	static void (*const calls[])(int fd, __u64 id) = {
-		call_read, call_poll, call_epoll_ctl, call_setup, call_add, call_modify,
-		call_cancel, call_query, call_info,
+		call_read, call_setup, call_add, call_modify, call_cancel, call_query, call_info,
 	};
 	unsigned int i;
 	pid_t pid;

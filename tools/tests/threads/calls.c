@@ -66,7 +66,9 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
 		may_return();
 		return ret;
 	}
+	current->never_waits = flags & IOCB_NOWAIT;
 	ret = device->read_iter(&iocb, &iter);
+	current->never_waits = false;
 	may_return();
 	if (ret > 0 && (iter.iov_offset != (size_t)ret || iter.count != size - ret))
 		broken("read: the iterator is not where it should be");
@@ -107,8 +109,11 @@ static void queue(struct file *filp, wait_queue_head_t *wq, poll_table *table)
 
 static bool ready(struct watch *watch)
 {
-	__poll_t events = device->poll(watch->filp, &watch->table);
+	__poll_t events;
 
+	current->never_waits = true;
+	events = device->poll(watch->filp, &watch->table);
+	current->never_waits = false;
 	may_return();
 	watch->table._qproc = NULL;
 	return events & EPOLLIN;

@@ -33,6 +33,7 @@ struct mem_cgroup;
  * @spins: how many spin locks it holds.
  * @in_irq: it is an interrupt.
  * @in_user_access: user memory is open.
+ * @never_waits: it polls, or reads with IOCB_NOWAIT: it may not wait for a mutex.
  * @unreadable: user memory from here on cannot be read.
  * @unwritable: user memory from here on cannot be written.
  * @user_end: user memory ends here.
@@ -52,6 +53,7 @@ struct task_struct {
 	unsigned int spins;
 	bool in_irq;
 	bool in_user_access;
+	bool never_waits;
 	unsigned long unreadable;
 	unsigned long unwritable;
 	unsigned long user_end;

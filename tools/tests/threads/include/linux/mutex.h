@@ -47,6 +47,8 @@ static inline int mutex_trylock(struct mutex *mutex)
 static inline int __must_check mutex_lock_killable(struct mutex *mutex)
 {
 	may_sleep();
+	if (current->never_waits)
+		broken("a poll, or a read that must not wait, waits for a mutex");
 	breathing_space();
 	if (mutex_trylock(mutex))
 		return 0;

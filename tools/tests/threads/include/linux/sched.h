@@ -13,6 +13,17 @@ static inline bool signal_pending(struct task_struct *task)
 	return READ_ONCE(task->signalled);
 }
 
+/* No task has task work here, so these two differ in nothing but the kind of signal. */
+static inline bool task_sigpending(struct task_struct *task)
+{
+	return READ_ONCE(task->signalled);
+}
+
+static inline bool fatal_signal_pending(struct task_struct *task)
+{
+	return READ_ONCE(task->killed);
+}
+
 static inline void cond_resched(void)
 {
 	may_sleep();

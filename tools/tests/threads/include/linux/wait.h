@@ -119,22 +119,36 @@ static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t k
 		.entry = LIST_HEAD_INIT((name).entry),			\
 	}
 
-static inline void prepare_to_wait_exclusive(wait_queue_head_t *wq, wait_queue_entry_t *entry,
-					     int state)
+/* One step of waiting with the queue's lock held, which is dropped meanwhile. */
+static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *entry)
 {
-	(void)state;
-	spin_lock_irq(&wq->lock);
-	entry->flags |= WQ_FLAG_EXCLUSIVE;
 	if (list_empty(&entry->entry))
 		wait_queue_insert(&entry->entry, wq->head.prev);
 	task_about_to_sleep();
+	if (signal_pending(current)) {
+		task_wake(current);
+		return -ERESTARTSYS;
+	}
 	spin_unlock_irq(&wq->lock);
+	task_sleep();
+	spin_lock_irq(&wq->lock);
+	return 0;
 }
 
-static inline void finish_wait(wait_queue_head_t *wq, wait_queue_entry_t *entry)
-{
-	task_wake(current);
-	remove_wait_queue(wq, entry);
-}
+#define wait_event_interruptible_exclusive_locked_irq(wq, condition)	\
+	__extension__({							\
+		DEFINE_WAIT(__entry);					\
+		int __err = 0;						\
+									\
+		__entry.flags |= WQ_FLAG_EXCLUSIVE;			\
+		lockdep_assert_held(&(wq).lock);			\
+		while (!(condition)) {					\
+			__err = do_wait_intr_irq(&(wq), &__entry);	\
+			if (__err)					\
+				break;					\
+		}							\
+		wait_queue_remove(&__entry);				\
+		__err;							\
+	})
 
 #endif /* _DRIVER_LINUX_WAIT_H */
