@@ -164,7 +164,7 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, enum read_mod
 		} while (err > 0 && iov_iter_count(to) >= sizeof(struct twheel_event) &&
 			 !task_sigpending(current));
 		/* One reader is woken at a time: it leaves the rest to the next. */
-		if (err)
+		if (err && err != -EAGAIN)
 			twheel_file_wake_next(file);
 		if (iov_iter_count(to) < size)
 			return size - iov_iter_count(to);

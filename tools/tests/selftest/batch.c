@@ -3,9 +3,11 @@
  * Batches: in order, up to the first entry that fails; what was done stays
  * done, what was not is untouched.
  */
+#include <sys/eventfd.h>
 #include <sys/time.h>
 
 #include "selftest.h"
+#include "ring.h"
 
 #define MAX_BATCH	5000
 
@@ -738,6 +740,41 @@ TEST_F(batch, a_signal_in_the_middle)
 		}
 	}
 	EXPECT_EQ(tw_info(self->fd).pending, tw_info(self->fd).added);
+}
+
+static atomic_bool kicking;
+
+static void *kick(void *arg)
+{
+	const int *fd = arg;
+	__u64 one = 1;
+
+	while (kicking && write(*fd, &one, sizeof(one)) == sizeof(one))
+		usleep(100);
+	return NULL;
+}
+
+/* A completion of an io_uring is task work for the thread, and no signal. */
+TEST_F(batch, is_not_cut_short_by_completions_of_a_ring)
+{
+	static struct twheel_add add[MAX_BATCH];
+	int i, event = eventfd(0, 0);
+	struct io_uring_cqe cqe;
+	pthread_t thread;
+	struct ring ring;
+
+	fill_adds(add, MAX_BATCH);
+	ASSERT_TRUE(ring_open(&ring));
+	ASSERT_TRUE(ring_poll(&ring, event, IORING_POLL_ADD_MULTI));
+	kicking = true;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, kick, &event));
+	for (i = 0; i < 20; i++) {
+		EXPECT_EQ(MAX_BATCH, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, MAX_BATCH));
+		while (ring_next(&ring, &cqe, false))
+			;
+	}
+	kicking = false;
+	pthread_join(thread, NULL);
 }
 
 TEST_F(batch, ids_of_another_wheel_are_enoent)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Somebody holds a wheel's lock for as long as he likes, in a page fault that does not
- * end: he delays those who share the wheel, who can be killed, and nobody else.
+ * A thread holds a wheel's lock for as long as it likes, in a page fault that does not end.
+ * It delays calls on that wheel, which can be killed, and nothing else: no poll waits.
  */
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "selftest.h"
+#include "aio.h"
 
 /* A page whose first fault ends when the test says so. */
 struct trap {
@@ -274,4 +275,194 @@ TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
 	EXPECT_EQ(0, self->holder.result);
 	EXPECT_TRUE(has_ended(self->reader[1]));
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
+}
+
+/*
+ * A timer has become due while the lock is held: nobody can find out whether it is still there.
+ */
+FIXTURE(a_poll)
+{
+	int fd;
+	__u64 id;
+	struct holder holder;
+};
+
+FIXTURE_SETUP(a_poll)
+{
+	__u64 deadline = now_ns() + 100 * MSEC;
+
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	ASSERT_NE(0, self->id = add_at(self->fd, deadline, 7));
+	ASSERT_TRUE(start_holder(&self->holder, self->fd, hold_in_add));
+	sleep_until(deadline + MSEC);
+}
+
+FIXTURE_TEARDOWN(a_poll)
+{
+	close(self->fd);
+}
+
+/* A pipe with something to read. */
+static int full_pipe(void)
+{
+	int ends[2];
+
+	return pipe(ends) || write(ends[1], "x", 1) != 1 ? -1 : ends[0];
+}
+
+static int epoll_add(int epoll, int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+TEST_F(a_poll, of_a_held_wheel_returns_at_once)
+{
+	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 0));
+	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 20));
+	EXPECT_TRUE(end_holder(&self->holder));
+	EXPECT_TRUE(readable(self->fd));
+}
+
+TEST_F(a_poll, of_a_held_wheel_leaves_an_epoll_to_its_other_descriptors)
+{
+	int pipe_end = full_pipe(), epoll = watch(self->fd, EPOLLIN), nested;
+	struct epoll_event event;
+
+	ASSERT_LE(0, epoll);
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+	ASSERT_EQ(0, epoll_add(epoll, pipe_end, EPOLLIN));
+	EXPECT_EQ(1, epoll_wait(epoll, &event, 1, 5000));
+	EXPECT_EQ(pipe_end, event.data.fd);
+	ASSERT_LE(0, nested = watch(epoll, EPOLLIN));
+	EXPECT_EQ(EPOLLIN, epoll_for(nested, 5000));
+	EXPECT_TRUE(end_holder(&self->holder));
+}
+
+/* As many as would take all of the kernel's workers. */
+TEST_F(a_poll, of_a_held_wheel_takes_no_workers)
+{
+	aio_context_t aio = aio_open(300), other = aio_open(1);
+	int i, pipe_end = full_pipe();
+
+	for (i = 0; i < 300; i++)
+		ASSERT_TRUE(aio_poll(aio, self->fd));
+	ASSERT_TRUE(aio_poll(other, pipe_end));
+	EXPECT_EQ(POLLIN, aio_next(other, 1000));
+	EXPECT_EQ(0, aio_next(aio, 20));
+	EXPECT_TRUE(end_holder(&self->holder));
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(POLLIN, aio_next(aio, 5000));
+}
+
+static int (*const poll_kinds[])(struct waiter *waiter) = {
+	in_poll, in_select, in_epoll, in_edge, in_exclusive, in_nested, in_nested_edge,
+	in_ring_poll, in_aio,
+};
+
+TEST_F(a_poll, of_a_held_wheel_is_woken_when_the_lock_is_dropped)
+{
+	struct waiter waiter[ARRAY_SIZE(poll_kinds)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
+		ASSERT_TRUE(start_waiter(&waiter[i], self->fd, poll_kinds[i]));
+	EXPECT_TRUE(end_holder(&self->holder));
+	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
+		EXPECT_EQ(1, result_of(&waiter[i]))
+			TH_LOG("kind %u", i);
+}
+
+TEST_F(a_poll, of_a_held_wheel_can_be_killed)
+{
+	unsigned int i;
+	pid_t pid;
+
+	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++) {
+		struct waiter waiter = { .fd = self->fd };
+
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			poll_kinds[i](&waiter);
+			_exit(0);
+		}
+		EXPECT_LE(0, wait_asleep(pid));
+		kill(pid, SIGKILL);
+		EXPECT_TRUE(has_ended(pid))
+			TH_LOG("kind %u", i);
+	}
+	EXPECT_TRUE(end_holder(&self->holder));
+	EXPECT_TRUE(readable(self->fd));
+}
+
+static int read_nowait(int fd, struct twheel_event *event, unsigned int max)
+{
+	struct iovec iov = { event, max * sizeof(*event) };
+	ssize_t size = preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
+
+	return size < 0 ? -errno : (int)(size / sizeof(*event));
+}
+
+/* The same for a read that does not wait: after EAGAIN there is an edge. */
+TEST_F(a_poll, is_woken_after_a_read_that_did_not_wait)
+{
+	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
+	struct twheel_event event;
+
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
+	EXPECT_TRUE(end_holder(&self->holder));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(1, read_nowait(self->fd, &event, 1));
+	EXPECT_EQ(7, event.data);
+	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+}
+
+/* So it is when something was unread before. */
+TEST_F(waiting_for_the_lock, of_a_read_that_does_not_is_followed_by_an_edge)
+{
+	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
+	struct twheel_event event;
+
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 20));
+	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+	ASSERT_NE(0, pthread_tryjoin_np(self->holder.thread, NULL));
+	/* A read takes the event away. */
+	if (variant->hold == hold_in_read)
+		return;
+	EXPECT_TRUE(end_holder(&self->holder));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(1, read_nowait(self->fd, &event, 1));
+	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->hold));
+}
+
+/* Many timers that have to cascade are read by edges alone, without ever waiting. */
+TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work)
+{
+	const unsigned int count = 20000;
+	__u64 due = now_ns() + 500 * MSEC;
+	struct twheel_add *add = calloc(count, sizeof(*add));
+	struct twheel_event event[64];
+	unsigned int i, got = 0;
+	int epoll, n;
+
+	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
+	for (i = 0; i < count; i++)
+		add[i] = (struct twheel_add){
+			.time_ns = due + (i * 7919 % count) * USEC,
+			.flags = TWHEEL_ABSTIME,
+		};
+	ASSERT_EQ(count, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, count));
+	ASSERT_LE(0, epoll = watch(self->fd, EPOLLIN | EPOLLET));
+	while (got < count) {
+		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+		while ((n = read_nowait(self->fd, event, 64)) > 0)
+			got += n;
+		ASSERT_EQ(-EAGAIN, n);
+	}
+	free(add);
 }

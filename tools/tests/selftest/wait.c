@@ -11,6 +11,7 @@
 #include <sys/select.h>
 
 #include "selftest.h"
+#include "aio.h"
 #include "ring.h"
 
 /* On a busy host a thread may need this long to begin to wait. */
@@ -127,6 +128,16 @@ static int in_ring_read(struct waiter *waiter)
 	return cqe.res == sizeof(waiter->event) ? 1 : cqe.res;
 }
 
+static int in_aio(struct waiter *waiter)
+{
+	aio_context_t aio = aio_open(1);
+
+	if (!aio || !aio_poll(aio, waiter->fd))
+		return -errno;
+	begin_to_wait(waiter);
+	return aio_next(aio, -1);
+}
+
 static void *wait_once(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -199,6 +210,7 @@ FIXTURE_VARIANT_ADD(waiting, nested) { .wait = in_nested };
 FIXTURE_VARIANT_ADD(waiting, nested_edge) { .wait = in_nested_edge };
 FIXTURE_VARIANT_ADD(waiting, ring_poll) { .wait = in_ring_poll, .believes = true };
 FIXTURE_VARIANT_ADD(waiting, ring_read) { .wait = in_ring_read };
+FIXTURE_VARIANT_ADD(waiting, aio) { .wait = in_aio };
 
 FIXTURE_SETUP(waiting)
 {
@@ -583,14 +595,17 @@ TEST_F(waiters, of_all_kinds_are_all_told)
 {
 	int (*kind[])(struct waiter *waiter) = {
 		in_poll, in_select, in_epoll, in_edge, in_exclusive, in_nested, in_nested_edge,
-		in_ring_poll,
+		in_aio,
 	};
+	struct waiter ring;
 	unsigned int i;
 
 	for (i = 0; i < NR_WAITERS; i++)
 		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, kind[i]));
+	ASSERT_TRUE(start_waiter(&ring, self->fd, in_ring_poll));
 	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
 	wait_ended(self->waiter, NR_WAITERS);
+	EXPECT_EQ(1, result_of(&ring));
 	for (i = 0; i < NR_WAITERS; i++)
 		EXPECT_EQ(1, self->waiter[i].result);
 	EXPECT_EQ(1, tw_info(self->fd).fires);
@@ -807,6 +822,69 @@ TEST_F(waiters, that_there_are_none_of_let_no_hrtimer_fire)
 	EXPECT_TRUE(readable(self->fd));
 	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
 	EXPECT_EQ(0, tw_info(self->fd).fires);
+}
+
+/* What changes nothing neither lets the hrtimer fire again nor reports again. */
+TEST_F(waiters, of_an_unread_wheel_are_not_woken_again_by_queries)
+{
+	__u64 id = add_after(self->fd, HOUR, 1);
+	struct twheel_query query;
+	int i, epoll;
+
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 2));
+	ASSERT_LE(0, epoll = watch(self->fd, EPOLLIN | EPOLLET));
+	sleep_for(2 * A_WHILE);
+	for (i = 0; i < 1000; i++)
+		ASSERT_EQ(0, tw_query(self->fd, id, &query));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-fires"));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+}
+
+TEST_F(waiters, of_an_unread_wheel_are_not_woken_again_by_later_timers)
+{
+	int i, epoll = watch(self->fd, EPOLLIN | EPOLLET);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 1));
+	sleep_for(2 * A_WHILE);
+	for (i = 0; i < 1000; i++)
+		ASSERT_NE(0, add_after(self->fd, HOUR, 2));
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-fires"));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(0, epoll_for(epoll, 20));
+}
+
+/* The reader that was woken cannot run before the test sleeps. */
+TEST_F(waiters, that_read_are_not_woken_by_calls_before_the_first_has_read)
+{
+	__u64 deadline = now_ns() + SOON;
+	unsigned int i;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_read));
+	ASSERT_TRUE(run_alone(gettid()));
+	for (i = 0; i < NR_WAITERS; i++)
+		ASSERT_TRUE(run_alone(self->waiter[i].tid));
+	sleep_until(deadline - MSEC);
+	while (now_ns() < deadline + 2 * MSEC)
+		;
+	for (i = 0; i < 9; i++)
+		ASSERT_NE(0, add_after(self->fd, HOUR, 2));
+	wait_ended(self->waiter, 1);
+	EXPECT_EQ(1, count_ended(self->waiter));
+	EXPECT_EQ(NR_WAITERS - 1, count_undisturbed(self->waiter));
+	EXPECT_EQ(1, tw_info(self->fd).fires);
+}
+
+TEST_F(waiters, that_there_are_none_of_arm_nothing_when_they_poll)
+{
+	ASSERT_NE(0, add_after(self->fd, A_WHILE, 1));
+	EXPECT_FALSE(readable(self->fd));
+	sleep_for(2 * A_WHILE);
+	EXPECT_EQ(0, fdinfo_field(self->fd, "twheel-fires"));
+	EXPECT_TRUE(readable(self->fd));
 }
 
 /* Once for each tick with timers, and for each bucket as said above. */
