@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +212,76 @@ void act_exit(struct attacker *a)
 	_exit(0);
 }
 
+/* How late the loop of act_loop() was with its own timerfd at most. */
+static atomic_ullong *late;
+
+static int open_ticker(void)
+{
+	const struct itimerspec each_ms = {
+		.it_value = timespec_of(MSEC),
+		.it_interval = timespec_of(MSEC),
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &each_ms, NULL))
+		bail_out("no timerfd for the loop");
+	return fd;
+}
+
+/* How long ago the timerfd expired, which it will do again. */
+static uint64_t lateness_of(int ticker)
+{
+	struct itimerspec left;
+	uint64_t count;
+
+	if (read(ticker, &count, sizeof(count)) < 0 || timerfd_gettime(ticker, &left))
+		bail_out("cannot read the timerfd of the loop");
+	return count * MSEC - (uint64_t)left.it_value.tv_nsec;
+}
+
+/* A server, with a timerfd of its own in the same epoll. */
+void act_loop(struct attacker *a)
+{
+	struct epoll_event event[READY_EVENTS] = { { .events = EPOLLIN } };
+	int i, n, ticker = open_ticker();
+
+	event->data.fd = ticker;
+	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, ticker, event))
+		bail_out("no timerfd in the epoll");
+	while (now_ns() < a->end) {
+		n = poll_all(a, event, -1);
+		for (i = 0; i < n; i++) {
+			uint64_t ns;
+
+			if (event[i].data.fd != ticker) {
+				a->with->drain(event[i].data.fd);
+				continue;
+			}
+			ns = lateness_of(ticker);
+			if (ns > *late)
+				*late = ns;
+		}
+	}
+}
+
+/* Adds descriptors to an epoll that is in another one: only one task at a time can do that. */
+void act_nest(struct attacker *a)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int inner = epoll_create1(EPOLL_CLOEXEC), outer = epoll_create1(EPOLL_CLOEXEC);
+	unsigned int i;
+
+	if (epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event))
+		bail_out("no nested epoll");
+	for (i = 0; now_ns() < a->end; i++) {
+		int fd = a->fd[i % a->nr_fds];
+
+		if (epoll_ctl(inner, EPOLL_CTL_ADD, fd, &event) ||
+		    epoll_ctl(inner, EPOLL_CTL_DEL, fd, &event))
+			bail_out("cannot add to a nested epoll");
+	}
+}
+
 /* ---- His process ---------------------------------------------------------- */
 
 /* Where the attacker says that he is ready, and when he begins. */
@@ -284,12 +355,16 @@ static void equip(struct attacker *a)
 /* Arms the timers; returns when the first one is due. */
 static uint64_t prepare(struct attacker *a, uint64_t phase)
 {
-	uint64_t begin = (now_ns() + PREPARATION) / VICTIM_PERIOD * VICTIM_PERIOD -
+	uint64_t preparation = a->attack->preparation ?: PREPARATION;
+	uint64_t begin = (now_ns() + preparation) / VICTIM_PERIOD * VICTIM_PERIOD -
 			 AHEAD_OF_OTHERS - phase;
+	uint64_t align = a->attack->align;
 
+	if (align)
+		begin = (begin / align + 1) * align - a->attack->ahead;
 	choose_times(a, begin + a->attack->ahead);
 	arm_all(a);
-	if (now_ns() > begin - PREPARATION / 8)
+	if (now_ns() > begin - preparation / 8)
 		bail_out("preparing the attack takes too long");
 	a->end = begin + a->attack->window;
 	return begin;
@@ -336,8 +411,11 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 {
 	struct ongoing ongoing;
 
-	if (!message)
+	if (!message) {
 		message = shared_memory(sizeof(*message));
+		late = shared_memory(sizeof(*late));
+	}
+	*late = 0;
 	message->ready = false;
 	ongoing.pid = fork();
 	if (ongoing.pid < 0)
@@ -352,6 +430,16 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 	}
 	ongoing.begin = message->begin;
 	return ongoing;
+}
+
+/**
+ * loop_late() - how late the attacker's own loop was
+ *
+ * Return: nanoseconds at most, in the last attack; 0 if it had no loop.
+ */
+uint64_t loop_late(void)
+{
+	return *late;
 }
 
 /**

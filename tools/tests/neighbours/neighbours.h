@@ -36,6 +36,10 @@ struct twheel_modify;
  * @window: how long the others are watched.
  * @kernel: for how long the kernel cannot be preempted while it does what he asks for,
  *	whoever asks.
+ * @preparation: how long before its begin the attack is prepared; 0 is as usual.
+ * @align: the first timer is due at a multiple of this; 0 is as usual.
+ * @once: it is made once, as preparing it takes long.
+ * @nests: the victim that sleeps adds a descriptor to a nested epoll when it wakes up.
  * @act: what he does meanwhile; NULL when he sleeps.
  */
 struct attack {
@@ -50,6 +54,10 @@ struct attack {
 	uint64_t interval;
 	uint64_t window;
 	uint64_t kernel;
+	uint64_t preparation;
+	uint64_t align;
+	bool once;
+	bool nests;
 	void (*act)(struct attacker *a);
 };
 
@@ -113,6 +121,8 @@ void act_rearm_and_disarm(struct attacker *a);
 void act_arm_and_read(struct attacker *a);
 void act_open_and_close(struct attacker *a);
 void act_exit(struct attacker *a);
+void act_loop(struct attacker *a);
+void act_nest(struct attacker *a);
 
 /* An attack that has been prepared, and begins later: see start_attack(). */
 struct ongoing {
@@ -120,6 +130,7 @@ struct ongoing {
 	uint64_t begin;
 };
 
+uint64_t loop_late(void);
 struct ongoing start_attack(const struct attack *attack, const struct facility *with,
 			    uint64_t phase);
 void end_attack(const struct ongoing *ongoing);
@@ -142,6 +153,6 @@ struct suffering {
 	uint64_t watched;
 };
 
-struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window);
+struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window, bool nests);
 
 #endif /* NEIGHBOURS_H */

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -37,6 +39,7 @@
 /* Written by one thread each, and read by the watcher, to whom all others give way. */
 static struct {
 	atomic_bool over;
+	atomic_bool nests;
 	atomic_ullong sleeper_late;
 	atomic_ullong reader_late;
 	atomic_ullong gap;
@@ -63,13 +66,46 @@ static uint64_t next_time(uint64_t phase)
 	return (now_ns() / VICTIM_PERIOD + 1) * VICTIM_PERIOD + phase;
 }
 
+/* An epoll in another one, and what to add to it. */
+struct nest {
+	int inner;
+	int fd;
+};
+
+static struct nest make_nest(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct nest nest = { .inner = epoll_create1(EPOLL_CLOEXEC),
+			     .fd = eventfd(0, EFD_CLOEXEC) };
+	int outer = epoll_create1(EPOLL_CLOEXEC);
+
+	if (nest.fd < 0 || epoll_ctl(outer, EPOLL_CTL_ADD, nest.inner, &event))
+		bail_out("no nested epoll");
+	return nest;
+}
+
+static void use_nest(const struct nest *nest)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(nest->inner, EPOLL_CTL_ADD, nest->fd, &event) ||
+	    epoll_ctl(nest->inner, EPOLL_CTL_DEL, nest->fd, &event))
+		bail_out("cannot add to a nested epoll");
+}
+
 static void *sleeper(void *unused)
 {
+	static struct nest nest;
+
+	if (!nest.fd)
+		nest = make_nest();
 	set_priority(SCHED_FIFO, VICTIM_PRIORITY);
 	while (!seen.over) {
 		uint64_t due = next_time(0);
 
 		sleep_until(due);
+		if (seen.nests)
+			use_nest(&nest);
 		note_longest(&seen.sleeper_late, now_ns() - due);
 	}
 	return unused;
@@ -169,8 +205,9 @@ static struct suffering look(const struct ongoing *ongoing, uint64_t window)
  * watch_attack() - what others suffer from an attack
  * @ongoing: the attack; with the pid 0, there is none.
  * @window: how long after its begin to look.
+ * @nests: see struct attack.
  */
-struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window)
+struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window, bool nests)
 {
 	void *(*const victim[])(void *) = { sleeper, reader, spinner };
 	pthread_t thread[ARRAY_SIZE(victim)];
@@ -178,6 +215,7 @@ struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window)
 	unsigned int i;
 
 	seen.over = false;
+	seen.nests = nests;
 	sleep_until(ongoing->begin - EARLIER - WARM_UP);
 	for (i = 0; i < ARRAY_SIZE(victim); i++) {
 		if (pthread_create(&thread[i], NULL, victim[i], NULL))
