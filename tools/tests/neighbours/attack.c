@@ -213,7 +213,9 @@ void act_exit(struct attacker *a)
 }
 
 /* How late the loop of act_loop() was with its own timerfd at most. */
-static atomic_ullong *late;
+static struct {
+	atomic_ullong late;
+} *loop;
 
 static int open_ticker(void)
 {
@@ -258,8 +260,8 @@ void act_loop(struct attacker *a)
 				continue;
 			}
 			ns = lateness_of(ticker);
-			if (ns > *late)
-				*late = ns;
+			if (ns > loop->late)
+				loop->late = ns;
 		}
 	}
 }
@@ -413,9 +415,9 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 
 	if (!message) {
 		message = shared_memory(sizeof(*message));
-		late = shared_memory(sizeof(*late));
+		loop = shared_memory(sizeof(*loop));
 	}
-	*late = 0;
+	loop->late = 0;
 	message->ready = false;
 	ongoing.pid = fork();
 	if (ongoing.pid < 0)
@@ -439,7 +441,7 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
  */
 uint64_t loop_late(void)
 {
-	return *late;
+	return loop->late;
 }
 
 /**
