@@ -531,7 +531,7 @@ TEST_F(waiters, that_read_next_are_told_of_what_is_added_before)
 	struct waiter waiter;
 	__u64 deadline;
 
-	ASSERT_NE(0, add_after(self->fd, A_WHILE, 1));
+	ASSERT_NE(0, add_after(self->fd, 3 * SOON, 1));
 	ASSERT_NE(0, add_after(self->fd, HOUR, 2));
 	ASSERT_TRUE(start_waiter(&waiter, self->fd, in_read));
 	ASSERT_EQ(1, result_of(&waiter));
@@ -565,7 +565,7 @@ TEST_F(waiters, that_read_next_sleep_on_when_what_is_next_is_cancelled)
 
 TEST_F(waiters, that_read_pass_on_what_they_leave)
 {
-	__u64 deadline = now_ns() + SOON;
+	__u64 deadline = now_ns() + 5 * SOON;
 	unsigned int i;
 
 	for (i = 0; i < NR_WAITERS; i++)
