@@ -11,12 +11,9 @@
  * file->lock is a mutex and protects the wheel. User memory is read and written under it, so
  * its holder can sleep in a page fault, for as long as another process likes. Therefore
  * poll() and reads with IOCB_NOWAIT only try to take it, and all other acquisitions are
- * killable. Closing a wheel and showing its fdinfo do not take it. The function that takes it
- * drops it, after a bounded number of steps of the wheel; longer work takes it again. Levels
- * and pages of timers are allocated without it, only their directory with it.
- *
- * file->wait.lock is a spinlock inside of it, which the hrtimer takes, too. Inside of that
- * come the locks of epoll, and of the hrtimer's base.
+ * killable. The function that takes it drops it, after a bounded number of steps of the wheel.
+ * Levels and pages of timers are allocated without it. file->wait.lock is a spinlock inside of
+ * it, which the hrtimer takes, too; inside of that come the locks of epoll and of hrtimers.
  *
  * Waiting
  *
@@ -28,44 +25,32 @@
  *	--------------                  -------------------------           -------
  *	                                file->lock
  *	                                  change it
- *	wait.lock                         wait.lock                          wait.lock
- *	  queue                             due = ...                          armed = never
- *	unlock                              any waiters?                       any waiters?
- *	due <= now? then advance, read        due < armed? then arm              due > now? then arm
- *	due < armed? then arm             unlock                                 else due = at once,
- *	sleep                           unlock                                   and wake
- *	                                contended? then advance, wake        unlock
+ *	wait.lock                         wait.lock                         wait.lock
+ *	  queue                             due = ...                         armed = never
+ *	unlock                              any waiters?                      any waiters?
+ *	due <= now? then advance, read        due < armed? then arm             due > now? then arm
+ *	due < armed? then arm             unlock                                else due = at once,
+ *	sleep                           unlock                                  and wake
+ *	                                contended? then advance, wake       unlock
  *
- * No wake-up is lost. A change of @due or @armed takes the lock under which waiters queue
- * before they look. After each of the three columns, if there are waiters, either a woken
- * waiter is going to advance the wheel, or the hrtimer fires no later than @due. If @due has
- * become later in the meantime, because a timer was cancelled, the hrtimer fires again at
- * @due and wakes nobody.
+ * No wake-up is lost. Waiters queue before they look, under the lock under which @due and
+ * @armed change. After each column, if there are waiters, a woken one is going to advance the
+ * wheel, or the hrtimer fires no later than @due. If @due has become later since, because a
+ * timer was cancelled, it fires again at @due and wakes nobody.
  *
- * No wake-up is duplicated. The hrtimer is not armed again for a time that it has fired for:
- * @due stays "at once" until the wheel has been advanced. Blocked readers wait exclusively,
- * so one is woken at a time. A reader that leaves events, or is killed, wakes the next.
+ * No wake-up is duplicated. The hrtimer is not armed again for a time that it has fired for.
+ * Blocked readers wait exclusively; one that leaves events, or is killed, wakes the next. An
+ * unread wheel fires once, and again only for a timer that is added before all others: that
+ * is news to edge-triggered waiters.
  *
- * A poll that does not get the lock returns without events. It sets @contended before it
- * tries a second time. The holder checks that after it has dropped the lock, so one of the
- * two sees the other; then the holder advances the wheel on behalf of the poll, and wakes the
- * waiters if there is something to read.
+ * A poll that does not get the lock sets @contended before it tries once more. The holder
+ * checks that after unlocking, so one of the two sees the other. A poll that does not get far
+ * enough with one hold of the lock is repeated: the hrtimer wakes its waiter after a pause.
  *
- * A poll does not advance the wheel further than one hold of the lock allows. If nothing has
- * expired by then, the hrtimer fires after a pause, and waiters poll again.
- *
- * An unread wheel fires once and then stays quiet, until it is drained, or until a timer is
- * added that is due before all others: that is news to edge-triggered waiters. A timer that
- * was due when it was added wakes at once, if nothing was unread before.
- *
- * A reader woken from read() will read. So the hrtimer need not wait to be armed by it, but
- * restarts itself for @hint, at which the wheel is likely to be due next: arming it from
- * outside of the interrupt takes 400 instructions more. Nothing relies on the hint. The next
- * waiter arms for an earlier time if need be; if the wheel is due later after all, or nobody
- * waits, the expiry is spurious.
- *
- * A clock that jumps fires the hrtimer like any other time that passes; after a suspend,
- * only CLOCK_BOOTTIME has.
+ * A reader woken from read() will read. So the hrtimer restarts itself for @hint, at which the
+ * wheel is likely to be due next: arming it from outside of the interrupt takes 400
+ * instructions more. Nothing relies on the hint: the next waiter arms for an earlier time, and
+ * if the wheel is due later, or nobody waits, the expiry is spurious.
  */
 #include <linux/math64.h>
 #include <linux/memcontrol.h>
@@ -78,8 +63,6 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* Empty pages of timers kept for the next adds. */
-#define TWHEEL_KEEP_PAGES	16
 /* The hrtimer restarts itself only for times that are further ahead than this. */
 #define TWHEEL_MIN_REARM_NS	NSEC_PER_MSEC
 /* The caller of a poll that left work undone has a turn of this length before the next poll. */
@@ -163,18 +146,6 @@ bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahea
 	return file->more && twheel_file_is_behind(file, tick);
 }
 
-/* When the wheel has to be advanced next. */
-static u64 wheel_next(const struct twheel_file *file)
-{
-	u64 tick;
-
-	/*
-	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
-	 * tick ends can be later than that, but not overflow.
-	 */
-	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
-}
-
 /* When the wheel is likely to be due after @next, or 0. */
 static u64 wheel_hint(const struct twheel_file *file, u64 next)
 {
@@ -251,16 +222,12 @@ static u64 resumption(const struct twheel_file *file, u64 next)
 	return max_t(u64, next, now + TWHEEL_PAUSE_NS);
 }
 
-/*
- * Publish when the wheel is due, and wake waiters or arm for them. A poll that @missed the
- * wheel is to be woken if something is unread.
- */
-static void publish(struct twheel_file *file, u64 due, u64 next, bool missed)
+/* Publish when the wheel is due, and wake waiters or arm for them. */
+static void publish(struct twheel_file *file, u64 due, u64 next)
 {
-	bool earlier = next < file->next;
+	bool earlier = next < file->next, unread;
 	u64 hint = file->hint;
 
-	lockdep_assert_held(&file->lock);
 	/* A reader is likely to wait again. */
 	if (READ_ONCE(file->due) <= TWHEEL_AT_ONCE)
 		hint = wheel_hint(file, next);
@@ -271,10 +238,10 @@ static void publish(struct twheel_file *file, u64 due, u64 next, bool missed)
 	if (due && file->woken)
 		due = TWHEEL_AT_ONCE;
 	/* If it fired for what is unread now, the waiters are awake. */
-	missed |= file->due > TWHEEL_AT_ONCE;
+	unread = !due && file->due > TWHEEL_AT_ONCE;
 	WRITE_ONCE(file->due, due);
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (!due && missed)
+		if (unread)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		if (due ? !file->woken : earlier)
 			arm_if_earlier(file, file->more ? resumption(file, next) : next);
@@ -282,71 +249,43 @@ static void publish(struct twheel_file *file, u64 due, u64 next, bool missed)
 	spin_unlock_irq(&file->wait.lock);
 }
 
-static noinline void publish_and_unlock(struct twheel_file *file, u64 due, u64 next, bool missed)
+/**
+ * twheel_file_publish_and_unlock() - drop the lock of a file that has changed
+ * @file: the file
+ * @due: when it is due, as its field of that name
+ * @next: when the wheel has to be advanced next
+ *
+ * Wakes waiters, or arms the hrtimer for them, and frees memory that is not used.
+ */
+void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next)
 {
 	struct twheel_page *pages = NULL;
 
-	if (twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)) {
+	lockdep_assert_held(&file->lock);
+	if (twheel_file_can_trim(file)) {
 		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
 		credit(file);
 	}
-	publish(file, due, next, missed);
+	publish(file, due, next);
 	mutex_unlock(&file->lock);
 	twheel_pages_free(pages);
 }
 
-static __always_inline void unlock(struct twheel_file *file, bool missed)
-{
-	u64 next = wheel_next(file), due = next;
-	u64 published = READ_ONCE(file->due);
-
-	lockdep_assert_held(&file->lock);
-	if (file->more)
-		due = TWHEEL_AT_ONCE;
-	if (file->wheel.nr_expired)
-		due = 0;
-	/* Without waiters, "at once" does for that, too. No barrier: new waiters see it. */
-	if (!due && published == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait))
-		due = TWHEEL_AT_ONCE;
-	/* Most calls change neither. */
-	if (due != published || next != file->next || missed ||
-	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
-		publish_and_unlock(file, due, next, missed);
-	else
-		mutex_unlock(&file->lock);
-	/* Pairs with the barrier in twheel_file_trylock(). */
-	smp_mb();
-}
-
-/* A poll could not have the lock: advance the wheel for it, or have the waiters poll again. */
-static noinline void make_up_for_missed_poll(struct twheel_file *file)
-{
-	/* A new holder makes up for it. */
-	if (!mutex_trylock(&file->lock))
-		return;
-	WRITE_ONCE(file->contended, false);
-	if (twheel_file_is_due(file))
-		twheel_file_advance(file, TWHEEL_STEPS, true);
-	unlock(file, true);
-	if (!READ_ONCE(file->contended))
-		return;
-	/* Once is enough. */
-	WRITE_ONCE(file->contended, false);
-	wake_up_interruptible_poll(&file->wait, 0);
-}
-
 /**
- * twheel_file_unlock() - drop the lock
+ * twheel_file_make_up() - after unlocking, make up for polls that could not have the lock
  * @file: the file
  *
- * Waiters are woken, or the hrtimer is armed, as the changed wheel requires, and unused
- * memory goes.
+ * Advances the wheel for them, as they may never get the lock of a wheel in heavy use.
  */
-void twheel_file_unlock(struct twheel_file *file)
+void twheel_file_make_up(struct twheel_file *file)
 {
-	unlock(file, false);
-	if (unlikely(READ_ONCE(file->contended)))
-		make_up_for_missed_poll(file);
+	WRITE_ONCE(file->contended, false);
+	if (mutex_trylock(&file->lock)) {
+		if (twheel_file_is_due(file))
+			twheel_file_advance(file, TWHEEL_STEPS, true);
+		twheel_file_publish_and_unlock(file, twheel_file_due(file), twheel_file_next(file));
+	}
+	wake_up_interruptible_poll(&file->wait, 0);
 }
 
 /**
@@ -366,6 +305,16 @@ bool twheel_file_trylock(struct twheel_file *file)
 	return mutex_trylock(&file->lock);
 }
 
+/* Whether a waiter need not sleep; if it does, the hrtimer is armed for it. */
+static bool due_or_armed(struct twheel_file *file)
+{
+	bool is_due = twheel_file_is_due(file);
+
+	if (!is_due)
+		arm_if_earlier(file, file->due);
+	return is_due;
+}
+
 /**
  * twheel_file_arm() - make sure that a queued waiter is woken
  * @file: the file, not locked
@@ -374,31 +323,18 @@ bool twheel_file_trylock(struct twheel_file *file)
  */
 bool twheel_file_arm(struct twheel_file *file)
 {
-	bool is_due;
+	bool is_due = twheel_file_is_due(file);
 
-	if (twheel_file_is_due(file))
-		return true;
 	/* If one of the two is just changing, that sees the waiter, and arms. */
-	if (READ_ONCE(file->due) >= READ_ONCE(file->armed))
-		return false;
-	/* No barrier: the caller's own entry is in the queue, or it does not matter. */
+	if (is_due || READ_ONCE(file->due) >= READ_ONCE(file->armed))
+		return is_due;
+	/* No barrier: the caller has queued, or nobody has to be woken. */
 	if (!waitqueue_active(&file->wait))
 		return false;
 	spin_lock_irq(&file->wait.lock);
-	is_due = twheel_file_is_due(file);
-	if (!is_due)
-		arm_if_earlier(file, file->due);
+	is_due = due_or_armed(file);
 	spin_unlock_irq(&file->wait.lock);
 	return is_due;
-}
-
-/* Whether a reader need not sleep; if it does, the hrtimer is armed for it. */
-static bool due_or_armed(struct twheel_file *file)
-{
-	if (twheel_file_is_due(file))
-		return true;
-	arm_if_earlier(file, file->due);
-	return false;
 }
 
 /**
@@ -441,52 +377,33 @@ void twheel_file_wake_next(struct twheel_file *file)
  * is not held meanwhile.
  */
 
-/* Make level @nr, for a wheel that TWHEEL_SETUP cannot change meanwhile. */
-static int make_level(struct twheel_file *file, u8 nr)
+/* Put level @nr on top of the wheel, which TWHEEL_SETUP cannot change meanwhile. */
+static int grow_level(struct twheel_file *file, u8 nr)
 {
 	size_t bytes = twheel_level_bytes(&file->wheel, nr);
-	struct twheel_level *level;
+	struct twheel_level *level = NULL;
 	struct mem_cgroup *old;
-	int err;
+	int err = -ENOSPC;
 
 	if (!twheel_user_charge(file->user, bytes))
-		return -ENOSPC;
+		goto out;
 	old = set_active_memcg(file->memcg);
 	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
 	set_active_memcg(old);
 	err = level ? twheel_file_lock(file) : -ENOMEM;
-	if (err)
-		goto free;
 	/* Another thread can have been faster. */
-	if (file->wheel.nr_levels == nr) {
+	if (!err && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
 		file->max_delay = twheel_longest(&file->wheel);
 		file->charged += bytes;
+		bytes = 0;
 		level = NULL;
 	}
-	twheel_file_unlock(file);
-	if (!level)
-		return 0;
-free:
+	if (!err)
+		twheel_file_unlock(file);
 	twheel_level_free(level);
 	twheel_user_uncharge(file->user, bytes);
-	return err;
-}
-
-static int grow_level(struct twheel_file *file, u8 nr)
-{
-	bool is_missing;
-	int err;
-
-	if (twheel_file_lock(file))
-		return -EINTR;
-	is_missing = file->wheel.nr_levels == nr;
-	if (is_missing)
-		atomic_inc(&file->growing);
-	twheel_file_unlock(file);
-	if (!is_missing)
-		return 0;
-	err = make_level(file, nr);
+out:
 	atomic_dec(&file->growing);
 	return err;
 }
@@ -527,7 +444,7 @@ static int advance_once(struct twheel_file *file)
 /**
  * twheel_file_provide() - provide what a chunk of work stopped for
  * @file: the file, not locked
- * @need: one of enum twheel_need, for levels with the number of the one that is missing
+ * @need: one of enum twheel_need, with the number of a level added
  *
  * By the time the caller has the lock again, another thread can have used it up.
  *
@@ -536,13 +453,11 @@ static int advance_once(struct twheel_file *file)
 int twheel_file_provide(struct twheel_file *file, int need)
 {
 	cond_resched();
+	if (need >= TWHEEL_NEED_LEVEL)
+		return grow_level(file, need - TWHEEL_NEED_LEVEL);
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	if (need == TWHEEL_NEED_ADVANCE)
-		return advance_once(file);
-	if (need == TWHEEL_NEED_PAGE)
-		return grow_store(file);
-	return grow_level(file, need - TWHEEL_NEED_LEVEL);
+	return need == TWHEEL_NEED_PAGE ? grow_store(file) : advance_once(file);
 }
 
 /*

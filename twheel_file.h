@@ -28,6 +28,8 @@
 #define TWHEEL_CHUNK		84
 /* Each of them may be the last one in its page: all those pages go back. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
+/* Empty pages of timers kept for the next adds. */
+#define TWHEEL_KEEP_PAGES	16
 /* Steps of the wheel with one hold of the lock, and when events are read with it, too. */
 #define TWHEEL_STEPS		192
 #define TWHEEL_FEW_STEPS	64
@@ -36,17 +38,11 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_AT_ONCE		1
 #define TWHEEL_NEVER		U64_MAX
 
-/**
- * enum twheel_need - what a chunk of work has to stop for: see twheel_file_provide()
- * @TWHEEL_NEED_PAGE: a page of timers.
- * @TWHEEL_NEED_ADVANCE: the wheel has to be advanced, before a timer that is due is added.
- * @TWHEEL_NEED_LEVEL: a level; its number is added.
+/*
+ * What a chunk of work lacks: see twheel_file_provide(). The number of the missing level is
+ * added, and @growing has been incremented for it.
  */
-enum twheel_need {
-	TWHEEL_NEED_PAGE = 1,
-	TWHEEL_NEED_ADVANCE,
-	TWHEEL_NEED_LEVEL,
-};
+enum twheel_need { TWHEEL_NEED_PAGE = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL };
 
 /**
  * struct twheel_file - an open file
@@ -61,7 +57,7 @@ enum twheel_need {
  *	@wait.lock, cleared under @lock.
  * @contended: a poll could not have @lock. Set without a lock.
  * @clock_id: the clock.
- * @growing: calls that make a level without the lock.
+ * @growing: calls that need a level, for which TWHEEL_SETUP has to wait.
  * @readers: how many tasks are blocked in read(); under @wait.lock.
  * @max_timers: how many timers there may be.
  * @max_delay: the longest interval that the existing levels cover.
@@ -160,11 +156,54 @@ static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadli
 	return interval <= file->max_delay && twheel_covers(&file->wheel, deadline);
 }
 
+static inline bool twheel_file_can_trim(const struct twheel_file *file)
+{
+	return twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES);
+}
+
+/* When the wheel has to be advanced next. */
+static __always_inline u64 twheel_file_next(const struct twheel_file *file)
+{
+	u64 tick;
+
+	/*
+	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
+	 * tick ends can be later than that, but not overflow.
+	 */
+	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
+}
+
+/* What to publish in @due. */
+static __always_inline u64 twheel_file_due(struct twheel_file *file)
+{
+	if (!file->wheel.nr_expired)
+		return file->more ? TWHEEL_AT_ONCE : twheel_file_next(file);
+	/* Without waiters, "at once" need not be changed. No barrier: new ones see it. */
+	return READ_ONCE(file->due) == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait) ?
+	       TWHEEL_AT_ONCE : 0;
+}
+
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 bool twheel_file_trylock(struct twheel_file *file);
-void twheel_file_unlock(struct twheel_file *file);
+void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next);
+void twheel_file_make_up(struct twheel_file *file);
+
+/* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
+static __always_inline void twheel_file_unlock(struct twheel_file *file)
+{
+	u64 due = twheel_file_due(file), next = twheel_file_next(file);
+
+	if (due != READ_ONCE(file->due) || next != file->next || twheel_file_can_trim(file))
+		twheel_file_publish_and_unlock(file, due, next);
+	else
+		mutex_unlock(&file->lock);
+	/* Pairs with the barrier in twheel_file_trylock(). */
+	smp_mb();
+	if (unlikely(READ_ONCE(file->contended)))
+		twheel_file_make_up(file);
+}
 
 int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_arm(struct twheel_file *file);

@@ -153,13 +153,14 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 }
 
 /* What the wheel lacks for a timer: one of enum twheel_need, or 0. */
-static int missing_for(const struct twheel_file *file, u64 deadline, u64 interval, u64 now)
+static int missing_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
 {
 	if (has_to_advance(file, deadline, now))
 		return TWHEEL_NEED_ADVANCE;
-	if (!twheel_file_covers(file, deadline, interval))
-		return TWHEEL_NEED_LEVEL + file->wheel.nr_levels;
-	return 0;
+	if (twheel_file_covers(file, deadline, interval))
+		return 0;
+	atomic_inc(&file->growing);
+	return TWHEEL_NEED_LEVEL + file->wheel.nr_levels;
 }
 
 /* Add one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
