@@ -305,7 +305,7 @@ bool twheel_file_trylock(struct twheel_file *file)
 	return mutex_trylock(&file->lock);
 }
 
-/* Whether a waiter need not sleep; if it does, the hrtimer is armed for it. */
+/* The condition for a waiter not to sleep; if it does, the hrtimer is armed for it. */
 static bool due_or_armed(struct twheel_file *file)
 {
 	bool is_due = twheel_file_is_due(file);

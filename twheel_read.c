@@ -102,7 +102,7 @@ static void take_events(struct twheel_file *file, unsigned int n)
 	}
 }
 
-/* How to read: see struct kiocb and O_NONBLOCK. */
+/* Whether to wait for events: not with O_NONBLOCK, and with IOCB_NOWAIT not for the lock either. */
 enum read_mode { MAY_WAIT, NONBLOCK, NOWAIT };
 
 /*
@@ -142,8 +142,9 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_m
 	return some ? left : -EFAULT;
 }
 
-static ssize_t read_events(struct file *filp, struct iov_iter *to, enum read_mode mode)
+static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 {
+	enum read_mode mode = filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT;
 	struct twheel_file *file = filp->private_data;
 	size_t size = iov_iter_count(to);
 	bool is_advanced = false;
@@ -151,6 +152,8 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, enum read_mod
 
 	if (size < sizeof(struct twheel_event))
 		return -EINVAL;
+	if (nowait)
+		mode = NOWAIT;
 	do {
 		if (mode == MAY_WAIT)
 			err = twheel_file_wait(file);
@@ -191,7 +194,7 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
 	struct iov_iter iter;
 
 	iov_iter_ubuf(&iter, ITER_DEST, to, size);
-	return read_events(filp, &iter, filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT);
+	return read_events(filp, &iter, false);
 }
 
 /**
@@ -206,11 +209,7 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
  */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	bool nonblock = iocb->ki_filp->f_flags & O_NONBLOCK;
-
-	if (iocb->ki_flags & IOCB_NOWAIT)
-		return read_events(iocb->ki_filp, to, NOWAIT);
-	return read_events(iocb->ki_filp, to, nonblock ? NONBLOCK : MAY_WAIT);
+	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
 }
 
 /**
