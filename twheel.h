@@ -26,6 +26,7 @@
 #define TWHEEL_MAGNITUDES	64
 
 struct twheel_level;
+struct twheel_sort;
 
 /**
  * struct twheel_timer - a timer in a wheel
@@ -48,24 +49,20 @@ struct twheel_timer {
 
 /**
  * struct twheel - a hierarchical timing wheel
- * @now: the wheel's clock, in ticks: what is due by then has expired. Only those with
- *	this very tick may still be about to be cascaded.
+ * @now: the wheel's clock, in ticks: everything due by then has expired, and of the ticks
+ *	after it at most the next one's timers, in part.
  * @time: the same, in the unit of deadlines.
  * @tick: what a deadline is divided by, rounding up, to find its tick.
  * @size: number of buckets in a level.
  * @queue: the bucket queue: the levels that have timers, ordered by when the first
  *	bucket of each has to be opened.
- * @opened: levels (a bit each) whose first bucket is being cascaded.
+ * @opened: bitmask of levels with a crowd that is being cascaded.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
  * @nr_expired: number of timers on @expired.
  * @cascaded: how often a timer moved to a lower level.
+ * @sort: what is being sorted; with level 0.
  * @lowest: for the magnitude of a delay, the lowest level that may cover it.
- * @sorting: the level whose open bucket is overdue and being sorted, or TWHEEL_MAX_LEVELS.
- * @sort_first: the deadline from which its ticks are counted.
- * @sort_low: how many bits of these its timers are not sorted by.
- * @sort_end: how many bits they have.
- * @sort_shift: how many bits are below the digit that they are being sorted by.
  * @nr_levels: number of levels there are.
  * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
  */
@@ -80,12 +77,8 @@ struct twheel {
 	u64 nr_pending;
 	u64 nr_expired;
 	u64 cascaded;
-	u64 sort_first;
+	struct twheel_sort *sort;
 	u8 lowest[TWHEEL_MAGNITUDES];
-	u8 sorting;
-	u8 sort_low;
-	u8 sort_end;
-	u8 sort_shift;
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };

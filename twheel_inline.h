@@ -15,70 +15,95 @@
 /* timer->level of a timer that was due before it reached a bucket of level 0. */
 #define TWHEEL_LEVEL_DUE	0xff
 
-/* A bucket with this many timers is opened ahead of its time. */
+/* A bucket with this many timers in no order is opened ahead of its time. */
 #define TWHEEL_CROWD		128
 
-/* The timers of an overdue bucket are sorted by digits of so many bits, with a heap for each. */
-#define TWHEEL_HEAP_BITS	6
-#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
+/* A bucket is sorted by digits of up to this many bits, with a bin for each value. */
+#define TWHEEL_BIN_BITS		7
+#define TWHEEL_BINS		BIT(TWHEEL_BIN_BITS)
+
+/* Whether the timers of a level's first bucket are in the order of their ticks. */
+enum twheel_order {
+	TWHEEL_UNSORTED,
+	TWHEEL_SORTING,
+	TWHEEL_SORTED,
+};
 
 /**
  * struct twheel_bucket - the timers of one span of ticks
  * @timers: the timers.
- * @earliest: the earliest deadline, or less when that one was cancelled; U64_MAX
- *	without timers. Of a level's first bucket, up to when its timers are in order, if
- *	they are: see twheel_level.bound.
- * @count: number of timers.
+ * @first_expiry: a lower bound of their deadlines: the earliest since the bucket was
+ *	empty, or that of the first one when they are in order; U64_MAX without timers.
+ * @count: number of timers, those included that are being cascaded or sorted.
  */
 struct twheel_bucket {
 	struct list_head timers;
-	u64 earliest;
+	u64 first_expiry;
 	u32 count;
 };
 
 /**
  * struct twheel_level - one wheel of the hierarchy: a ring of buckets
- * @end: the first deadline that the level does not cover; turn_level() keeps it and the
+ * @limit: the first deadline that the level does not cover; sync_level() keeps it and the
  *	next two up to date with the clock.
- * @origin: what to subtract from a deadline and divide by @span to find the number of
+ * @base: what to subtract from a deadline and divide by @span to find the number of
  *	its bucket, or that of the one a whole ring further on.
  * @turn: the time at which the clock enters the next bucket.
  * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
  * @range: the length of all buckets in the unit of deadlines; or 2^63.
- * @lead: how far ahead of its time a crowded bucket is opened.
+ * @lead: how far ahead of its time a crowd is opened.
  * @node: in the wheel's queue while there are timers. Its time is the tick at which the
- *	first bucket has to be opened, or an earlier one.
- * @bound: the earliest deadline in the first bucket, or less; while that is open, what it was.
- * @cascading: the timers of that bucket which are yet to be cascaded.
+ *	level has something to do, or an earlier one.
+ * @crowd: the bucket that is being cascaded ahead of its time; or NULL.
+ * @crowd_expiry: a lower bound of its deadlines, as it was opened.
+ * @cascading: those of its timers that have not been looked at yet.
  * @size: number of buckets.
- * @clock: the place of the clock's bucket in the ring.
- * @first: the place of the first bucket, from there on, that has timers.
+ * @first: the place of the first bucket, from the clock's on, that has timers.
  * @nr_busy: how many buckets have timers.
  * @nr: the number of this level; 0 is the lowest.
+ * @order: whether the timers of the first bucket are in order: on level 0 they always are.
+ *	On other levels nothing is added to a bucket that is, or is being sorted.
  * @busy: a bit for each bucket, whether it has timers.
  * @busy_words: a bit for each word of @busy that is not zero.
- * @heaps: the timers of an overdue bucket that are being sorted; only with level 0.
+ * @sort: what the wheel needs for sorting; only with level 0.
  * @bucket: the ring.
  */
 struct twheel_level {
-	u64 end;
-	u64 origin;
+	u64 limit;
+	u64 base;
 	u64 turn;
 	struct twheel_divisor span;
 	u64 range;
 	u64 lead;
 	struct timerqueue_node node;
+	struct twheel_bucket *crowd;
+	u64 crowd_expiry;
 	struct list_head cascading;
-	u64 bound;
 	u32 size;
-	u32 clock;
 	u32 first;
 	u32 nr_busy;
 	u8 nr;
+	u8 order;
 	unsigned long *busy;
 	unsigned long *busy_words;
-	struct list_head *heaps;
+	struct twheel_sort *sort;
 	struct twheel_bucket bucket[];
+};
+
+/**
+ * struct twheel_sort - a bucket that is being sorted
+ * @level: its level, whose first bucket it is; or NULL.
+ * @bits: how many bits a digit has.
+ * @shift: how many bits are below the digit that it is being sorted by.
+ * @end: how many bits the ticks have.
+ * @bins: the timers that have been looked at, by their digits.
+ */
+struct twheel_sort {
+	struct twheel_level *level;
+	u8 bits;
+	u8 shift;
+	u8 end;
+	struct list_head bins[TWHEEL_BINS];
 };
 
 bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer);
@@ -114,7 +139,7 @@ static __always_inline unsigned long twheel_magnitude(u64 n)
 static __always_inline unsigned long twheel_index(const struct twheel_level *level,
 						  u64 deadline)
 {
-	unsigned long index = twheel_divide(&level->span, deadline - level->origin);
+	unsigned long index = twheel_divide(&level->span, deadline - level->base);
 	unsigned long size = level->size, wrapped;
 
 	return check_sub_overflow(index, size, &wrapped) ? index : wrapped;
@@ -128,7 +153,7 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
-	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
+	if (unlikely(timer->deadline < b->first_expiry || b->count == TWHEEL_CROWD - 1))
 		return false;
 	b->count++;
 	timer->level = level->nr;
@@ -151,7 +176,7 @@ static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadlin
 	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
 
 	*level = *(w->level + nr);
-	while (unlikely(deadline >= (*level)->end)) {
+	while (unlikely(deadline >= (*level)->limit)) {
 		if (++nr >= w->nr_levels)
 			return false;
 		*level = *(w->level + nr);
@@ -199,7 +224,7 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
  * @w: the wheel
  * @timer: in the wheel
  *
- * A timer of level 0 is not told, for its bucket is spliced whole: the clock tells.
+ * Buckets of level 0 are spliced without touching their timers, so the clock decides.
  *
  * Return: true if it waits for twheel_pop().
  */

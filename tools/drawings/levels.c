@@ -42,8 +42,8 @@ static const char *class_of(unsigned int nr)
 
 static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 {
-	const struct twheel_bucket *b = &level->bucket[(level->clock + nr) % SIZE];
 	u64 length = level->span.divisor;
+	const struct twheel_bucket *b = &level->bucket[(level->turn / length - 1 + nr) % SIZE];
 	u64 first = level->turn - length + nr * length;
 	double x = LEFT + nr * BOX;
 	double y = row_of(level->nr);

@@ -237,16 +237,33 @@ static u32 length_of(const struct list_head *list)
 	return n;
 }
 
-/* Up to @earliest, the timers of a bucket are in order, and the others come after them. */
-static void check_order(struct model *m, const struct twheel_bucket *b)
+/* A bucket's bound is one; and what is said to be in order is. */
+static void check_order(struct model *m, const struct twheel_bucket *b, bool sorted)
 {
 	struct twheel_timer *timer;
-	u64 latest = 0;
+	u64 last = 0;
 
 	list_for_each_entry(timer, &b->timers, node) {
-		MODEL_CHECK(m, timer->deadline >= min(latest, b->earliest));
-		latest = max(latest, timer->deadline);
+		u64 tick = twheel_tick(&m->wheel, timer->deadline);
+
+		if (sorted)
+			MODEL_CHECK(m, tick >= max(last, twheel_tick(&m->wheel, b->first_expiry)));
+		else
+			MODEL_CHECK(m, timer->deadline >= b->first_expiry);
+		last = tick;
 	}
+}
+
+/* Timers of the bucket that are not in its list: being cascaded, or sorted. */
+static u32 length_elsewhere(struct model *m, const struct twheel_level *level,
+			    const struct twheel_bucket *b, bool sorting)
+{
+	u32 n = level->crowd == b ? length_of(&level->cascading) : 0;
+	unsigned int i;
+
+	for (i = 0; sorting && i < TWHEEL_BINS; i++)
+		n += length_of(&m->wheel.sort->bins[i]);
+	return n;
 }
 
 /* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
@@ -258,27 +275,26 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	const struct twheel_level *level = m->wheel.level[nr];
 	u64 number = t->tick * m->tick / level->span.divisor;
 	bool first = b == &level->bucket[level->first];
-	bool opened = first && m->wheel.opened & BIT_ULL(nr);
-	u32 left = opened ? length_of(&level->cascading) : 0;
-	unsigned int i;
+	bool sorting = first && level->order == TWHEEL_SORTING;
 
-	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
-		left += length_of(&m->wheel.level[0]->heaps[i]);
-
-	MODEL_CHECK(m, b->count == length_of(&b->timers) + left);
-	MODEL_CHECK(m, opened || list_empty(&level->cascading) || m->wheel.opened & BIT_ULL(nr));
+	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
 	MODEL_CHECK(m, b->count == count);
-	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
+	/* A level may be a tick ahead of the clock. */
+	MODEL_CHECK(m, number - max(m->wheel.time / level->span.divisor,
+				    level->turn / level->span.divisor - 1) < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
-	MODEL_CHECK(m, level->bound <= t->timer.deadline);
-	if (!first)
-		MODEL_CHECK(m, b->earliest <= t->timer.deadline);
-	if (!opened)
-		check_order(m, b);
+	check_order(m, b, !nr || (first && level->order == TWHEEL_SORTED));
+	if (level->crowd == b)
+		MODEL_CHECK(m, level->crowd_expiry <= t->timer.deadline ||
+			       b->first_expiry <= t->timer.deadline);
+	MODEL_CHECK(m, sorting == (first && m->wheel.sort->level == level));
+	MODEL_CHECK(m, level->order == TWHEEL_UNSORTED || !first || level->crowd != b);
+	MODEL_CHECK(m, nr || level->order == TWHEEL_SORTED);
 	/* Opened in time, and before all those after it in the ring. */
 	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
-	MODEL_CHECK(m, (level->first + m->size - level->clock) % m->size <=
-		       (place + m->size - level->clock) % m->size);
+	if (!first)
+		MODEL_CHECK(m, level->bucket[level->first].first_expiry < t->timer.deadline ||
+			       level->crowd == &level->bucket[level->first]);
 }
 
 static u32 count_busy(const struct twheel_level *level)
@@ -306,6 +322,9 @@ static void check_queue(struct model *m)
 		last = node->expires;
 		queued |= BIT_ULL(level->nr);
 		MODEL_CHECK(m, level->nr_busy == count_busy(level));
+		MODEL_CHECK(m, level->bucket[level->first].count);
+		MODEL_CHECK(m, !level->crowd == !(m->wheel.opened & BIT_ULL(level->nr)));
+		MODEL_CHECK(m, level->crowd || list_empty(&level->cascading));
 	}
 	MODEL_CHECK(m, queued == busy);
 	MODEL_CHECK(m, !(m->wheel.opened & ~busy));
