@@ -50,7 +50,7 @@ $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 
 # Everything in one go: all of it has to be instrumented.
 FUZZ_SOURCES := twheel_core.c kunit/model.c tools/native/timerqueue.c \
-	tools/tests/fuzz-core/fuzz-core.c
+	tools/tests/fuzz-core/fuzz-core.c tools/tests/fuzz-core/structure.c
 FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
