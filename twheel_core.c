@@ -83,13 +83,19 @@
 #include "twheel.h"
 
 /* A crowded bucket is opened as much ahead as its length divided by this. */
+#ifndef TWHEEL_LEAD_SHARE
 #define TWHEEL_LEAD_SHARE	16
+#endif
 
 /* Up to this many timers are sorted by insertion. */
+#ifndef TWHEEL_INSERTION_MAX
 #define TWHEEL_INSERTION_MAX	64
+#endif
 
 /* It is a step to cascade a timer; to sort or expire this many in a row costs less. */
+#ifndef TWHEEL_TIMERS_PER_STEP
 #define TWHEEL_TIMERS_PER_STEP	4
+#endif
 
 /* Times and deadlines are below this, as a ktime_t is. */
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)

@@ -16,10 +16,14 @@
 #define TWHEEL_LEVEL_DUE	0xff
 
 /* A bucket with this many timers in no order is opened ahead of its time. */
+#ifndef TWHEEL_CROWD
 #define TWHEEL_CROWD		128
+#endif
 
 /* A bucket is sorted by digits of up to this many bits, with a bin for each value. */
+#ifndef TWHEEL_BIN_BITS
 #define TWHEEL_BIN_BITS		7
+#endif
 #define TWHEEL_BINS		BIT(TWHEEL_BIN_BITS)
 
 /* Whether the timers of a level's first bucket are in the order of their ticks. */

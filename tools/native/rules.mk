@@ -63,8 +63,25 @@ $(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
 	$(call objects,common) | $(NATIVE)/source
 	$(CC) -fsanitize=address,undefined -Itools/common $(FUZZ_BUILD) $< $(filter %.o,$^)
 
-# Without clang there is the one that needs no more than the C compiler.
-FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
+# With tiny numbers where the core changes its ways, a handful of timers sees all of them.
+SMALL_FLAGS := -DTWHEEL_CROWD=3 -DTWHEEL_INSERTION_MAX=2 -DTWHEEL_BIN_BITS=1 \
+	-DTWHEEL_LEAD_SHARE=2 -DTWHEEL_TIMERS_PER_STEP=1
+
+$(NATIVE)/fuzz-small: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined -Itools/common $(SMALL_FLAGS) $(FUZZ_BUILD) $< \
+		$(filter %.o,$^)
+
+# It runs hundreds of millions of operations: without sanitizers.
+$(NATIVE)/fuzz-short: tools/tests/fuzz-core/short.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) $(CFLAGS) -Itools/common $(NATIVE_FLAGS) $(SMALL_FLAGS) -o $@ $< \
+		$(filter-out %/fuzz-core.c,$(FUZZ_SOURCES)) $(filter %.o,$^) \
+		$(NATIVE)/source/tools/lib/rbtree.c
+
+# Without clang there are those that need no more than the C compiler.
+FUZZERS = $(addprefix $(NATIVE)/,fuzz-seeded fuzz-small fuzz-short) \
+	$(if $(shell command -v clang),$(NATIVE)/fuzz-core)
 
 # ---- Drawings ----
 

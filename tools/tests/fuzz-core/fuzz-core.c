@@ -388,12 +388,13 @@ static void do_advance_next(struct input *in)
 	move_clock(in, next_opening(in), budget);
 }
 
-/* On with what is left to do, of which there is no more than so much. */
+/* On with what is left to do. A timer is sorted by every digit, and cascades, on every level. */
 static void do_continue(struct input *in)
 {
 	const struct model *m = &in->model;
 	unsigned int budget = 1 + byte(in);
-	unsigned int most = (m->nr_pending + 2) * 2 * (m->wheel.nr_levels + 1);
+	unsigned int most = (m->nr_pending + 2) * (m->wheel.nr_levels + 1) *
+			    (2 + 64 / TWHEEL_BIN_BITS);
 	unsigned int calls = 0;
 
 	while (m->more) {
