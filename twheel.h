@@ -25,8 +25,19 @@
 /* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
 #define TWHEEL_MAGNITUDES	64
 
-struct twheel_level;
-struct twheel_sort;
+/* timer->level of a timer that was due before it reached a bucket of level 0. */
+#define TWHEEL_LEVEL_DUE	0xff
+
+/* A bucket with this many timers in no order is opened ahead of its time. */
+#ifndef TWHEEL_CROWD
+#define TWHEEL_CROWD		128
+#endif
+
+/* A bucket is sorted by digits of up to this many bits, with a bin for each value. */
+#ifndef TWHEEL_BIN_BITS
+#define TWHEEL_BIN_BITS		7
+#endif
+#define TWHEEL_BINS		BIT(TWHEEL_BIN_BITS)
 
 /**
  * struct twheel_timer - a timer in a wheel
@@ -45,6 +56,90 @@ struct twheel_timer {
 	u8 slot;
 	u16 bucket;
 	u32 tag;
+};
+
+/* Whether the timers of a level's first bucket are in the order of their ticks. */
+enum twheel_order {
+	TWHEEL_UNSORTED,
+	TWHEEL_SORTING,
+	TWHEEL_SORTED,
+};
+
+/**
+ * struct twheel_bucket - the timers of one span of ticks
+ * @timers: the timers.
+ * @first_expiry: a lower bound of their deadlines: the earliest since the bucket was
+ *	empty, or that of the first one when they are in order; U64_MAX without timers.
+ * @count: number of timers, those included that are being cascaded or sorted.
+ */
+struct twheel_bucket {
+	struct list_head timers;
+	u64 first_expiry;
+	u32 count;
+};
+
+/**
+ * struct twheel_level - one wheel of the hierarchy: a ring of buckets
+ * @limit: the first deadline that the level does not cover; sync_level() keeps it and the
+ *	next two up to date with the clock.
+ * @base: what to subtract from a deadline and divide by @span to find the number of
+ *	its bucket, or that of the one a whole ring further on.
+ * @turn: the time at which the clock enters the next bucket.
+ * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
+ * @range: the length of all buckets in the unit of deadlines; or 2^63.
+ * @lead: how far ahead of its time a crowd is opened.
+ * @node: in the wheel's queue while there are timers. Its time is the tick at which the
+ *	level has something to do, or an earlier one.
+ * @crowd: the bucket that is being cascaded ahead of its time; or NULL.
+ * @crowd_expiry: a lower bound of its deadlines, as it was opened.
+ * @cascading: those of its timers that have not been looked at yet.
+ * @size: number of buckets.
+ * @first: the place of the first bucket, from the clock's on, that has timers.
+ * @nr_busy: how many buckets have timers.
+ * @nr: the number of this level; 0 is the lowest.
+ * @order: whether the timers of the first bucket are in order: on level 0 they always are.
+ *	On other levels nothing is added to a bucket that is, or is being sorted.
+ * @busy: a bit for each bucket, whether it has timers.
+ * @busy_words: a bit for each word of @busy that is not zero.
+ * @sort: what the wheel needs for sorting; only with level 0.
+ * @bucket: the ring.
+ */
+struct twheel_level {
+	u64 limit;
+	u64 base;
+	u64 turn;
+	struct twheel_divisor span;
+	u64 range;
+	u64 lead;
+	struct timerqueue_node node;
+	struct twheel_bucket *crowd;
+	u64 crowd_expiry;
+	struct list_head cascading;
+	u32 size;
+	u32 first;
+	u32 nr_busy;
+	u8 nr;
+	u8 order;
+	unsigned long *busy;
+	unsigned long *busy_words;
+	struct twheel_sort *sort;
+	struct twheel_bucket bucket[];
+};
+
+/**
+ * struct twheel_sort - a bucket that is being sorted
+ * @level: its level, whose first bucket it is; or NULL.
+ * @bits: how many bits a digit has.
+ * @shift: how many bits are below the digit that it is being sorted by.
+ * @end: how many bits the ticks have.
+ * @bins: the timers that have been looked at, by their digits.
+ */
+struct twheel_sort {
+	struct twheel_level *level;
+	u8 bits;
+	u8 shift;
+	u8 end;
+	struct list_head bins[TWHEEL_BINS];
 };
 
 /**
