@@ -69,52 +69,18 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/export.h>
-#include <linux/gfp.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
+#include <linux/list.h>
 #include <linux/math64.h>
-#include <linux/mm.h>
-#include <linux/overflow.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/vmalloc.h>
 
-#include "twheel.h"
-
-/* A crowded bucket is opened as much ahead as its length divided by this. */
-#ifndef TWHEEL_LEAD_SHARE
-#define TWHEEL_LEAD_SHARE	16
-#endif
-
-/* Up to this many timers are sorted by insertion. */
-#ifndef TWHEEL_INSERTION_MAX
-#define TWHEEL_INSERTION_MAX	64
-#endif
-
-/* It is a step to cascade a timer; to sort or expire this many in a row costs less. */
-#ifndef TWHEEL_TIMERS_PER_STEP
-#define TWHEEL_TIMERS_PER_STEP	4
-#endif
-
-/* Times and deadlines are below this, as a ktime_t is. */
-#define TWHEEL_TIME_END		((u64)S64_MAX + 1)
-
-static u64 mul_capped(u64 a, u64 b)
-{
-	u64 product;
-
-	if (check_mul_overflow(a, b, &product))
-		return TWHEEL_TIME_END;
-	return min(product, TWHEEL_TIME_END);
-}
+#include "twheel_core.h"
 
 /*
  * The clock, and where the levels are with it.
  */
 
 /* Put a level's ring where it covers most at @time. */
-static void sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
+void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
 {
 	u64 number = twheel_divide(&level->span, time);
 	u64 start = number * level->span.divisor;
@@ -130,18 +96,12 @@ static void sync_level(const struct twheel *w, struct twheel_level *level, u64 t
  * Bring the levels up to date. A stale level finds the right bucket, but covers less: timers
  * would go to a higher level. No level is ahead of the levels below it.
  */
-static void sync_levels(struct twheel *w, u64 time)
+void twheel_sync_levels(struct twheel *w, u64 time)
 {
 	unsigned int nr;
 
 	for (nr = 0; nr < w->nr_levels && time >= w->level[nr]->turn; nr++)
-		sync_level(w, w->level[nr], time);
-}
-
-static void set_clock(struct twheel *w, u64 now)
-{
-	w->now = now;
-	w->time = now * w->tick.divisor;
+		twheel_sync_level(w, w->level[nr], time);
 }
 
 /* Move the clock towards @now, but not to a tick that may have timers. */
@@ -171,24 +131,9 @@ static __always_inline u32 next_busy(const struct twheel_level *level, u32 index
 	return word * BITS_PER_LONG + __ffs(bits);
 }
 
-static unsigned int timers_of(unsigned int steps)
-{
-	return min(steps, UINT_MAX / TWHEEL_TIMERS_PER_STEP) * TWHEEL_TIMERS_PER_STEP;
-}
-
-static unsigned int steps_of(unsigned int timers)
-{
-	return timers / TWHEEL_TIMERS_PER_STEP + 1;
-}
-
 /*
  * When a bucket is opened, and the bucket queue.
  */
-
-static u64 deadline_of(const struct list_head *node)
-{
-	return list_entry(node, struct twheel_timer, node)->deadline;
-}
 
 /* A lower bound of a bucket's deadlines, those included that are being cascaded. */
 static u64 first_expiry(const struct twheel_level *level, const struct twheel_bucket *b)
@@ -251,45 +196,10 @@ static void queue_level(struct twheel *w, struct twheel_level *level)
 }
 
 /*
- * Crowds.
- */
-
-/* Find the crowd that has to be opened by @time; or NULL. */
-static struct twheel_bucket *find_crowd(struct twheel_level *level, u64 time)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-
-	if (level->crowd)
-		return NULL;
-	if (!is_crowd(level, b))
-		b = next_bucket(level, b);
-	return is_crowd(level, b) && opening(level, b) <= time ? b : NULL;
-}
-
-/* Set all timers of a crowd aside. Those that stay or come make for a new lower bound. */
-static void open_crowd(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b)
-{
-	level->crowd = b;
-	level->crowd_expiry = b->first_expiry;
-	b->first_expiry = U64_MAX;
-	list_splice_tail_init(&b->timers, &level->cascading);
-	w->opened |= BIT_ULL(level->nr);
-}
-
-/* All that can cascade has done so, or the crowd is due. */
-static void close_crowd(struct twheel *w, struct twheel_level *level)
-{
-	if (!list_empty(&level->cascading)) {
-		level->crowd->first_expiry = first_expiry(level, level->crowd);
-		list_splice_tail_init(&level->cascading, &level->crowd->timers);
-	}
-	level->crowd = NULL;
-	w->opened &= ~BIT_ULL(level->nr);
-}
-
-/*
  * Put and emptied.
  */
+
+static void close_crowd(struct twheel *w, struct twheel_level *level);
 
 /* Put a timer into a bucket that is empty, has later ones only, or becomes a crowd by it. */
 void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
@@ -348,184 +258,6 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
 /*
- * Wheels and levels.
- */
-
-/* Stands for all levels that there are not: no deadline is before its end. */
-static struct twheel_level no_level;
-
-/**
- * twheel_init() - make an empty wheel without levels
- * @w: the wheel
- * @tick: length of a tick in the caller's unit of time, at least 1: deadlines
- *	are divided by it. With 1, deadlines are ticks.
- * @size: number of buckets in a level, at least 2
- * @now: the time, in ticks
- */
-void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
-{
-	u64 range = mul_capped(tick, size);
-	unsigned int magnitude;
-	u8 nr;
-
-	memset(w, 0, sizeof(*w));
-	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
-		w->level[nr] = &no_level;
-	twheel_divisor_init(&w->tick, tick);
-	twheel_divisor_init(&w->size, size);
-	timerqueue_init_head(&w->queue);
-	INIT_LIST_HEAD(&w->expired);
-	set_clock(w, now);
-
-	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
-	nr = 0;
-	for (magnitude = 0; magnitude < TWHEEL_MAGNITUDES - 1; magnitude++) {
-		while (range <= BIT_ULL(magnitude) && range < TWHEEL_TIME_END) {
-			range = mul_capped(range, size);
-			nr++;
-		}
-		w->lowest[magnitude] = nr;
-	}
-	/* One that is below zero. */
-	w->lowest[magnitude] = TWHEEL_MAX_LEVELS;
-}
-EXPORT_SYMBOL_GPL(twheel_init);
-
-/**
- * twheel_destroy() - free the levels of a wheel
- * @w: the wheel, which must not be used afterwards
- *
- * No timer is touched: the time this takes does not depend on how many there are.
- */
-void twheel_destroy(struct twheel *w)
-{
-	while (w->nr_levels)
-		twheel_level_free(w->level[--w->nr_levels]);
-}
-EXPORT_SYMBOL_GPL(twheel_destroy);
-
-/**
- * twheel_level_bytes() - what one level of a wheel takes
- * @w: the wheel; only what twheel_init() set is read, so no lock is needed
- * @nr: the number of the level: 0 takes more than the others
- *
- * Return: bytes, as many as the allocator takes for a level.
- */
-size_t twheel_level_bytes(const struct twheel *w, u8 nr)
-{
-	size_t words = BITS_TO_LONGS(w->size.divisor);
-	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
-		       (words + BITS_TO_LONGS(words)) * sizeof(long);
-
-	if (!nr)
-		bytes += sizeof(struct twheel_sort);
-	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
-}
-EXPORT_SYMBOL_GPL(twheel_level_bytes);
-
-static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
-		       bool may_sleep)
-{
-	size_t words = BITS_TO_LONGS(w->size.divisor);
-	u64 length = 1;
-	u32 i;
-
-	memset(level, 0, sizeof(*level));
-	for (i = 0; i < nr; i++)
-		length = mul_capped(length, w->size.divisor);
-	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
-	level->range = mul_capped(level->span.divisor, w->size.divisor);
-	INIT_LIST_HEAD(&level->cascading);
-	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
-	timerqueue_init(&level->node);
-	level->size = w->size.divisor;
-	level->nr = nr;
-	level->order = nr ? TWHEEL_UNSORTED : TWHEEL_SORTED;
-	level->busy = (unsigned long *)&level->bucket[level->size];
-	level->busy_words = level->busy + words;
-	memset(level->busy, 0, (words + BITS_TO_LONGS(words)) * sizeof(long));
-	level->sort = nr ? NULL : (struct twheel_sort *)(level->busy_words + BITS_TO_LONGS(words));
-	if (level->sort) {
-		level->sort->level = NULL;
-		for (i = 0; i < TWHEEL_BINS; i++)
-			INIT_LIST_HEAD(&level->sort->bins[i]);
-	}
-	for (i = 0; i < level->size; i++) {
-		INIT_LIST_HEAD(&level->bucket[i].timers);
-		level->bucket[i].first_expiry = U64_MAX;
-		level->bucket[i].count = 0;
-		if (i % 256 == 255 && may_sleep)
-			cond_resched();
-	}
-}
-
-/**
- * twheel_level_alloc() - make a level that is not yet part of the wheel
- * @w: the wheel; only what twheel_init() set is read, so no lock is needed
- * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
- * @gfp: how to allocate; with GFP_KERNEL this may sleep
- *
- * Return: the level, for twheel_level_install(); or NULL without memory.
- */
-struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
-{
-	size_t bytes = twheel_level_bytes(w, nr);
-	struct twheel_level *level;
-
-	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
-	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
-	if (level)
-		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
-	return level;
-}
-EXPORT_SYMBOL_GPL(twheel_level_alloc);
-
-/**
- * twheel_level_free() - free a level that was not installed
- * @level: the level, or NULL
- */
-void twheel_level_free(struct twheel_level *level)
-{
-	kvfree(level);
-}
-EXPORT_SYMBOL_GPL(twheel_level_free);
-
-/**
- * twheel_level_install() - put a level on top of a wheel
- * @w: the wheel
- * @level: from twheel_level_alloc(), with the number of levels the wheel has
- */
-void twheel_level_install(struct twheel *w, struct twheel_level *level)
-{
-	sync_level(w, level, w->time);
-	w->level[w->nr_levels] = level;
-	if (level->sort)
-		w->sort = level->sort;
-	/* Who looks without the caller's lock finds the level complete. */
-	smp_store_release(&w->nr_levels, w->nr_levels + 1);
-}
-EXPORT_SYMBOL_GPL(twheel_level_install);
-
-/**
- * twheel_longest() - the longest delay for which there are levels enough
- * @w: the wheel
- *
- * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
- * any time of which the clock shows the tick; 0 without levels.
- */
-u64 twheel_longest(const struct twheel *w)
-{
-	u64 longest;
-
-	if (!w->nr_levels)
-		return 0;
-	/* What begins in the last tick of a bucket does not have that bucket any more. */
-	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
-	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
-}
-EXPORT_SYMBOL_GPL(twheel_longest);
-
-/*
  * The lowest level that covers a deadline, and the place of its bucket there; or NULL. The
  * tick may end after the end of time, where only plain divisions are exact.
  */
@@ -570,7 +302,7 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 		twheel_expire(w, timer);
 		return true;
 	}
-	sync_levels(w, w->time);
+	twheel_sync_levels(w, w->time);
 	level = level_at_end(w, timer->deadline, &index);
 	if (!level)
 		return false;
@@ -579,116 +311,6 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_add_slowly);
-
-/*
- * Sorting.
- */
-
-/* Sort the timers of a bucket by insertion. */
-static void sort_by_insertion(struct twheel_bucket *b)
-{
-	struct twheel_timer *timer, *next;
-	u64 latest = 0;
-
-	list_for_each_entry_safe(timer, next, &b->timers, node) {
-		struct list_head *place = &b->timers;
-		u64 deadline = timer->deadline;
-
-		if (deadline >= latest) {
-			latest = deadline;
-			continue;
-		}
-		if (deadline >= deadline_of(b->timers.next)) {
-			place = timer->node.prev;
-			do {
-				place = place->prev;
-			} while (deadline_of(place) > deadline);
-		}
-		twheel_unlink(timer);
-		twheel_link(timer, place->next);
-	}
-}
-
-/* Choose the digit that follows the one at @shift: as wide as those above it, or a bit wider. */
-static void next_digit(struct twheel_sort *sort, u8 shift)
-{
-	u8 left = sort->end - shift;
-
-	sort->shift = shift;
-	sort->bits = DIV_ROUND_UP(left, DIV_ROUND_UP(left, TWHEEL_BIN_BITS));
-}
-
-static void start_sorting(struct twheel *w, struct twheel_level *level)
-{
-	w->sort->level = level;
-	w->sort->end = fls64(twheel_divide(&w->tick, level->span.divisor - 1));
-	next_digit(w->sort, 0);
-}
-
-/* Put up to @max timers into the bins of their digits. Returns how many. */
-static unsigned int fill_bins(const struct twheel *w, const struct twheel_level *level,
-			      struct list_head *timers, unsigned int max)
-{
-	struct list_head *bins = w->sort->bins, *node = timers->next;
-	unsigned long mask = BIT(w->sort->bits) - 1;
-	/* Ticks are counted from the bucket's first one on. */
-	u64 zero = level->turn - level->span.divisor - (w->tick.divisor - 1);
-	struct twheel_divisor unit = w->tick;
-	unsigned int left;
-
-	unit.shift += w->sort->shift;
-	for (left = max; left && node != timers; left--) {
-		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
-		u64 number = twheel_divide(&unit, timer->deadline - zero);
-
-		node = node->next;
-		twheel_link(timer, bins + (number & mask));
-	}
-	__list_del(timers, node);
-	return max - left;
-}
-
-/*
- * Sort on, by one digit of the ticks after the other from low to high: timers go to the bin of
- * their digit, and the bins are concatenated. It can stop after any timer.
- */
-static unsigned int sort_by_digits(struct twheel *w, struct twheel_level *level,
-				   struct twheel_bucket *b, unsigned int budget)
-{
-	struct twheel_sort *sort = w->sort;
-	unsigned int n = fill_bins(w, level, &b->timers, timers_of(budget));
-	unsigned int i;
-
-	if (!list_empty(&b->timers))
-		return steps_of(n);
-	for (i = 0; i < BIT(sort->bits); i++)
-		list_splice_tail_init(&sort->bins[i], &b->timers);
-	if (sort->shift + sort->bits < sort->end) {
-		next_digit(sort, sort->shift + sort->bits);
-	} else {
-		sort->level = NULL;
-		level->order = TWHEEL_SORTED;
-	}
-	return steps_of(n + i);
-}
-
-/* Sort a level's first bucket, which is due. Returns how many steps it took. */
-static unsigned int sort_bucket(struct twheel *w, struct twheel_level *level,
-				struct twheel_bucket *b, unsigned int budget)
-{
-	if (level->order == TWHEEL_UNSORTED) {
-		/* The clock enters the bucket: from now on lower levels cover its span. */
-		sync_levels(w, level->node.expires * w->tick.divisor);
-		if (b->count <= TWHEEL_INSERTION_MAX) {
-			sort_by_insertion(b);
-			level->order = TWHEEL_SORTED;
-			return b->count;
-		}
-		level->order = TWHEEL_SORTING;
-		start_sorting(w, level);
-	}
-	return sort_by_digits(w, level, b, budget);
-}
 
 /*
  * Expiring.
@@ -754,8 +376,41 @@ static unsigned int expire_front(struct twheel *w, struct twheel_level *level, u
 }
 
 /*
- * Advancing.
+ * Crowds.
  */
+
+/* Find the crowd that has to be opened by @time; or NULL. */
+static struct twheel_bucket *find_crowd(struct twheel_level *level, u64 time)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (level->crowd)
+		return NULL;
+	if (!is_crowd(level, b))
+		b = next_bucket(level, b);
+	return is_crowd(level, b) && opening(level, b) <= time ? b : NULL;
+}
+
+/* Set all timers of a crowd aside. Those that stay or come make for a new lower bound. */
+static void open_crowd(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b)
+{
+	level->crowd = b;
+	level->crowd_expiry = b->first_expiry;
+	b->first_expiry = U64_MAX;
+	list_splice_tail_init(&b->timers, &level->cascading);
+	w->opened |= BIT_ULL(level->nr);
+}
+
+/* All that can cascade has done so, or the crowd is due. */
+static void close_crowd(struct twheel *w, struct twheel_level *level)
+{
+	if (!list_empty(&level->cascading)) {
+		level->crowd->first_expiry = first_expiry(level, level->crowd);
+		list_splice_tail_init(&level->cascading, &level->crowd->timers);
+	}
+	level->crowd = NULL;
+	w->opened &= ~BIT_ULL(level->nr);
+}
 
 /*
  * Cascade up to @max timers of a crowd. They are scattered over the memory: alternating ends
@@ -768,7 +423,7 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	u32 count = b->count;
 	unsigned int n;
 
-	sync_levels(w, w->time);
+	twheel_sync_levels(w, w->time);
 	for (n = 0; n < max && !list_empty(cascading); n++) {
 		struct list_head *node = n & 1 ? cascading->prev : cascading->next;
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
@@ -788,6 +443,10 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 	}
 	return n + 1;
 }
+
+/*
+ * Advancing.
+ */
 
 /*
  * Do what a level's key says has to be done. Returns how many steps it took.
@@ -819,7 +478,7 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 	if (b == level->crowd)
 		close_crowd(w, level);
 	if (level->order != TWHEEL_SORTED)
-		return sort_bucket(w, level, b, budget);
+		return twheel_sort_bucket(w, level, b, budget);
 	return level->nr ? expire_front(w, level, now, budget) : expire_bucket(w, level);
 }
 
@@ -877,7 +536,7 @@ EXPORT_SYMBOL_GPL(twheel_after);
 void twheel_forward(struct twheel *w, u64 now)
 {
 	move_clock(w, now);
-	sync_levels(w, w->time);
+	twheel_sync_levels(w, w->time);
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
 

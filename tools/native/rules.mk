@@ -39,7 +39,7 @@ $(addprefix $(NATIVE)/bench/,main.o memory.o): \
 	NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
 
 BENCH_NATIVE := bench/main bench/memory bench/core bench/heap bench/multimap \
-	twheel_core twheel_store timerqueue rbtree
+	$(CORE) twheel_store timerqueue rbtree
 
 $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 	$(CXX) $(CFLAGS) -o $@ $^
@@ -49,7 +49,7 @@ $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 # ---- Fuzzing ----
 
 # Everything in one go: all of it has to be instrumented.
-FUZZ_SOURCES := twheel_core.c kunit/model.c tools/native/timerqueue.c \
+FUZZ_SOURCES := $(CORE:%=%.c) kunit/model.c tools/native/timerqueue.c \
 	tools/tests/fuzz-core/fuzz-core.c tools/tests/fuzz-core/structure.c
 FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
@@ -90,7 +90,7 @@ $(NATIVE)/drawings/%.o: tools/drawings/%.c tools/native/rules.mk | $(NATIVE)/sou
 	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
 
 $(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c)) \
-	$(NATIVE)/twheel_core.o $(NATIVE)/timerqueue.o $(NATIVE)/rbtree.o
+	$(addprefix $(NATIVE)/,$(CORE:=.o) timerqueue.o rbtree.o)
 	$(CC) $(CFLAGS) -o $@ $^
 
 -include $(wildcard $(NATIVE)/drawings/*.d)
