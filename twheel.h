@@ -22,8 +22,8 @@
 /* A wheel of two buckets needs this many levels for all of time. */
 #define TWHEEL_MAX_LEVELS	63
 
-/* twheel_add() looks up where to begin by the magnitude of a delay: one of so many. */
-#define TWHEEL_MAGNITUDES	64
+/* twheel_add() looks up the starting level by log2 of the delay. */
+#define TWHEEL_LOG2S	64
 
 /* timer->level of a timer that was due before it reached a bucket of level 0. */
 #define TWHEEL_LEVEL_DUE	0xff
@@ -84,7 +84,7 @@ struct twheel_bucket {
  *	next two up to date with the clock.
  * @base: what to subtract from a deadline and divide by @span to find the number of
  *	its bucket, or that of the one a whole ring further on.
- * @turn: the time at which the clock enters the next bucket.
+ * @next_edge: the time at which the clock enters the next bucket.
  * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
  * @range: the length of all buckets in the unit of deadlines; or 2^63.
  * @lead: how far ahead of its time a crowd is opened.
@@ -107,7 +107,7 @@ struct twheel_bucket {
 struct twheel_level {
 	u64 limit;
 	u64 base;
-	u64 turn;
+	u64 next_edge;
 	struct twheel_divisor span;
 	u64 range;
 	u64 lead;
@@ -151,15 +151,15 @@ struct twheel_sort {
  * @size: number of buckets in a level.
  * @queue: the bucket queue: the levels that have timers, ordered by when the first
  *	bucket of each has to be opened.
- * @opened: bitmask of levels with a crowd that is being cascaded.
+ * @cascading_levels: bitmask of levels with a crowd that is being cascaded.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
  * @nr_expired: number of timers on @expired.
  * @cascaded: how often a timer moved to a lower level.
  * @sort: what is being sorted; with level 0.
- * @lowest: for the magnitude of a delay, the lowest level that may cover it.
+ * @level_hint: for log2 of a delay, the lowest level that may cover it.
  * @nr_levels: number of levels there are.
- * @level: the levels, lowest first; from @nr_levels on, one that covers nothing.
+ * @level: the levels, lowest first; beyond @nr_levels, a dummy that covers nothing.
  */
 struct twheel {
 	u64 now;
@@ -167,13 +167,13 @@ struct twheel {
 	struct twheel_divisor tick;
 	struct twheel_divisor size;
 	struct timerqueue_head queue;
-	u64 opened;
+	u64 cascading_levels;
 	struct list_head expired;
 	u64 nr_pending;
 	u64 nr_expired;
 	u64 cascaded;
 	struct twheel_sort *sort;
-	u8 lowest[TWHEEL_MAGNITUDES];
+	u8 level_hint[TWHEEL_LOG2S];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
@@ -184,9 +184,9 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 void twheel_level_free(struct twheel_level *level);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
-u64 twheel_longest(const struct twheel *w);
+u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
-u64 twheel_after(const struct twheel *w);
+u64 twheel_next_hint(const struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);

@@ -86,7 +86,7 @@ void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 t
 	u64 start = number * level->span.divisor;
 	u64 ring = number - twheel_divide(&w->size, number) * level->size;
 
-	level->turn = start + level->span.divisor;
+	level->next_edge = start + level->span.divisor;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
 	level->limit = min(start + level->range, TWHEEL_TIME_END) - (w->tick.divisor - 1);
 	level->base = start - ring * level->span.divisor - (w->tick.divisor - 1);
@@ -100,7 +100,7 @@ void twheel_sync_levels(struct twheel *w, u64 time)
 {
 	unsigned int nr;
 
-	for (nr = 0; nr < w->nr_levels && time >= w->level[nr]->turn; nr++)
+	for (nr = 0; nr < w->nr_levels && time >= w->level[nr]->next_edge; nr++)
 		twheel_sync_level(w, w->level[nr], time);
 }
 
@@ -202,8 +202,8 @@ static void queue_level(struct twheel *w, struct twheel_level *level)
 static void close_crowd(struct twheel *w, struct twheel_level *level);
 
 /* Put a timer into a bucket that is empty, has later ones only, or becomes a crowd by it. */
-void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
-		      u32 index)
+void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
+			     struct twheel_timer *timer, u32 index)
 {
 	struct twheel_bucket *b = &level->bucket[index];
 	u64 key;
@@ -226,7 +226,7 @@ void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twhee
 	if (!timerqueue_node_queued(&level->node) || key < (u64)level->node.expires)
 		set_key(w, level, key);
 }
-EXPORT_SYMBOL_GPL(twheel_put_first);
+EXPORT_SYMBOL_GPL(twheel_enqueue_slowpath);
 
 /* A bucket has lost its last timer. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
@@ -261,9 +261,9 @@ EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
  * The lowest level that covers a deadline, and the place of its bucket there; or NULL. The
  * tick may end after the end of time, where only plain divisions are exact.
  */
-static struct twheel_level *level_at_end(const struct twheel *w, u64 deadline, u64 *index)
+static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadline, u64 *index)
 {
-	unsigned int nr = w->lowest[twheel_magnitude(deadline - 1 - w->time)];
+	unsigned int nr = w->level_hint[twheel_log2(deadline - 1 - w->time)];
 
 	for (; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
@@ -288,12 +288,12 @@ bool twheel_covers(const struct twheel *w, u64 deadline)
 {
 	u64 index;
 
-	return deadline <= w->time || level_at_end(w, deadline, &index);
+	return deadline <= w->time || find_level_at_end(w, deadline, &index);
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
 /* twheel_add() for what is due, or beyond the end of any level, as it is at the end of time. */
-bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
+bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 {
 	struct twheel_level *level;
 	u64 index;
@@ -303,14 +303,14 @@ bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer)
 		return true;
 	}
 	twheel_sync_levels(w, w->time);
-	level = level_at_end(w, timer->deadline, &index);
+	level = find_level_at_end(w, timer->deadline, &index);
 	if (!level)
 		return false;
 	w->nr_pending++;
-	twheel_put_first(w, level, timer, index);
+	twheel_enqueue_slowpath(w, level, timer, index);
 	return true;
 }
-EXPORT_SYMBOL_GPL(twheel_add_slowly);
+EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
 /*
  * Expiring.
@@ -398,7 +398,7 @@ static void open_crowd(struct twheel *w, struct twheel_level *level, struct twhe
 	level->crowd_expiry = b->first_expiry;
 	b->first_expiry = U64_MAX;
 	list_splice_tail_init(&b->timers, &level->cascading);
-	w->opened |= BIT_ULL(level->nr);
+	w->cascading_levels |= BIT_ULL(level->nr);
 }
 
 /* All that can cascade has done so, or the crowd is due. */
@@ -409,7 +409,7 @@ static void close_crowd(struct twheel *w, struct twheel_level *level)
 		list_splice_tail_init(&level->cascading, &level->crowd->timers);
 	}
 	level->crowd = NULL;
-	w->opened &= ~BIT_ULL(level->nr);
+	w->cascading_levels &= ~BIT_ULL(level->nr);
 }
 
 /*
@@ -501,13 +501,13 @@ static struct twheel_level *due_level(const struct twheel *w, u64 now)
 }
 
 /**
- * twheel_after() - when the wheel is likely to be advanced after what twheel_next() says
+ * twheel_next_hint() - when the wheel is likely to be advanced after what twheel_next() says
  * @w: the wheel, with a bucket that holds timers
  *
  * Return: a tick, or 0 if it knows of none. It is a guess from what is at hand: but for
  * timers that have been cancelled, it is not too early.
  */
-u64 twheel_after(const struct twheel *w)
+u64 twheel_next_hint(const struct twheel *w)
 {
 	const struct twheel_level *level = container_of(twheel_queue_head(w),
 							struct twheel_level, node);
@@ -523,7 +523,7 @@ u64 twheel_after(const struct twheel *w)
 		return 0;
 	return twheel_tick(w, level->bucket[next_busy(level, level->first)].first_expiry);
 }
-EXPORT_SYMBOL_GPL(twheel_after);
+EXPORT_SYMBOL_GPL(twheel_next_hint);
 
 /**
  * twheel_forward() - bring the clock forward, as far as nothing is due, and the levels with it
@@ -564,7 +564,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 		move_clock(w, now);
 		level = due_level(w, now);
 		if (!level) {
-			if (!w->opened)
+			if (!w->cascading_levels)
 				return false;
 			/* There is less of it when somebody waits for what has expired. */
 			if (w->nr_expired != nr_expired) {
@@ -577,7 +577,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 		if (level)
 			steps = open_level(w, level, now, budget);
 		else
-			steps = cascade(w, w->level[__ffs64(w->opened)], budget);
+			steps = cascade(w, w->level[__ffs64(w->cascading_levels)], budget);
 		budget -= min(budget, steps);
 	}
 }

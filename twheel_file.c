@@ -197,7 +197,7 @@ static u64 wheel_next(const struct twheel_file *file)
 /* When the wheel is likely to be due after @next, or 0. */
 static u64 wheel_after(const struct twheel_file *file, u64 next)
 {
-	return next == TWHEEL_NEVER ? 0 : twheel_after(&file->wheel) * file->wheel.tick.divisor;
+	return next == TWHEEL_NEVER ? 0 : twheel_next_hint(&file->wheel) * file->wheel.tick.divisor;
 }
 
 /* Tell those who wait when the wheel is due, now that it has changed. */
@@ -247,7 +247,7 @@ void twheel_file_unlock(struct twheel_file *file)
 	u64 due = next;
 
 	lockdep_assert_held(&file->lock);
-	if (file->wheel.opened)
+	if (file->wheel.cascading_levels)
 		due = TWHEEL_AT_ONCE;
 	if (file->wheel.nr_expired)
 		due = 0;
@@ -421,7 +421,7 @@ int twheel_file_grow_level(struct twheel_file *file)
 	err = twheel_file_lock(file);
 	if (!err && level && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
-		file->longest = twheel_longest(&file->wheel);
+		file->longest = twheel_max_delay(&file->wheel);
 		file->charged += bytes;
 		return 0;
 	}

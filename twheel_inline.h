@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What of the wheel is inline for speed; part of twheel.h
+ * Inline fast paths of the wheel; part of twheel.h
  *
  * Adding and cancelling are a few instructions, of which calls would be a large part.
- * Those functions here without a description are not for other callers.
+ * Functions without kernel-doc are for callers that count instructions.
  */
 #ifndef _TWHEEL_INLINE_H
 #define _TWHEEL_INLINE_H
@@ -12,9 +12,9 @@
 #include <linux/compiler.h>
 #include <linux/overflow.h>
 
-bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer);
-void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
-		      u32 index);
+bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer);
+void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
+			     struct twheel_timer *timer, u32 index);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
 
 /*
@@ -36,7 +36,7 @@ static __always_inline void twheel_unlink(struct twheel_timer *timer)
 	__list_del(timer->node.prev, timer->node.next);
 }
 
-static __always_inline unsigned long twheel_magnitude(u64 n)
+static __always_inline unsigned long twheel_log2(u64 n)
 {
 	return BITS_PER_LONG == 64 ? __fls(n | 1) : fls64(n | 1) - 1;
 }
@@ -52,8 +52,8 @@ static __always_inline unsigned long twheel_index(const struct twheel_level *lev
 }
 
 /* Put a timer into a bucket of @level; or false, and nothing has changed, if it takes a call. */
-static __always_inline bool twheel_put_quickly(struct twheel_level *level,
-					       struct twheel_timer *timer)
+static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
+						struct twheel_timer *timer)
 {
 	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
 	unsigned long index = twheel_index(level, timer->deadline);
@@ -68,18 +68,18 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 	return true;
 }
 
-static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
-				       struct twheel_timer *timer)
+static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
+					   struct twheel_timer *timer)
 {
-	if (unlikely(!twheel_put_quickly(level, timer)))
-		twheel_put_first(w, level, timer, twheel_index(level, timer->deadline));
+	if (unlikely(!twheel_enqueue_fast(level, timer)))
+		twheel_enqueue_slowpath(w, level, timer, twheel_index(level, timer->deadline));
 }
 
 /* Find the lowest level that covers a deadline: there is none for one that has come. */
-static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadline,
-					     struct twheel_level **level)
+static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadline,
+					      struct twheel_level **level)
 {
-	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
+	unsigned int nr = *(w->level_hint + twheel_log2(deadline - 1 - w->time));
 
 	*level = *(w->level + nr);
 	while (unlikely(deadline >= (*level)->limit)) {
@@ -104,10 +104,10 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 {
 	struct twheel_level *level;
 
-	if (unlikely(!twheel_level_for(w, timer->deadline, &level)))
-		return twheel_add_slowly(w, timer);
+	if (unlikely(!twheel_find_level(w, timer->deadline, &level)))
+		return twheel_add_slowpath(w, timer);
 	w->nr_pending++;
-	twheel_put(w, level, timer);
+	twheel_enqueue(w, level, timer);
 	return true;
 }
 
@@ -143,8 +143,8 @@ static __always_inline bool twheel_expired(const struct twheel *w,
 }
 
 /* A pending timer leaves its bucket, which is one of its level's. */
-static __always_inline void twheel_leave(struct twheel *w, struct twheel_level *level,
-					 struct twheel_timer *timer)
+static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level *level,
+					   struct twheel_timer *timer)
 {
 	twheel_unlink(timer);
 	if (unlikely(!--level->bucket[timer->bucket].count))
@@ -168,7 +168,7 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 	} else {
 		level = w->level[timer->level];
 		w->nr_pending--;
-		twheel_leave(w, level, timer);
+		twheel_dequeue(w, level, timer);
 	}
 }
 

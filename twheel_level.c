@@ -33,7 +33,7 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
-/* Stands for all levels that there are not: no deadline is before its end. */
+/* Dummy for missing levels: no deadline is before its limit. */
 static struct twheel_level no_level;
 
 /**
@@ -47,7 +47,7 @@ static struct twheel_level no_level;
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 {
 	u64 range = mul_capped(tick, size);
-	unsigned int magnitude;
+	unsigned int log2;
 	u8 nr;
 
 	memset(w, 0, sizeof(*w));
@@ -59,17 +59,17 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	INIT_LIST_HEAD(&w->expired);
 	set_clock(w, now);
 
-	/* A delay of magnitude n is one of 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
+	/* A delay of log2 n is 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
 	nr = 0;
-	for (magnitude = 0; magnitude < TWHEEL_MAGNITUDES - 1; magnitude++) {
-		while (range <= BIT_ULL(magnitude) && range < TWHEEL_TIME_END) {
+	for (log2 = 0; log2 < TWHEEL_LOG2S - 1; log2++) {
+		while (range <= BIT_ULL(log2) && range < TWHEEL_TIME_END) {
 			range = mul_capped(range, size);
 			nr++;
 		}
-		w->lowest[magnitude] = nr;
+		w->level_hint[log2] = nr;
 	}
-	/* One that is below zero. */
-	w->lowest[magnitude] = TWHEEL_MAX_LEVELS;
+	/* A deadline that has passed. */
+	w->level_hint[log2] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
 
@@ -183,19 +183,19 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level)
 	w->level[w->nr_levels] = level;
 	if (level->sort)
 		w->sort = level->sort;
-	/* Who looks without the caller's lock finds the level complete. */
+	/* Lockless readers see a complete level (pairs with the acquire in show_levels()). */
 	smp_store_release(&w->nr_levels, w->nr_levels + 1);
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
 
 /**
- * twheel_longest() - the longest delay for which there are levels enough
+ * twheel_max_delay() - the longest delay for which there are levels enough
  * @w: the wheel
  *
  * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
  * any time of which the clock shows the tick; 0 without levels.
  */
-u64 twheel_longest(const struct twheel *w)
+u64 twheel_max_delay(const struct twheel *w)
 {
 	u64 longest;
 
@@ -205,4 +205,4 @@ u64 twheel_longest(const struct twheel *w)
 	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
 	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
 }
-EXPORT_SYMBOL_GPL(twheel_longest);
+EXPORT_SYMBOL_GPL(twheel_max_delay);

@@ -66,7 +66,7 @@ static unsigned int fill_bins(const struct twheel *w, const struct twheel_level 
 	struct list_head *bins = w->sort->bins, *node = timers->next;
 	unsigned long mask = BIT(w->sort->bits) - 1;
 	/* Ticks are counted from the bucket's first one on. */
-	u64 zero = level->turn - level->span.divisor - (w->tick.divisor - 1);
+	u64 zero = level->next_edge - level->span.divisor - (w->tick.divisor - 1);
 	struct twheel_divisor unit = w->tick;
 	unsigned int left;
 

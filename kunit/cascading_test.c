@@ -386,7 +386,7 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, t[0].level, 4);
 	KUNIT_ASSERT_EQ(test, f->timer[0].level, 3);
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 14945, 1));
-	KUNIT_ASSERT_TRUE(test, w->opened);
+	KUNIT_ASSERT_TRUE(test, w->cascading_levels);
 
 	arm(test, &t[1], n->tick);
 	for (i = 0; twheel_advance(w, n->now, 1); i++) {

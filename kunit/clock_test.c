@@ -126,7 +126,7 @@ static void crowd_moves_while_others_expire(struct kunit *test)
 	KUNIT_EXPECT_LE(test, most, 128);
 }
 
-/* Whoever wakes up when twheel_after() says does not do so in vain. */
+/* Whoever wakes up when twheel_next_hint() says does not do so in vain. */
 static void after_is_not_too_early(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -138,7 +138,7 @@ static void after_is_not_too_early(struct kunit *test)
 	for (i = 0; i < NR_TIMERS; i++)
 		arm(test, &f->timer[i], 1 + prandom_u32_state(&f->rnd) % 1000000);
 	while (twheel_next(w, &next)) {
-		u64 after = twheel_after(w);
+		u64 after = twheel_next_hint(w);
 
 		advance(test, next);
 		while (twheel_pop(w))

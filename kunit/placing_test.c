@@ -185,7 +185,7 @@ static bool add_quickly(struct twheel *w, struct twheel_timer *timer)
 {
 	struct twheel_level *level;
 
-	if (!twheel_level_for(w, timer->deadline, &level) || !twheel_put_quickly(level, timer))
+	if (!twheel_find_level(w, timer->deadline, &level) || !twheel_enqueue_fast(level, timer))
 		return false;
 	w->nr_pending++;
 	return true;
@@ -429,7 +429,7 @@ static void expect_longest(struct kunit *test, u64 tick, s64 length)
 {
 	struct fixture *f = test->priv;
 	struct twheel *w = &f->wheel;
-	const u64 longest = twheel_longest(w), end = div64_u64(TIME_END, tick);
+	const u64 longest = twheel_max_delay(w), end = div64_u64(TIME_END, tick);
 	/* In the last tick of a bucket, the least of the level is left. */
 	const u64 worst = 2 * length - 1;
 	unsigned int i;
@@ -458,7 +458,7 @@ static void longest_delay_fits_anywhere(struct kunit *test)
 		u8 nr_levels = 0;
 
 		start(test, lengths[i], *size, 0);
-		KUNIT_EXPECT_EQ(test, twheel_longest(&f->wheel), 0);
+		KUNIT_EXPECT_EQ(test, twheel_max_delay(&f->wheel), 0);
 		for (length = 1; length < end; length *= *size) {
 			start(test, lengths[i], *size, 0);
 			for (nr_levels++; f->wheel.nr_levels < nr_levels;)

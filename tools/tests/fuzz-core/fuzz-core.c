@@ -425,7 +425,7 @@ static void do_ask(struct input *in)
 	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
 
 	delay = magnitude(in) / 2;
-	if (w->nr_levels && delay <= twheel_longest(w))
+	if (w->nr_levels && delay <= twheel_max_delay(w))
 		MODEL_CHECK(m, twheel_covers(w, min(w->time + m->tick - 1 + delay,
 						    MODEL_TIME_END)));
 }

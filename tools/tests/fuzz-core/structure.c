@@ -75,21 +75,20 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
 	MODEL_CHECK(m, b->count == count);
 	/* A level may be a tick ahead of the clock. */
-	MODEL_CHECK(m, number - max(m->wheel.time / level->span.divisor,
-				    level->turn / level->span.divisor - 1) < m->size);
+	number -= max(m->wheel.time / level->span.divisor,
+		      level->next_edge / level->span.divisor - 1);
+	MODEL_CHECK(m, number < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	check_order(m, b, !nr || (first && level->order == TWHEEL_SORTED));
 	if (level->crowd == b)
-		MODEL_CHECK(m, level->crowd_expiry <= t->timer.deadline ||
-			       b->first_expiry <= t->timer.deadline);
+		MODEL_CHECK(m, min(level->crowd_expiry, b->first_expiry) <= t->timer.deadline);
 	MODEL_CHECK(m, sorting == (first && m->wheel.sort->level == level));
 	MODEL_CHECK(m, level->order == TWHEEL_UNSORTED || !first || level->crowd != b);
 	MODEL_CHECK(m, nr || level->order == TWHEEL_SORTED);
 	/* Opened in time, and before all those after it in the ring. */
 	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
-	if (!first)
-		MODEL_CHECK(m, level->bucket[level->first].first_expiry < t->timer.deadline ||
-			       level->crowd == &level->bucket[level->first]);
+	if (!first && level->crowd != &level->bucket[level->first])
+		MODEL_CHECK(m, level->bucket[level->first].first_expiry < t->timer.deadline);
 }
 
 static u32 count_busy(const struct twheel_level *level)
@@ -118,11 +117,11 @@ static void check_queue(struct model *m)
 		queued |= BIT_ULL(level->nr);
 		MODEL_CHECK(m, level->nr_busy == count_busy(level));
 		MODEL_CHECK(m, level->bucket[level->first].count);
-		MODEL_CHECK(m, !level->crowd == !(m->wheel.opened & BIT_ULL(level->nr)));
+		MODEL_CHECK(m, !level->crowd == !(m->wheel.cascading_levels & BIT_ULL(level->nr)));
 		MODEL_CHECK(m, level->crowd || list_empty(&level->cascading));
 	}
 	MODEL_CHECK(m, queued == busy);
-	MODEL_CHECK(m, !(m->wheel.opened & ~busy));
+	MODEL_CHECK(m, !(m->wheel.cascading_levels & ~busy));
 }
 
 void check_structure(struct model *m, u32 **seen_in)
