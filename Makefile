@@ -114,10 +114,13 @@ $(PROGS:%=$(BUILD)/bin/%): $(LIB)
 LIB_CFLAGS = -Itools/lib/kernel -I. -fPIC -fvisibility=hidden -fexceptions \
 	-fno-strict-aliasing -fno-tree-vectorize -Wno-sign-compare \
 	-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64
-LIB_OBJECTS = $(call objects,lib) $(BUILD)/obj/lib/twheel_core.o
+# The core: without the rest of the module, in user space, too.
+CORE := twheel_core twheel_level twheel_sort
+
+LIB_OBJECTS = $(call objects,lib) $(CORE:%=$(BUILD)/obj/lib/%.o)
 
 $(BUILD)/obj/lib/%.o: TOOL_CFLAGS += $(LIB_CFLAGS)
-$(BUILD)/obj/lib/twheel_core.o: twheel_core.c Makefile
+$(CORE:%=$(BUILD)/obj/lib/%.o): $(BUILD)/obj/lib/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(TOOL_CFLAGS) -c -o $@ $<
 
@@ -136,7 +139,7 @@ $(SHARED_LIB): $(LIB_OBJECTS) tools/lib/libtwheel.map
 $(BUILD)/bin/twheel-library: LDLIBS = -Wl,--wrap=clock_gettime
 
 LIBRARY_SOURCES := $(wildcard tools/tests/library/*.c tools/common/*.c tools/lib/*.c) \
-	twheel_core.c
+	$(CORE:%=%.c)
 LIBRARY_DEPENDS := $(LIBRARY_SOURCES) $(wildcard twheel*.h tools/tests/library/*.h \
 	tools/common/*.h tools/lib/*.h tools/lib/kernel/linux/*.h) Makefile
 LIBRARY_BUILD = -g $(filter-out -MMD -MP,$(TOOL_CFLAGS)) $(filter-out -fPIC,$(LIB_CFLAGS)) \

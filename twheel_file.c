@@ -149,7 +149,7 @@ bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahea
 /* When the wheel is likely to be due after @next, or 0. */
 static u64 wheel_hint(const struct twheel_file *file, u64 next)
 {
-	return next == TWHEEL_NEVER ? 0 : twheel_after(&file->wheel) * file->wheel.tick.divisor;
+	return next == TWHEEL_NEVER ? 0 : twheel_next_hint(&file->wheel) * file->wheel.tick.divisor;
 }
 
 /*
@@ -394,7 +394,7 @@ static int grow_level(struct twheel_file *file, u8 nr)
 	/* Another thread can have been faster. */
 	if (!err && file->wheel.nr_levels == nr) {
 		twheel_level_install(&file->wheel, level);
-		file->max_delay = twheel_longest(&file->wheel);
+		file->max_delay = twheel_max_delay(&file->wheel);
 		file->charged += bytes;
 		bytes = 0;
 		level = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What of the wheel is inline for speed; part of twheel.h
+ * Inline fast paths of the wheel; part of twheel.h
  *
  * Adding and cancelling are a few instructions, of which calls would be a large part.
- * Those functions here without a description are not for other callers.
+ * Functions without kernel-doc are for callers that count instructions.
  */
 #ifndef _TWHEEL_INLINE_H
 #define _TWHEEL_INLINE_H
@@ -12,78 +12,9 @@
 #include <linux/compiler.h>
 #include <linux/overflow.h>
 
-/* timer->level of a timer that was due before it reached a bucket of level 0. */
-#define TWHEEL_LEVEL_DUE	0xff
-
-/* A bucket with this many timers is opened ahead of its time. */
-#define TWHEEL_CROWD		128
-
-/* The timers of an overdue bucket are sorted by digits of so many bits, with a heap for each. */
-#define TWHEEL_HEAP_BITS	6
-#define TWHEEL_HEAPS		BIT(TWHEEL_HEAP_BITS)
-
-/**
- * struct twheel_bucket - the timers of one span of ticks
- * @timers: the timers.
- * @earliest: the earliest deadline, or less when that one was cancelled; U64_MAX
- *	without timers. Of a level's first bucket, up to when its timers are in order, if
- *	they are: see twheel_level.bound.
- * @count: number of timers.
- */
-struct twheel_bucket {
-	struct list_head timers;
-	u64 earliest;
-	u32 count;
-};
-
-/**
- * struct twheel_level - one wheel of the hierarchy: a ring of buckets
- * @end: the first deadline that the level does not cover; turn_level() keeps it and the
- *	next two up to date with the clock.
- * @origin: what to subtract from a deadline and divide by @span to find the number of
- *	its bucket, or that of the one a whole ring further on.
- * @turn: the time at which the clock enters the next bucket.
- * @span: the length of a bucket in the unit of deadlines; or 2^63, if that is less.
- * @range: the length of all buckets in the unit of deadlines; or 2^63.
- * @lead: how far ahead of its time a crowded bucket is opened.
- * @node: in the wheel's queue while there are timers. Its time is the tick at which the
- *	first bucket has to be opened, or an earlier one.
- * @bound: the earliest deadline in the first bucket, or less; while that is open, what it was.
- * @cascading: the timers of that bucket which are yet to be cascaded.
- * @size: number of buckets.
- * @clock: the place of the clock's bucket in the ring.
- * @first: the place of the first bucket, from there on, that has timers.
- * @nr_busy: how many buckets have timers.
- * @nr: the number of this level; 0 is the lowest.
- * @busy: a bit for each bucket, whether it has timers.
- * @busy_words: a bit for each word of @busy that is not zero.
- * @heaps: the timers of an overdue bucket that are being sorted; only with level 0.
- * @bucket: the ring.
- */
-struct twheel_level {
-	u64 end;
-	u64 origin;
-	u64 turn;
-	struct twheel_divisor span;
-	u64 range;
-	u64 lead;
-	struct timerqueue_node node;
-	struct list_head cascading;
-	u64 bound;
-	u32 size;
-	u32 clock;
-	u32 first;
-	u32 nr_busy;
-	u8 nr;
-	unsigned long *busy;
-	unsigned long *busy_words;
-	struct list_head *heaps;
-	struct twheel_bucket bucket[];
-};
-
-bool twheel_add_slowly(struct twheel *w, struct twheel_timer *timer);
-void twheel_put_first(struct twheel *w, struct twheel_level *level, struct twheel_timer *timer,
-		      u32 index);
+bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer);
+void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
+			     struct twheel_timer *timer, u32 index);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
 
 /*
@@ -105,7 +36,7 @@ static __always_inline void twheel_unlink(struct twheel_timer *timer)
 	__list_del(timer->node.prev, timer->node.next);
 }
 
-static __always_inline unsigned long twheel_magnitude(u64 n)
+static __always_inline unsigned long twheel_log2(u64 n)
 {
 	return BITS_PER_LONG == 64 ? __fls(n | 1) : fls64(n | 1) - 1;
 }
@@ -114,21 +45,21 @@ static __always_inline unsigned long twheel_magnitude(u64 n)
 static __always_inline unsigned long twheel_index(const struct twheel_level *level,
 						  u64 deadline)
 {
-	unsigned long index = twheel_divide(&level->span, deadline - level->origin);
+	unsigned long index = twheel_divide(&level->span, deadline - level->base);
 	unsigned long size = level->size, wrapped;
 
 	return check_sub_overflow(index, size, &wrapped) ? index : wrapped;
 }
 
 /* Put a timer into a bucket of @level; or false, and nothing has changed, if it takes a call. */
-static __always_inline bool twheel_put_quickly(struct twheel_level *level,
-					       struct twheel_timer *timer)
+static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
+						struct twheel_timer *timer)
 {
 	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
-	if (unlikely(timer->deadline < b->earliest || b->count == TWHEEL_CROWD - 1))
+	if (unlikely(timer->deadline < b->first_expiry || b->count == TWHEEL_CROWD - 1))
 		return false;
 	b->count++;
 	timer->level = level->nr;
@@ -137,21 +68,21 @@ static __always_inline bool twheel_put_quickly(struct twheel_level *level,
 	return true;
 }
 
-static __always_inline void twheel_put(struct twheel *w, struct twheel_level *level,
-				       struct twheel_timer *timer)
+static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
+					   struct twheel_timer *timer)
 {
-	if (unlikely(!twheel_put_quickly(level, timer)))
-		twheel_put_first(w, level, timer, twheel_index(level, timer->deadline));
+	if (unlikely(!twheel_enqueue_fast(level, timer)))
+		twheel_enqueue_slowpath(w, level, timer, twheel_index(level, timer->deadline));
 }
 
 /* Find the lowest level that covers a deadline: there is none for one that has come. */
-static __always_inline bool twheel_level_for(const struct twheel *w, u64 deadline,
-					     struct twheel_level **level)
+static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadline,
+					      struct twheel_level **level)
 {
-	unsigned int nr = *(w->lowest + twheel_magnitude(deadline - 1 - w->time));
+	unsigned int nr = *(w->level_hint + twheel_log2(deadline - 1 - w->time));
 
 	*level = *(w->level + nr);
-	while (unlikely(deadline >= (*level)->end)) {
+	while (unlikely(deadline >= (*level)->limit)) {
 		if (++nr >= w->nr_levels)
 			return false;
 		*level = *(w->level + nr);
@@ -173,10 +104,10 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 {
 	struct twheel_level *level;
 
-	if (unlikely(!twheel_level_for(w, timer->deadline, &level)))
-		return twheel_add_slowly(w, timer);
+	if (unlikely(!twheel_find_level(w, timer->deadline, &level)))
+		return twheel_add_slowpath(w, timer);
 	w->nr_pending++;
-	twheel_put(w, level, timer);
+	twheel_enqueue(w, level, timer);
 	return true;
 }
 
@@ -199,7 +130,7 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
  * @w: the wheel
  * @timer: in the wheel
  *
- * A timer of level 0 is not told, for its bucket is spliced whole: the clock tells.
+ * Buckets of level 0 are spliced without touching their timers, so the clock decides.
  *
  * Return: true if it waits for twheel_pop().
  */
@@ -212,8 +143,8 @@ static __always_inline bool twheel_expired(const struct twheel *w,
 }
 
 /* A pending timer leaves its bucket, which is one of its level's. */
-static __always_inline void twheel_leave(struct twheel *w, struct twheel_level *level,
-					 struct twheel_timer *timer)
+static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level *level,
+					   struct twheel_timer *timer)
 {
 	twheel_unlink(timer);
 	if (unlikely(!--level->bucket[timer->bucket].count))
@@ -237,7 +168,7 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 	} else {
 		level = w->level[timer->level];
 		w->nr_pending--;
-		twheel_leave(w, level, timer);
+		twheel_dequeue(w, level, timer);
 	}
 }
 

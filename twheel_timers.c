@@ -33,7 +33,7 @@ static __always_inline u64 bring_forward(struct twheel_file *file)
 {
 	u64 now = twheel_file_now(file);
 
-	if (now >= file->wheel.level[0]->turn)
+	if (now >= file->wheel.level[0]->next_edge)
 		twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
 	return now;
 }
@@ -121,14 +121,14 @@ static __always_inline unsigned int add_fast(struct twheel_file *file,
 			past++;
 			continue;
 		}
-		if (unlikely(!twheel_level_for(w, time, &level)))
+		if (unlikely(!twheel_find_level(w, time, &level)))
 			break;
 		unsafe_put_user(run.id, &u->id, out);
 		entry = fill(twheel_run_take(&run), data, interval, time);
-		if (likely(twheel_put_quickly(level, &entry->timer)))
+		if (likely(twheel_enqueue_fast(level, &entry->timer)))
 			continue;
 		user_access_end();
-		twheel_put_first(w, level, &entry->timer, twheel_index(level, time));
+		twheel_enqueue_slowpath(w, level, &entry->timer, twheel_index(level, time));
 		if (!user_access_begin(u, (end - u) * sizeof(*u)))
 			goto end;
 	} while (++u < end);
@@ -340,14 +340,14 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
 
 	/* Nor may it be out of range. */
 	if (unlikely(mod->flags | mod->reserved) || unlikely((s64)deadline <= (s64)now) ||
-	    unlikely(!twheel_level_for(w, deadline, &level)) ||
+	    unlikely(!twheel_find_level(w, deadline, &level)) ||
 	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
 	    unlikely(twheel_expired(w, &entry->timer)))
 		return modify_slowpath(file, mod, now);
-	twheel_leave(w, w->level[entry->timer.level], &entry->timer);
+	twheel_dequeue(w, w->level[entry->timer.level], &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
-	twheel_put(w, level, &entry->timer);
+	twheel_enqueue(w, level, &entry->timer);
 	return 0;
 }
 

@@ -187,7 +187,7 @@ static void compare_next(const struct model *m, u64 now)
 	else if (!m->more)
 		MODEL_CHECK(m, tick > now);
 	else if (tick > now)
-		MODEL_CHECK(m, m->wheel.now == now && m->wheel.opened);
+		MODEL_CHECK(m, m->wheel.now == now && m->wheel.cascading_levels);
 	else
 		return;
 	MODEL_CHECK(m, !due);

@@ -361,3 +361,6 @@ static struct kunit_suite model_suite = {
 };
 
 kunit_test_suite(model_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the timing wheel");
+MODULE_LICENSE("GPL");

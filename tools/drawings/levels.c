@@ -42,9 +42,9 @@ static const char *class_of(unsigned int nr)
 
 static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 {
-	const struct twheel_bucket *b = &level->bucket[(level->clock + nr) % SIZE];
 	u64 length = level->span.divisor;
-	u64 first = level->turn - length + nr * length;
+	const struct twheel_bucket *b = &level->bucket[(level->next_edge / length - 1 + nr) % SIZE];
+	u64 first = level->next_edge - length + nr * length;
 	double x = LEFT + nr * BOX;
 	double y = row_of(level->nr);
 	u32 i;
@@ -64,8 +64,8 @@ static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 static void draw_zoom(const struct twheel_level *level, const struct twheel_level *above)
 {
 	double per_tick = BOX / above->span.divisor;
-	u64 origin = above->turn - above->span.divisor;
-	u64 begin = level->turn - level->span.divisor;
+	u64 origin = above->next_edge - above->span.divisor;
+	u64 begin = level->next_edge - level->span.divisor;
 	u64 end = begin + SIZE * level->span.divisor;
 	double y = row_of(above->nr) + HIGH;
 

@@ -67,8 +67,8 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 	struct twheel_level *level;
 
 	handle->armed = handle->deadline;
-	if (unlikely(!twheel_level_for(w, handle->deadline, &level)) ||
-	    unlikely(!twheel_put_quickly(level, timer_of(handle))))
+	if (unlikely(!twheel_find_level(w, handle->deadline, &level)) ||
+	    unlikely(!twheel_enqueue_fast(level, timer_of(handle))))
 		return arm_slowly(loop, handle);
 	w->nr_pending++;
 	handle->state |= ARMED;
@@ -90,7 +90,7 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	level = w->level[timer->level];
 	w->nr_pending--;
 	set_idle(handle);
-	twheel_leave(w, level, timer);
+	twheel_dequeue(w, level, timer);
 	return 0;
 }
 

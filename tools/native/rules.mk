@@ -39,7 +39,7 @@ $(addprefix $(NATIVE)/bench/,main.o memory.o): \
 	NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -Wall -Itools/common
 
 BENCH_NATIVE := bench/main bench/memory bench/core bench/heap bench/multimap \
-	twheel_core twheel_store timerqueue rbtree
+	$(CORE) twheel_store timerqueue rbtree
 
 $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 	$(CXX) $(CFLAGS) -o $@ $^
@@ -49,8 +49,8 @@ $(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
 # ---- Fuzzing ----
 
 # Everything in one go: all of it has to be instrumented.
-FUZZ_SOURCES := twheel_core.c kunit/model.c tools/native/timerqueue.c \
-	tools/tests/fuzz-core/fuzz-core.c
+FUZZ_SOURCES := $(CORE:%=%.c) kunit/model.c tools/native/timerqueue.c \
+	tools/tests/fuzz-core/fuzz-core.c tools/tests/fuzz-core/structure.c
 FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/native/include/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
@@ -63,8 +63,25 @@ $(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
 	$(call objects,common) | $(NATIVE)/source
 	$(CC) -fsanitize=address,undefined -Itools/common $(FUZZ_BUILD) $< $(filter %.o,$^)
 
-# Without clang there is the one that needs no more than the C compiler.
-FUZZERS = $(NATIVE)/fuzz-seeded $(if $(shell command -v clang),$(NATIVE)/fuzz-core)
+# With tiny numbers where the core changes its ways, a handful of timers sees all of them.
+SMALL_FLAGS := -DTWHEEL_CROWD=3 -DTWHEEL_INSERTION_MAX=2 -DTWHEEL_BIN_BITS=1 \
+	-DTWHEEL_LEAD_SHARE=2 -DTWHEEL_TIMERS_PER_STEP=1
+
+$(NATIVE)/fuzz-small: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) -fsanitize=address,undefined -Itools/common $(SMALL_FLAGS) $(FUZZ_BUILD) $< \
+		$(filter %.o,$^)
+
+# It runs hundreds of millions of operations: without sanitizers.
+$(NATIVE)/fuzz-short: tools/tests/fuzz-core/short.c $(FUZZ_DEPENDS) \
+	$(call objects,common) | $(NATIVE)/source
+	$(CC) $(CFLAGS) -Itools/common $(NATIVE_FLAGS) $(SMALL_FLAGS) -o $@ $< \
+		$(filter-out %/fuzz-core.c,$(FUZZ_SOURCES)) $(filter %.o,$^) \
+		$(NATIVE)/source/tools/lib/rbtree.c
+
+# Without clang there are those that need no more than the C compiler.
+FUZZERS = $(addprefix $(NATIVE)/,fuzz-seeded fuzz-small fuzz-short) \
+	$(if $(shell command -v clang),$(NATIVE)/fuzz-core)
 
 # ---- Drawings ----
 
@@ -73,7 +90,7 @@ $(NATIVE)/drawings/%.o: tools/drawings/%.c tools/native/rules.mk | $(NATIVE)/sou
 	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
 
 $(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c)) \
-	$(NATIVE)/twheel_core.o $(NATIVE)/timerqueue.o $(NATIVE)/rbtree.o
+	$(addprefix $(NATIVE)/,$(CORE:=.o) timerqueue.o rbtree.o)
 	$(CC) $(CFLAGS) -o $@ $^
 
 -include $(wildcard $(NATIVE)/drawings/*.d)

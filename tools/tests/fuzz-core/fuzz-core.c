@@ -20,20 +20,9 @@
 
 #include "kunit/model.h"
 #include "fuzz-core.h"
+#include "structure.h"
 
 #define MAX_TIMERS	512
-
-/**
- * struct slot - a timer that is in the wheel
- * @nr: its number.
- * @level: the level it was last seen at: it must never rise.
- * @timer: the wheel's and the model's.
- */
-struct slot {
-	u16 nr;
-	u8 level;
-	struct model_timer timer;
-};
 
 /**
  * struct input - one input at work
@@ -203,133 +192,6 @@ static u64 some_deadline(struct input *in, u64 tick)
 	default:
 		return deadline;
 	}
-}
-
-/* What must be so at any time */
-
-static struct slot *slot_of(struct model_timer *t)
-{
-	return container_of(t, struct slot, timer);
-}
-
-/* A pending timer is in the bucket of its tick, on a level no higher than before. */
-static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
-{
-	struct slot *s = slot_of(t);
-	u8 nr = t->timer.level;
-	struct twheel_level *level;
-
-	MODEL_CHECK(m, nr < m->wheel.nr_levels && nr <= s->level);
-	s->level = nr;
-	level = m->wheel.level[nr];
-	MODEL_CHECK(m, level->nr == nr);
-	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.divisor % m->size);
-	return &level->bucket[t->timer.bucket];
-}
-
-static u32 length_of(const struct list_head *list)
-{
-	const struct list_head *node;
-	u32 n = 0;
-
-	for (node = list->next; node != list; node = node->next)
-		n++;
-	return n;
-}
-
-/* Up to @earliest, the timers of a bucket are in order, and the others come after them. */
-static void check_order(struct model *m, const struct twheel_bucket *b)
-{
-	struct twheel_timer *timer;
-	u64 latest = 0;
-
-	list_for_each_entry(timer, &b->timers, node) {
-		MODEL_CHECK(m, timer->deadline >= min(latest, b->earliest));
-		latest = max(latest, timer->deadline);
-	}
-}
-
-/* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
-static void check_bucket(struct model *m, const struct twheel_bucket *b,
-			 const struct model_timer *t, u32 count)
-{
-	u8 nr = t->timer.level;
-	u16 place = t->timer.bucket;
-	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = t->tick * m->tick / level->span.divisor;
-	bool first = b == &level->bucket[level->first];
-	bool opened = first && m->wheel.opened & BIT_ULL(nr);
-	u32 left = opened ? length_of(&level->cascading) : 0;
-	unsigned int i;
-
-	for (i = 0; opened && m->wheel.sorting == nr && i < TWHEEL_HEAPS; i++)
-		left += length_of(&m->wheel.level[0]->heaps[i]);
-
-	MODEL_CHECK(m, b->count == length_of(&b->timers) + left);
-	MODEL_CHECK(m, opened || list_empty(&level->cascading) || m->wheel.opened & BIT_ULL(nr));
-	MODEL_CHECK(m, b->count == count);
-	MODEL_CHECK(m, number - m->wheel.time / level->span.divisor < m->size);
-	MODEL_CHECK(m, test_bit(place, level->busy));
-	MODEL_CHECK(m, level->bound <= t->timer.deadline);
-	if (!first)
-		MODEL_CHECK(m, b->earliest <= t->timer.deadline);
-	if (!opened)
-		check_order(m, b);
-	/* Opened in time, and before all those after it in the ring. */
-	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
-	MODEL_CHECK(m, (level->first + m->size - level->clock) % m->size <=
-		       (place + m->size - level->clock) % m->size);
-}
-
-static u32 count_busy(const struct twheel_level *level)
-{
-	u32 n = 0, i;
-
-	for (i = 0; i < level->size; i++)
-		n += !!test_bit(i, level->busy);
-	return n;
-}
-
-/* The levels with timers are in the queue, in order, and no others. */
-static void check_queue(struct model *m)
-{
-	struct timerqueue_node *node = timerqueue_getnext(&m->wheel.queue);
-	u64 queued = 0, busy = 0, last = 0;
-	struct model_timer *t;
-
-	for (t = model_first(m); t; t = model_next(t))
-		busy |= BIT_ULL(t->timer.level);
-	for (; node; node = timerqueue_iterate_next(node)) {
-		const struct twheel_level *level = container_of(node, struct twheel_level, node);
-
-		MODEL_CHECK(m, (u64)node->expires >= last);
-		last = node->expires;
-		queued |= BIT_ULL(level->nr);
-		MODEL_CHECK(m, level->nr_busy == count_busy(level));
-	}
-	MODEL_CHECK(m, queued == busy);
-	MODEL_CHECK(m, !(m->wheel.opened & ~busy));
-}
-
-/* All timers are in their buckets, and buckets hold nothing else. */
-static void check_structure(struct input *in)
-{
-	struct model *m = &in->model;
-	struct model_timer *t;
-	u32 *seen;
-
-	for (t = model_first(m); t; t = model_next(t)) {
-		check_timer(m, t);
-		in->seen[t->timer.level][t->timer.bucket]++;
-	}
-	for (t = model_first(m); t; t = model_next(t)) {
-		seen = &in->seen[t->timer.level][t->timer.bucket];
-		if (*seen)
-			check_bucket(m, check_timer(m, t), t, *seen);
-		*seen = 0;
-	}
-	MODEL_CHECK(m, length_of(&m->wheel.expired) == m->nr_expired);
-	check_queue(m);
 }
 
 /* Operations, on the wheel and on the model */
@@ -526,12 +388,13 @@ static void do_advance_next(struct input *in)
 	move_clock(in, next_opening(in), budget);
 }
 
-/* On with what is left to do, of which there is no more than so much. */
+/* On with what is left to do. A timer is sorted by every digit, and cascades, on every level. */
 static void do_continue(struct input *in)
 {
 	const struct model *m = &in->model;
 	unsigned int budget = 1 + byte(in);
-	unsigned int most = (m->nr_pending + 2) * 2 * (m->wheel.nr_levels + 1);
+	unsigned int most = (m->nr_pending + 2) * (m->wheel.nr_levels + 1) *
+			    (2 + 64 / TWHEEL_BIN_BITS);
 	unsigned int calls = 0;
 
 	while (m->more) {
@@ -562,7 +425,7 @@ static void do_ask(struct input *in)
 	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
 
 	delay = magnitude(in) / 2;
-	if (w->nr_levels && delay <= twheel_longest(w))
+	if (w->nr_levels && delay <= twheel_max_delay(w))
 		MODEL_CHECK(m, twheel_covers(w, min(w->time + m->tick - 1 + delay,
 						    MODEL_TIME_END)));
 }
@@ -609,7 +472,7 @@ static void drain(struct input *in)
 		pop(in);
 	MODEL_CHECK(m, !twheel_pop(&m->wheel));
 	model_compare(m);
-	check_structure(in);
+	check_structure(&in->model, in->seen);
 }
 
 static void end(struct input *in)
@@ -636,7 +499,7 @@ void fuzz_one(const uint8_t *data, size_t length)
 		model_compare(&in->model);
 		/* The more there is to look at, the more seldom. */
 		if (n++ % (1 + in->model.nr_pending / 32) == 0)
-			check_structure(in);
+			check_structure(&in->model, in->seen);
 	}
 	drain(in);
 	end(in);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the wheel: the clock
+ */
+#include "core.h"
+
+KUNIT_ARRAY_PARAM(size, sizes, size_desc);
+
+static void clock_never_goes_back(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 1000);
+	struct fixture *f = test->priv;
+
+	arm(test, &f->timer[0], 1500);
+	advance(test, 999);
+	advance(test, 0);
+	twheel_forward(w, 999);
+	KUNIT_EXPECT_EQ(test, w->now, 1000);
+	advance(test, 1499);
+	advance(test, 1000);
+	expect_expired(test, 0);
+	advance(test, 1500);
+	advance(test, 1499);
+	expect_expired(test, 1);
+}
+
+/* With one loop turn for each tick these jumps would not end. */
+static void empty_wheel_jumps_at_no_cost(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	unsigned int i;
+
+	for (i = 0; i < 63; i++) {
+		KUNIT_EXPECT_FALSE(test, twheel_advance(w, BIT_ULL(i), 0));
+		KUNIT_EXPECT_EQ(test, w->now, BIT_ULL(i));
+	}
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, TIME_END, 0));
+	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
+	KUNIT_EXPECT_EQ(test, w->nr_levels, 0);
+}
+
+/* A timer far away costs a step for each level, however long the way is. */
+static void idle_time_costs_no_steps(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+
+	arm(test, &f->timer[0], TIME_END - 1);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, TIME_END, 4 * w->nr_levels));
+	expect_expired(test, 1);
+}
+
+static void clock_follows_between_buckets(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	const u64 tick = (u64)*size * *size;
+	u64 now;
+
+	arm(test, &f->timer[0], tick);
+	for (now = 1; now < tick; now = now * 3 + 1) {
+		KUNIT_EXPECT_FALSE(test, twheel_advance(w, now, 0));
+		KUNIT_EXPECT_EQ(test, w->now, now);
+	}
+	expect_expiry_at(test, tick);
+}
+
+/* twheel_forward() goes as far as it can without opening a bucket. */
+static void forward_stops_before_what_is_due(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	const u64 tick = 17 + (u64)*size * *size;
+
+	twheel_forward(w, 17);
+	KUNIT_EXPECT_EQ(test, w->now, 17);
+	arm(test, &f->timer[0], tick);
+	twheel_forward(w, TIME_END);
+	KUNIT_EXPECT_EQ(test, w->now, tick - 1);
+	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+
+	/* A near timer is near, however long the wheel was idle. */
+	arm(test, &f->timer[1], w->now + 1);
+	KUNIT_EXPECT_EQ(test, f->timer[1].level, 0);
+	advance(test, tick);
+	expect_expired(test, 2);
+}
+
+static void forward_waits_for_half_done(struct kunit *test)
+{
+	struct twheel *w = start_half_done(test);
+
+	twheel_forward(w, 70);
+	KUNIT_EXPECT_EQ(test, w->now, 49);
+	advance(test, 70);
+	expect_expired(test, HALF_DONE);
+}
+
+/* A crowd moves ahead of its time, also if something else expires each time. */
+static void crowd_moves_while_others_expire(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 256, 0);
+	struct fixture *f = test->priv;
+	u64 next, most = 0;
+	unsigned int i;
+
+	for (i = 0; i < 900; i++)
+		arm(test, &f->timer[i], 2 * 65536 + 1 + i * 7);
+	for (; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], 2 * 65536 - 3000 + (i - 900) * 25);
+	while (twheel_next(w, &next)) {
+		u64 cascaded = w->cascaded, later;
+
+		while (twheel_advance(w, next, 64) && twheel_next(w, &later) && later <= next)
+			;
+		while (twheel_pop(w))
+			;
+		most = max(most, w->cascaded - cascaded);
+	}
+	KUNIT_EXPECT_LE(test, most, 128);
+}
+
+/* Whoever wakes up when twheel_next_hint() says does not do so in vain. */
+static void after_is_not_too_early(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	unsigned int i, guesses = 0;
+	u64 next;
+
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], 1 + prandom_u32_state(&f->rnd) % 1000000);
+	while (twheel_next(w, &next)) {
+		u64 after = twheel_next_hint(w);
+
+		advance(test, next);
+		while (twheel_pop(w))
+			;
+		if (after <= next)
+			continue;
+		guesses++;
+		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
+		KUNIT_ASSERT_GE(test, after, next);
+	}
+	KUNIT_EXPECT_GT(test, guesses, NR_TIMERS / 4);
+}
+
+/* A timer a year, in microseconds, and a clock that is read once in 150 years. */
+static void six_hundred_years(struct kunit *test)
+{
+	const u64 year = 31557600000000ULL;
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 1; i <= 600; i++)
+		arm(test, &f->timer[i], i * year);
+	for (i = 150; i <= 600; i += 150) {
+		advance(test, i * year - 1);
+		expect_expired(test, 149);
+		advance(test, i * year);
+		expect_expired(test, 1);
+	}
+	expect_nothing_pending(test);
+	KUNIT_EXPECT_LE(test, w->cascaded, 600 * (w->nr_levels - 1));
+}
+
+static struct kunit_case clock_cases[] = {
+	KUNIT_CASE_PARAM(clock_never_goes_back, size_gen_params),
+	KUNIT_CASE_PARAM(empty_wheel_jumps_at_no_cost, size_gen_params),
+	KUNIT_CASE_PARAM(idle_time_costs_no_steps, size_gen_params),
+	KUNIT_CASE_PARAM(clock_follows_between_buckets, size_gen_params),
+	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
+	KUNIT_CASE(forward_waits_for_half_done),
+	KUNIT_CASE(crowd_moves_while_others_expire),
+	KUNIT_CASE_PARAM(after_is_not_too_early, size_gen_params),
+	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
+	{}
+};
+
+CORE_SUITE(clock);

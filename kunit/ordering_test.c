@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the wheel: timers expire in the order of their ticks
+ */
+#include "core.h"
+
+KUNIT_ARRAY_PARAM(size, sizes, size_desc);
+KUNIT_ARRAY_PARAM(tick, ticks, tick_desc);
+
+static void one_jump_over_everything(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+
+	start(test, 1, *size, 12345);
+	arm_random(test, NR_TIMERS, 63);
+	advance(test, TIME_END);
+	expect_expired(test, NR_TIMERS);
+	expect_nothing_pending(test);
+}
+
+static void jumps_of_every_length(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	u64 expired = 0;
+
+	arm_random(test, NR_TIMERS, 63);
+	while (w->now < TIME_END) {
+		u64 before = w->now;
+		struct twheel_timer *timer;
+		u64 last = before;
+
+		advance(test, random_tick(f, before, 63));
+		while ((timer = twheel_pop(w))) {
+			KUNIT_ASSERT_GT(test, timer->deadline, before);
+			KUNIT_ASSERT_GE(test, timer->deadline, last);
+			KUNIT_ASSERT_LE(test, timer->deadline, w->now);
+			last = timer->deadline;
+			expired++;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, expired, NR_TIMERS);
+	expect_nothing_pending(test);
+}
+
+/* A driver that sleeps until twheel_next() has every timer at its own tick. */
+static void next_leads_to_every_expiry(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+
+	start(test, 1, *size, 99);
+	arm_random(test, NR_TIMERS, 63);
+	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, NR_TIMERS);
+}
+
+/* Timers of one tick are armed as it comes nearer: they start on many levels. */
+static void one_tick_from_many_levels(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	const u64 tick = (u64)*size * *size * *size + *size;
+	unsigned int count = 0;
+	u64 distance;
+
+	for (distance = tick; distance; distance /= 2) {
+		advance(test, tick - distance);
+		arm(test, &f->timer[count++], tick);
+		arm(test, &f->timer[count++], tick + 1);
+	}
+	advance(test, tick - 1);
+	expect_expired(test, 0);
+	advance(test, tick);
+	expect_expired(test, count / 2);
+	advance(test, tick + 1);
+	expect_expired(test, count / 2);
+	KUNIT_EXPECT_LE(test, w->cascaded, count * w->nr_levels);
+	expect_nothing_pending(test);
+}
+
+static void due_timers_queue_behind_expired(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	struct twheel_timer *t = f->timer;
+	unsigned int i;
+
+	arm(test, &t[1], 200);
+	arm(test, &t[0], 100);
+	arm(test, &t[5], 300);
+	advance(test, 250);
+	arm(test, &t[2], 150);
+	t[3].deadline = 900;
+	twheel_expire(w, &t[3]);
+	arm(test, &t[4], 0);
+	advance(test, 300);
+	arm(test, &t[6], 300);
+
+	KUNIT_EXPECT_EQ(test, w->nr_expired, 7);
+	for (i = 0; i < 7; i++) {
+		KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[i]));
+		KUNIT_EXPECT_PTR_EQ(test, twheel_pop(w), &t[i]);
+	}
+	KUNIT_EXPECT_NULL(test, twheel_pop(w));
+	expect_nothing_pending(test);
+}
+
+/* To the unit: a deadline on the clock's own tick is due, one after it is not. */
+static void due_up_to_the_clocks_tick(struct kunit *test)
+{
+	const u64 *tick = test->param_value;
+	struct twheel *w = start(test, *tick, 256, 1000);
+	struct fixture *f = test->priv;
+	struct twheel_timer *t = f->timer;
+	unsigned int i;
+
+	arm(test, &t[0], 1000 * *tick);
+	arm(test, &t[1], 999 * *tick + 1);
+	arm(test, &t[2], 1);
+	arm(test, &t[3], 0);
+	arm(test, &t[4], 1000 * *tick + 1);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_PTR_EQ(test, twheel_pop(w), &t[i]);
+	KUNIT_EXPECT_NULL(test, twheel_pop(w));
+	expect_expiry_at(test, 1001);
+}
+
+/* What the core does not use of a timer comes back as it was. */
+static void the_tag_is_left_alone(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	struct twheel_timer *timer;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		f->timer[i].tag = i * 40000001;
+		arm(test, &f->timer[i], 5 + i * 100);
+	}
+	advance(test, 10000);
+	for (i = 0; (timer = twheel_pop(w)); i++) {
+		KUNIT_EXPECT_EQ(test, timer->deadline, 5 + i * 100);
+		KUNIT_EXPECT_EQ(test, timer->tag, (u32)(i * 40000001));
+	}
+	KUNIT_EXPECT_EQ(test, i, 100);
+}
+
+/* Arm @count timers all over the bucket of level 2 that is due at the returned tick. */
+static u64 arm_overdue(struct kunit *test, unsigned int count)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	u64 length = (u64)*size * *size;
+	unsigned int i;
+
+	start(test, 1, *size, 0);
+	for (i = 0; i < count; i++) {
+		arm(test, &f->timer[i], length + (i + 1) * 7919 % length);
+		KUNIT_ASSERT_EQ(test, f->timer[i].level, 2);
+	}
+	return length;
+}
+
+static void overdue_bucket_is_read_in_order(struct kunit *test)
+{
+	static const unsigned int counts[] = { 1, 2, 20, 48, 49, 64, 65, 192, 193, 257, 700, 1000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		u64 length = arm_overdue(test, counts[i]);
+
+		advance(test, 2 * length - 1);
+		expect_expired(test, counts[i]);
+		expect_nothing_pending(test);
+	}
+}
+
+/*
+ * However many are due in however small a part of the bucket, and at one tick of it: they
+ * expire in order, also when some are cancelled meanwhile, and few steps are enough.
+ */
+static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	u64 length = (u64)*size * *size;
+	unsigned int i, cancelled = 0;
+	struct twheel *w;
+
+	w = start(test, 1, *size, 0);
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], length + (i * 7919 % length >> i % 8 * ilog2(length) / 8));
+	KUNIT_ASSERT_EQ(test, f->timer[0].level, 2);
+	for (i = 0; twheel_advance(w, 2 * length - 1, 1); i++) {
+		KUNIT_ASSERT_LT(test, i, 20 * NR_TIMERS);
+		if (i % 16 || i / 16 >= NR_TIMERS || twheel_expired(w, &f->timer[i / 16]))
+			continue;
+		twheel_cancel(w, &f->timer[i / 16]);
+		cancelled++;
+	}
+	KUNIT_EXPECT_GT(test, cancelled, 0);
+	expect_expired(test, NR_TIMERS - cancelled);
+	expect_nothing_pending(test);
+}
+
+/* While one overdue bucket is sorted, timers come that make for another, before it. */
+static void overdue_before_one_that_is_sorted(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 10, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		arm(test, &f->timer[i], 150 + i % 50);
+	advance(test, 95);
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
+	/* The clock is about to enter the bucket: what would be due before expires at once. */
+	KUNIT_ASSERT_EQ(test, w->now, 149);
+	for (; i < 200; i++)
+		arm(test, &f->timer[i], 110 + (i - 100) / 10);
+	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
+	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[199]));
+	while (twheel_advance(w, 300, 10))
+		KUNIT_ASSERT_LT(test, i++, 1000);
+	expect_expired(test, 200);
+	expect_nothing_pending(test);
+}
+
+/* The clock is one tick short of the bucket's end, where there is a timer. */
+static void overdue_but_for_the_last(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 20);
+
+	arm(test, &f->timer[20], 2 * length - 1);
+	arm(test, &f->timer[21], 2 * length - 2);
+	advance(test, 2 * length - 2);
+	KUNIT_EXPECT_FALSE(test, twheel_expired(&f->wheel, &f->timer[20]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[21]));
+	advance(test, 2 * length - 1);
+	expect_expired(test, 22);
+}
+
+/* Timers on lower levels are due between those of the bucket. */
+static void overdue_among_nearer_timers(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 10);
+	unsigned int i;
+
+	advance(test, length - 1);
+	for (i = 10; i < 20; i++)
+		arm(test, &f->timer[i], length + (i - 10) * length / 10);
+	KUNIT_ASSERT_LT(test, f->timer[10].level, 2);
+	advance(test, 3 * length);
+	expect_expired(test, 20);
+}
+
+static void overdue_then_cancelled(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 length = arm_overdue(test, 5);
+	unsigned int i;
+
+	advance(test, 2 * length);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[i]));
+	twheel_cancel(&f->wheel, &f->timer[2]);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
+	expect_expired(test, 4);
+}
+
+static void overdue_at_the_end_of_time(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	start(test, 1, *size, 0);
+	for (i = 0; i < 20; i++)
+		arm(test, &f->timer[i], TIME_END - i * 7 % 20);
+	advance(test, TIME_END - 1);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 1);
+	advance(test, TIME_END);
+	expect_expired(test, 20);
+}
+
+static struct kunit_case ordering_cases[] = {
+	KUNIT_CASE_PARAM(one_jump_over_everything, size_gen_params),
+	KUNIT_CASE_PARAM(jumps_of_every_length, size_gen_params),
+	KUNIT_CASE_PARAM(next_leads_to_every_expiry, size_gen_params),
+	KUNIT_CASE_PARAM(one_tick_from_many_levels, size_gen_params),
+	KUNIT_CASE_PARAM(due_timers_queue_behind_expired, size_gen_params),
+	KUNIT_CASE_PARAM(due_up_to_the_clocks_tick, tick_gen_params),
+	KUNIT_CASE(the_tag_is_left_alone),
+	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_bucket_is_sorted_step_by_step, size_gen_params),
+	KUNIT_CASE(overdue_before_one_that_is_sorted),
+	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_then_cancelled, size_gen_params),
+	KUNIT_CASE_PARAM(overdue_at_the_end_of_time, size_gen_params),
+	{}
+};
+
+CORE_SUITE(ordering);

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the wheel: ticks, and on which level a timer is placed
+ */
+#include "core.h"
+
+KUNIT_ARRAY_PARAM(size, sizes, size_desc);
+KUNIT_ARRAY_PARAM(tick, ticks, tick_desc);
+
+/* Ticks and deadlines */
+
+static void expect_tick(struct kunit *test, u64 deadline)
+{
+	struct fixture *f = test->priv;
+	u64 tick = f->wheel.tick.divisor;
+
+	if (deadline > TIME_END)
+		return;
+	KUNIT_ASSERT_EQ_MSG(test, twheel_tick(&f->wheel, deadline),
+			    plain_ceil(deadline, tick), "deadline %llu", deadline);
+	KUNIT_ASSERT_EQ_MSG(test, twheel_floor(&f->wheel, deadline),
+			    div64_u64(deadline, tick), "time %llu", deadline);
+}
+
+static void tick_of_chosen_deadlines(struct kunit *test)
+{
+	static const u64 marks[] = {
+		0, BIT_ULL(31), BIT_ULL(32), BIT_ULL(62), BIT_ULL(63),
+	};
+	const u64 *tick = test->param_value;
+	unsigned int i, j;
+
+	start(test, *tick, 2, 0);
+	for (i = 0; i < ARRAY_SIZE(marks); i++) {
+		u64 multiple = div64_u64(marks[i], *tick) * *tick;
+
+		/* What is below zero or beyond the end of time is no deadline. */
+		for (j = 0; j < 4; j++) {
+			expect_tick(test, marks[i] + j);
+			expect_tick(test, marks[i] - j);
+			expect_tick(test, multiple + j);
+			expect_tick(test, multiple - j);
+			expect_tick(test, multiple + *tick + j);
+			expect_tick(test, multiple + *tick - j);
+		}
+	}
+}
+
+static void tick_of_random_deadlines(struct kunit *test)
+{
+	const u64 *tick = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	start(test, *tick, 2, 0);
+	for (i = 0; i < 20000; i++) {
+		u64 deadline = random64(f) >> (1 + i % 63);
+		u64 multiple = div64_u64(deadline, *tick) * *tick;
+
+		expect_tick(test, deadline);
+		expect_tick(test, multiple);
+		expect_tick(test, multiple + 1);
+		expect_tick(test, multiple - 1);
+	}
+}
+
+/* Placing */
+
+static void expect_place(struct kunit *test, u64 tick)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	struct twheel_timer *timer = &f->timer[0];
+	struct place p = place_of(w->size.divisor, w->now, tick);
+	u64 deadline = mul_saturated(min(tick, TIME_END), w->tick.divisor);
+
+	/* The last tick may be cut short by the end of time. */
+	if (plain_ceil(deadline, w->tick.divisor) != tick)
+		return;
+	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, deadline), w->nr_levels > p.level,
+			    "tick %llu at %llu", tick, w->now);
+	arm(test, timer, deadline);
+	KUNIT_ASSERT_EQ_MSG(test, timer->level, p.level, "tick %llu at %llu",
+			    tick, w->now);
+	KUNIT_ASSERT_TRUE_MSG(test, in_bucket(w, timer, &p), "tick %llu at %llu",
+			      tick, w->now);
+	expect_next(test, tick);
+	KUNIT_EXPECT_FALSE(test, twheel_expired(w, timer));
+	twheel_cancel(w, timer);
+}
+
+/* The ticks around the end of the range of each level. */
+static void expect_places_at_edges(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 now = f->wheel.now, size = f->wheel.size.divisor;
+	u64 length, range, end;
+
+	for (length = 1;; length *= size) {
+		if (check_mul_overflow(length, size, &range))
+			return;
+		if (check_add_overflow(div64_u64(now, length) * length, range, &end) ||
+		    end > TIME_END)
+			return;
+		expect_place(test, end - 1);
+		expect_place(test, end);
+		expect_place(test, end + 1);
+	}
+}
+
+static void expect_places(struct kunit *test, u64 tick)
+{
+	const u32 *size = test->param_value;
+	const u64 end = div64_u64(TIME_END, tick);
+	const u64 clocks[] = {
+		0, 1, *size - 1, *size, (u64)*size * *size - 1,
+		1000000000000001ULL, end / 4 * 3 + 1, end - *size - 1, end - 1,
+	};
+	struct fixture *f = test->priv;
+	unsigned int i, j;
+
+	start(test, tick, *size, 0);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		advance(test, clocks[i]);
+		expect_places_at_edges(test);
+		expect_place(test, end);
+		expect_place(test, end + 1);
+		for (j = 0; j < 200; j++)
+			expect_place(test, random_tick(f, clocks[i], 63));
+	}
+	expect_nothing_pending(test);
+}
+
+/* The tick decides which way twheel_add() goes about it. */
+static void placed_at_lowest_level_that_covers(struct kunit *test)
+{
+	expect_places(test, 1);
+	expect_places(test, 2);
+	expect_places(test, 3);
+	expect_places(test, 4);
+	expect_places(test, 5);
+	expect_places(test, 1000);
+}
+
+/* Whatever levels there are, and however long ago it was. */
+static void expires_at_once_if_the_tick_has_come(struct kunit *test)
+{
+	static const u64 lengths[] = { 1, 2, 3, 4, 5, 8, 1000, 1000000 };
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i, j, shift;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		const u64 end = div64_u64(TIME_END, lengths[i]);
+
+		start(test, lengths[i], *size, 0);
+		grow(test, end * lengths[i]);
+		for (shift = 0; shift < 63; shift++) {
+			const u64 now = min(end, TIME_END >> (62 - shift));
+			const u64 deadlines[] = {
+				0, 1, lengths[i], lengths[i] + 1, now / 2 * lengths[i],
+				(now - 1) * lengths[i], (now - 1) * lengths[i] + 1,
+				now * lengths[i] - 1, now * lengths[i],
+			};
+
+			advance(test, now);
+			/* What comes next meets levels that have been in use. */
+			expect_places_at_edges(test);
+			for (j = 0; j < ARRAY_SIZE(deadlines); j++) {
+				struct twheel_timer *timer = &f->timer[0];
+
+				if (twheel_tick(&f->wheel, deadlines[j]) > now)
+					continue;
+				arm(test, timer, deadlines[j]);
+				KUNIT_ASSERT_EQ_MSG(test, timer->level, TWHEEL_LEVEL_DUE,
+						    "deadline %llu at %llu, tick %llu",
+						    deadlines[j], now, lengths[i]);
+				KUNIT_ASSERT_PTR_EQ(test, timer, twheel_pop(&f->wheel));
+			}
+		}
+	}
+}
+
+static bool add_quickly(struct twheel *w, struct twheel_timer *timer)
+{
+	struct twheel_level *level;
+
+	if (!twheel_find_level(w, timer->deadline, &level) || !twheel_enqueue_fast(level, timer))
+		return false;
+	w->nr_pending++;
+	return true;
+}
+
+/* Only where that needs no call: an empty bucket is one that does, with any size. */
+static void added_quickly_or_not_at_all(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	struct twheel_timer *timer = f->timer;
+	u64 tick = 1000, n = 0;
+
+	start(test, tick, *size, 77);
+	timer[0].deadline = 77 * tick + 2;
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[0]));
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
+	arm(test, &timer[0], 77 * tick + 2);
+
+	for (n = 1; n < TWHEEL_CROWD - 1; n++) {
+		timer[n].deadline = 77 * tick + 1 + n;
+		KUNIT_EXPECT_TRUE(test, add_quickly(&f->wheel, &timer[n]));
+	}
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
+	KUNIT_EXPECT_EQ(test, f->wheel.level[0]->bucket[timer[0].bucket].count, n);
+	/* Earlier than all others in the bucket; due; and too far ahead. */
+	timer[n].deadline = 77 * tick + 1;
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	timer[n].deadline = 77 * tick;
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	timer[n].deadline = TIME_END;
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	/* One more, and the bucket is crowded. */
+	timer[n].deadline = 78 * tick;
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
+	KUNIT_EXPECT_EQ(test, f->wheel.nr_expired, 0);
+
+	advance(test, 78);
+	expect_expired(test, n);
+}
+
+/*
+ * The table in Kafka's documentation: tick 1, size 3, start c. Each bucket is
+ * given by its first tick, relative to c; step is the clock, likewise.
+ */
+struct example {
+	u64 step;
+	u64 bucket[3][3];
+};
+
+static const struct example examples[] = {
+	{ 0, { { 0, 1, 2 }, { 0, 3, 6 }, { 0, 9, 18 } } },
+	{ 1, { { 1, 2, 3 }, { 0, 3, 6 }, { 0, 9, 18 } } },
+	{ 3, { { 3, 4, 5 }, { 3, 6, 9 }, { 0, 9, 18 } } },
+};
+
+static void example_desc(const struct example *e, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "at c+%llu", e->step);
+}
+
+KUNIT_ARRAY_PARAM(example, examples, example_desc);
+
+/* The table's first bucket that covers tick c + @tick, lowest level first. */
+static struct place example_place(const struct example *e, u64 c, u64 tick)
+{
+	static const u64 lengths[] = { 1, 3, 9 };
+	struct place p;
+	unsigned int i;
+	u64 first, index;
+
+	for (p.level = 0; p.level < 2; p.level++) {
+		for (i = 0; i < 3; i++) {
+			if (tick - e->bucket[p.level][i] < lengths[p.level])
+				goto found;
+		}
+	}
+	i = tick / 9;
+found:
+	first = c + e->bucket[p.level][i];
+	div64_u64_rem(div64_u64(first, lengths[p.level]), 3, &index);
+	p.index = index;
+	return p;
+}
+
+static void expect_example_place(struct kunit *test, u64 c, u64 tick)
+{
+	const struct example *e = test->param_value;
+	struct place p = example_place(e, c, tick);
+	struct fixture *f = test->priv;
+	struct twheel_timer *timer = &f->timer[0];
+
+	arm(test, timer, c + tick);
+	KUNIT_EXPECT_EQ(test, timer->level, p.level);
+	KUNIT_EXPECT_TRUE_MSG(test, in_bucket(&f->wheel, timer, &p), "c+%llu", tick);
+	expect_next(test, c + tick);
+	twheel_cancel(&f->wheel, timer);
+}
+
+static void example_buckets(struct kunit *test)
+{
+	/* Multiples of the longest bucket: there the table's buckets line up. */
+	static const u64 starts[] = {
+		0, 9, 27000000, BIT_ULL(62) / 9 * 9, TIME_END / 9 * 9 - 27,
+	};
+	const struct example *e = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+	u64 tick;
+
+	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+		start(test, 1, 3, starts[i]);
+		advance(test, starts[i] + e->step);
+		for (tick = 0; tick <= e->step; tick++) {
+			arm(test, &f->timer[0], starts[i] + tick);
+			expect_expired(test, 1);
+		}
+		for (; tick < 27; tick++)
+			expect_example_place(test, starts[i], tick);
+	}
+}
+
+/* Where a timer is put: what is in [c+3..c+5] is near from c+3 on. */
+static u8 example_level(unsigned int step, unsigned int tick)
+{
+	if (tick < (step < 3 ? 3 : 6))
+		return 0;
+	return tick < 9 ? 1 : 2;
+}
+
+/* While the clock walks over all of the example, a timer is where it was put, or lower. */
+static void example_walk(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 3, 27);
+	struct fixture *f = test->priv;
+	unsigned int i, step;
+
+	for (i = 1; i < 27; i++)
+		arm(test, &f->timer[i], 27 + i);
+	for (step = 0; step <= 3; step++) {
+		advance(test, 27 + step);
+		expect_expired(test, step ? 1 : 0);
+		for (i = step + 1; i < 27; i++) {
+			KUNIT_EXPECT_GE_MSG(test, f->timer[i].level, example_level(step, i),
+					    "c+%u at c+%u", i, step);
+			KUNIT_EXPECT_LE_MSG(test, f->timer[i].level, example_level(0, i),
+					    "c+%u at c+%u", i, step);
+		}
+	}
+	/* Too few of them to be moved before each is due. */
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	for (; step < 27; step++) {
+		advance(test, 27 + step);
+		expect_expired(test, 1);
+	}
+	expect_nothing_pending(test);
+}
+
+/* Delays of m intervals: the end of a level's range, where off by one shows. */
+static void expect_delays_of_intervals(struct kunit *test, s64 interval)
+{
+	const u32 *size = test->param_value;
+	const s64 multiples[] = { 1, 2, *size - 1, *size };
+	struct fixture *f = test->priv;
+	s64 delay, deadline;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(multiples); i++) {
+		if (check_mul_overflow(interval, multiples[i], &delay) ||
+		    check_add_overflow((s64)f->wheel.now, delay, &deadline))
+			continue;
+		arm(test, &f->timer[0], deadline);
+		expect_expiry_at(test, deadline);
+	}
+}
+
+static void delay_of_exact_intervals(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	s64 interval = 1;
+	unsigned int i;
+
+	while (!check_mul_overflow(interval, (s64)*size, &interval)) {
+		/* Where the clock is within the interval. */
+		const u64 starts[] = { 0, 1, interval / 2, interval - 1 };
+
+		for (i = 0; i < ARRAY_SIZE(starts); i++) {
+			start(test, 1, *size, starts[i]);
+			expect_delays_of_intervals(test, interval);
+		}
+	}
+}
+
+static void missing_level_changes_nothing(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 5);
+	struct fixture *f = test->priv;
+	struct twheel_timer *timer = &f->timer[0];
+
+	timer->deadline = 6;
+	KUNIT_EXPECT_FALSE(test, twheel_covers(w, 6));
+	KUNIT_EXPECT_FALSE(test, twheel_add(w, timer));
+	expect_nothing_pending(test);
+
+	/* A timer that is due already needs no bucket. */
+	timer->deadline = 5;
+	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 5));
+	KUNIT_EXPECT_TRUE(test, twheel_add(w, timer));
+	expect_expired(test, 1);
+
+	grow(test, 6);
+	KUNIT_EXPECT_EQ(test, w->nr_levels, 1);
+	timer->deadline = 5 + *size;
+	KUNIT_EXPECT_FALSE(test, twheel_add(w, timer));
+	KUNIT_EXPECT_EQ(test, w->now, 5);
+	expect_nothing_pending(test);
+
+	arm(test, timer, 5 + *size);
+	KUNIT_EXPECT_EQ(test, w->nr_levels, 2);
+	expect_expiry_at(test, 5 + *size);
+}
+
+static void a_level_can_be_freed_unused(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 5);
+	struct twheel_level *level = twheel_level_alloc(w, 0, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, level);
+	twheel_level_free(level);
+	twheel_level_free(NULL);
+	KUNIT_EXPECT_FALSE(test, twheel_covers(w, 6));
+	grow(test, 6);
+	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 6));
+}
+
+/* It fits at any time in any tick, and one unit more does not always. */
+static void expect_longest(struct kunit *test, u64 tick, s64 length)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	const u64 longest = twheel_max_delay(w), end = div64_u64(TIME_END, tick);
+	/* In the last tick of a bucket, the least of the level is left. */
+	const u64 worst = 2 * length - 1;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		u64 now = max(i ? min(random64(f) >> (1 + i % 63), end) : worst, w->now);
+		u64 time = add_saturated(now * tick, tick - 1);
+
+		advance(test, now);
+		KUNIT_ASSERT_TRUE(test, twheel_covers(w, add_saturated(time, longest)));
+		if (!i && longest < TIME_END - w->time - 2 * tick)
+			KUNIT_ASSERT_FALSE(test, twheel_covers(w, w->time + tick + longest));
+	}
+}
+
+static void longest_delay_fits_anywhere(struct kunit *test)
+{
+	static const u64 lengths[] = { 1, 3, 1000, BIT_ULL(32) + 1 };
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+	s64 length;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		const u64 end = div64_u64(TIME_END, lengths[i] * *size);
+		u8 nr_levels = 0;
+
+		start(test, lengths[i], *size, 0);
+		KUNIT_EXPECT_EQ(test, twheel_max_delay(&f->wheel), 0);
+		for (length = 1; length < end; length *= *size) {
+			start(test, lengths[i], *size, 0);
+			for (nr_levels++; f->wheel.nr_levels < nr_levels;)
+				add_level(test);
+			expect_longest(test, lengths[i], length);
+		}
+	}
+}
+
+/* The clock has gone to tick @end, the last: whatever is not due by then never is. */
+static void expect_never(struct kunit *test, u64 end, unsigned int count)
+{
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
+	unsigned int i;
+
+	advance(test, end);
+	expect_expired(test, 0);
+	KUNIT_EXPECT_EQ(test, w->nr_pending, count);
+	if (count)
+		expect_next(test, end + 1);
+	for (i = 0; i < count; i++) {
+		KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+		twheel_cancel(w, &f->timer[i]);
+	}
+	expect_nothing_pending(test);
+}
+
+static void expect_deadlines_at_the_end(struct kunit *test, u64 tick, u32 size)
+{
+	const u64 end = div64_u64(TIME_END, tick), cut = TIME_END - end * tick;
+	const u64 deadlines[] = {
+		BIT_ULL(62) - 1, BIT_ULL(62), BIT_ULL(62) + 1, (end - 1) * tick,
+		TIME_END - tick, end * tick - 1, end * tick,
+		end * tick + min(cut, 1ULL), TIME_END,
+	};
+	struct twheel *w = start(test, tick, size, 0);
+	struct fixture *f = test->priv;
+	const unsigned int never = cut ? 2 : 0, last = ARRAY_SIZE(deadlines) - 1;
+	unsigned int i;
+
+	/* Those that never expire first. */
+	for (i = 0; i <= last; i++)
+		arm(test, &f->timer[i], deadlines[last - i]);
+	for (i = last; i + 1 > never; i--) {
+		u64 expiry = plain_ceil(f->timer[i].deadline, tick);
+
+		if (expiry > w->now) {
+			advance(test, expiry - 1);
+			KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+			advance(test, expiry);
+		}
+		KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[i]));
+	}
+	expect_expired(test, last + 1 - never);
+	expect_never(test, end, never);
+}
+
+static void deadline_at_the_end_of_time(struct kunit *test)
+{
+	const u64 *tick = test->param_value;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		expect_deadlines_at_the_end(test, *tick, sizes[i]);
+}
+
+/* A crowd in what is left of time after the last tick: it may cascade, no more. */
+static void expect_crowd_never(struct kunit *test, u64 tick, u32 size)
+{
+	const u64 end = div64_u64(TIME_END, tick), cut = TIME_END - end * tick;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	/* Time may end with a tick. */
+	if (!cut)
+		return;
+	start(test, tick, size, end / 4);
+	for (i = 0; i < 2 * TWHEEL_CROWD; i++)
+		arm(test, &f->timer[i], TIME_END - min((u64)i, cut - 1));
+	advance(test, end - 1);
+	expect_never(test, end, i);
+}
+
+static void crowd_after_the_last_tick(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ticks); i++)
+		expect_crowd_never(test, ticks[i], *size);
+}
+
+static void clock_at_the_end_of_time(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, TIME_END - 100);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i <= 100; i++)
+		arm(test, &f->timer[i], TIME_END - 100 + i);
+	expect_expired(test, 1);
+	for (i = 1; i <= 100; i++) {
+		advance(test, TIME_END - 100 + i);
+		expect_expired(test, 1);
+	}
+	expect_nothing_pending(test);
+
+	arm(test, &f->timer[0], TIME_END);
+	expect_expired(test, 1);
+	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
+}
+
+static struct kunit_case placing_cases[] = {
+	KUNIT_CASE_PARAM(tick_of_chosen_deadlines, tick_gen_params),
+	KUNIT_CASE_PARAM(tick_of_random_deadlines, tick_gen_params),
+	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
+	KUNIT_CASE_PARAM(expires_at_once_if_the_tick_has_come, size_gen_params),
+	KUNIT_CASE_PARAM(added_quickly_or_not_at_all, size_gen_params),
+	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
+	KUNIT_CASE(example_walk),
+	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
+	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
+	KUNIT_CASE_PARAM(a_level_can_be_freed_unused, size_gen_params),
+	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
+	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
+	KUNIT_CASE_PARAM(crowd_after_the_last_tick, size_gen_params),
+	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),
+	{}
+};
+
+CORE_SUITE(placing);

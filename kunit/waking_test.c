@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the wheel: when the wheel wants to be advanced
+ */
+#include "core.h"
+
+/*
+ * Waking up. Timers with deadlines all over the next @span units of time, of which a tick
+ * has 1,000; or, with @span 0, at distances of every magnitude.
+ */
+struct spread {
+	u32 size;
+	unsigned int count;
+	u64 span;
+};
+
+/* Never so many that a bucket is crowded. */
+static const struct spread sparse[] = {
+	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 2, NR_TIMERS, 0 },
+	{ 3, TWHEEL_CROWD - 1, 1800000000 }, { 3, NR_TIMERS, 0 },
+	{ 60, NR_TIMERS, 12000000000 }, { 60, NR_TIMERS, 0 },
+	{ 256, NR_TIMERS, 1800000000 }, { 256, NR_TIMERS, 0 },
+	{ 65536, NR_TIMERS, 1800000000 }, { 65536, NR_TIMERS, 0 },
+};
+
+static void spread_desc(const struct spread *s, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "size %u, %u timers in %llu", s->size, s->count,
+		 s->span);
+}
+
+KUNIT_ARRAY_PARAM(sparse, sparse, spread_desc);
+
+static u64 random_deadline(struct fixture *f, const struct spread *s)
+{
+	u64 delay;
+
+	if (!s->span)
+		return random_tick(f, f->wheel.time, 63);
+	div64_u64_rem(random64(f), s->span, &delay);
+	return f->wheel.time + 1 + delay;
+}
+
+static void arm_sparse(struct kunit *test, struct twheel_timer *timer)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+
+	arm(test, timer, random_deadline(f, s));
+	if (timer->level)
+		KUNIT_ASSERT_LT(test, f->wheel.level[timer->level]->bucket[timer->bucket].count,
+				TWHEEL_CROWD);
+	/* Which are cancelled later on. */
+	timer->tag = 0;
+}
+
+static struct twheel *start_sparse(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start(test, 1000, s->size, 1000);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < s->count; i++)
+		arm_sparse(test, &f->timer[i]);
+	return w;
+}
+
+/* No more often than there are different ticks with timers due. */
+static void sparse_wheel_never_wakes_in_vain(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct sleeper sleeper;
+
+	start_sparse(test);
+	sleeper = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.fires, s->count);
+	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+}
+
+static const struct spread live[] = {
+	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 3, TWHEEL_CROWD - 1, 1800000000 },
+	{ 60, 250, 12000000000 }, { 256, 250, 1800000000 },
+	{ 65536, 250, 1800000000 },
+};
+
+KUNIT_ARRAY_PARAM(live, live, spread_desc);
+
+/* The same while every timer that expires is armed again. */
+static void live_wheel_never_wakes_in_vain(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start_sparse(test);
+	struct fixture *f = test->priv;
+	struct sleeper sleeper = { };
+	unsigned int i;
+
+	while (sleeper.expired < 10 * s->count) {
+		KUNIT_ASSERT_TRUE(test, sleep_once(test, &sleeper));
+		for (i = 0; i < s->count; i++) {
+			if (f->timer[i].deadline <= w->time)
+				arm_sparse(test, &f->timer[i]);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+}
+
+static bool was_cancelled(struct kunit *test, u64 tick)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < s->count; i++) {
+		if (f->timer[i].tag && twheel_tick(&f->wheel, f->timer[i].deadline) == tick)
+			return true;
+	}
+	return false;
+}
+
+/* Whatever was cancelled and when: in vain only at the tick of one that was. */
+static void sparse_wheel_wakes_in_vain_for_cancelled(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct twheel *w = start_sparse(test);
+	struct fixture *f = test->priv;
+	struct sleeper sleeper = { };
+	unsigned int in_vain, i, cancelled = 0;
+
+	do {
+		for (i = 0; i < s->count; i++) {
+			if (f->timer[i].tag || f->timer[i].deadline <= w->time ||
+			    prandom_u32_state(&f->rnd) % (s->count / 4))
+				continue;
+			twheel_cancel(w, &f->timer[i]);
+			f->timer[i].tag = 1;
+			cancelled++;
+		}
+		in_vain = sleeper.in_vain;
+		if (!sleep_once(test, &sleeper))
+			break;
+		if (sleeper.in_vain > in_vain)
+			KUNIT_ASSERT_TRUE(test, was_cancelled(test, w->now));
+	} while (w->nr_pending);
+	KUNIT_EXPECT_EQ(test, sleeper.expired + cancelled, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.in_vain, cancelled);
+	expect_nothing_pending(test);
+}
+
+static const struct spread crowded[] = {
+	{ 2, NR_TIMERS, 500000 }, { 2, NR_TIMERS, 30000000 }, { 2, NR_TIMERS, 1800000000 },
+	{ 3, NR_TIMERS, 500000 }, { 3, NR_TIMERS, 30000000 }, { 3, NR_TIMERS, 1800000000 },
+	{ 60, NR_TIMERS, 500000 }, { 60, NR_TIMERS, 30000000 }, { 60, NR_TIMERS, 1800000000 },
+	{ 256, NR_TIMERS, 500000 }, { 256, NR_TIMERS, 30000000 },
+	{ 65536, NR_TIMERS, 500000 }, { 65536, NR_TIMERS, 200000000 },
+};
+
+KUNIT_ARRAY_PARAM(crowded, crowded, spread_desc);
+
+/* How many buckets of @length ticks, other than the clock's own, become crowded. */
+static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count)
+{
+	struct twheel *w = &f->wheel;
+	u64 clock = div64_u64(w->now, length), number = clock;
+	unsigned int i, n = 0, timers = 0;
+
+	/* The timers are in the order of their deadlines. */
+	for (i = 0; i < count; i++) {
+		u64 bucket = div64_u64(plain_ceil(f->timer[i].deadline, 1000), length);
+
+		timers = bucket == number ? timers + 1 : 1;
+		number = bucket;
+		n += number != clock && timers == TWHEEL_CROWD;
+	}
+	return n;
+}
+
+/*
+ * How often a wheel may wake up ahead of time at most. A crowded bucket is opened when
+ * the level below, of which a bucket is over, reaches past the first timer by all of its
+ * own length but the lead. What is beyond that stays for another time, if it is crowded.
+ */
+static unsigned int most_ahead(struct fixture *f, unsigned int count)
+{
+	u64 size = f->wheel.size.divisor, below = 1;
+	unsigned int level, most = 0;
+
+	for (level = 1; level < f->wheel.nr_levels; level++) {
+		u64 length = below * size, lead = length / 16;
+		u64 reach = length - below + 1 - lead;
+
+		if (lead)
+			most += nr_crowded(f, length, count) *
+				(1 + div64_u64(length - 1, reach));
+		below = length;
+	}
+	return most;
+}
+
+static void crowds_wake_once_an_opening_at_most(struct kunit *test)
+{
+	const struct spread *s = test->param_value;
+	struct fixture *f = test->priv;
+	struct twheel *w = start(test, 1000, s->size, 1000);
+	struct sleeper sleeper;
+	unsigned int i, most;
+
+	for (i = 0; i < s->count; i++)
+		arm(test, &f->timer[i], w->time + 1 + div64_u64(s->span * i, s->count));
+	most = most_ahead(f, s->count);
+	sleeper = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
+	KUNIT_EXPECT_LE(test, sleeper.in_vain, most);
+}
+
+static struct kunit_case waking_cases[] = {
+	KUNIT_CASE_PARAM(sparse_wheel_never_wakes_in_vain, sparse_gen_params),
+	KUNIT_CASE_PARAM(live_wheel_never_wakes_in_vain, live_gen_params),
+	KUNIT_CASE_PARAM(sparse_wheel_wakes_in_vain_for_cancelled, sparse_gen_params),
+	KUNIT_CASE_PARAM(crowds_wake_once_an_opening_at_most, crowded_gen_params),
+	{}
+};
+
+CORE_SUITE(waking);

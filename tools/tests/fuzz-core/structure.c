@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What must be so in a wheel at any time
+ */
+#include <linux/bits.h>
+#include <linux/kernel.h>
+
+#include "structure.h"
+
+/* A pending timer is in the bucket of its tick, on a level no higher than before. */
+static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
+{
+	struct slot *s = slot_of(t);
+	u8 nr = t->timer.level;
+	struct twheel_level *level;
+
+	MODEL_CHECK(m, nr < m->wheel.nr_levels && nr <= s->level);
+	s->level = nr;
+	level = m->wheel.level[nr];
+	MODEL_CHECK(m, level->nr == nr);
+	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.divisor % m->size);
+	return &level->bucket[t->timer.bucket];
+}
+
+static u32 length_of(const struct list_head *list)
+{
+	const struct list_head *node;
+	u32 n = 0;
+
+	for (node = list->next; node != list; node = node->next)
+		n++;
+	return n;
+}
+
+/* A bucket's bound is one; and what is said to be in order is. */
+static void check_order(struct model *m, const struct twheel_bucket *b, bool sorted)
+{
+	struct twheel_timer *timer;
+	u64 last = 0;
+
+	list_for_each_entry(timer, &b->timers, node) {
+		u64 tick = twheel_tick(&m->wheel, timer->deadline);
+
+		if (sorted)
+			MODEL_CHECK(m, tick >= max(last, twheel_tick(&m->wheel, b->first_expiry)));
+		else
+			MODEL_CHECK(m, timer->deadline >= b->first_expiry);
+		last = tick;
+	}
+}
+
+/* Timers of the bucket that are not in its list: being cascaded, or sorted. */
+static u32 length_elsewhere(struct model *m, const struct twheel_level *level,
+			    const struct twheel_bucket *b, bool sorting)
+{
+	u32 n = level->crowd == b ? length_of(&level->cascading) : 0;
+	unsigned int i;
+
+	for (i = 0; sorting && i < TWHEEL_BINS; i++)
+		n += length_of(&m->wheel.sort->bins[i]);
+	return n;
+}
+
+/* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
+static void check_bucket(struct model *m, const struct twheel_bucket *b,
+			 const struct model_timer *t, u32 count)
+{
+	u8 nr = t->timer.level;
+	u16 place = t->timer.bucket;
+	const struct twheel_level *level = m->wheel.level[nr];
+	u64 number = t->tick * m->tick / level->span.divisor;
+	bool first = b == &level->bucket[level->first];
+	bool sorting = first && level->order == TWHEEL_SORTING;
+
+	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
+	MODEL_CHECK(m, b->count == count);
+	/* A level may be a tick ahead of the clock. */
+	number -= max(m->wheel.time / level->span.divisor,
+		      level->next_edge / level->span.divisor - 1);
+	MODEL_CHECK(m, number < m->size);
+	MODEL_CHECK(m, test_bit(place, level->busy));
+	check_order(m, b, !nr || (first && level->order == TWHEEL_SORTED));
+	if (level->crowd == b)
+		MODEL_CHECK(m, min(level->crowd_expiry, b->first_expiry) <= t->timer.deadline);
+	MODEL_CHECK(m, sorting == (first && m->wheel.sort->level == level));
+	MODEL_CHECK(m, level->order == TWHEEL_UNSORTED || !first || level->crowd != b);
+	MODEL_CHECK(m, nr || level->order == TWHEEL_SORTED);
+	/* Opened in time, and before all those after it in the ring. */
+	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
+	if (!first && level->crowd != &level->bucket[level->first])
+		MODEL_CHECK(m, level->bucket[level->first].first_expiry < t->timer.deadline);
+}
+
+static u32 count_busy(const struct twheel_level *level)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < level->size; i++)
+		n += !!test_bit(i, level->busy);
+	return n;
+}
+
+/* The levels with timers are in the queue, in order, and no others. */
+static void check_queue(struct model *m)
+{
+	struct timerqueue_node *node = timerqueue_getnext(&m->wheel.queue);
+	u64 queued = 0, busy = 0, last = 0;
+	struct model_timer *t;
+
+	for (t = model_first(m); t; t = model_next(t))
+		busy |= BIT_ULL(t->timer.level);
+	for (; node; node = timerqueue_iterate_next(node)) {
+		const struct twheel_level *level = container_of(node, struct twheel_level, node);
+
+		MODEL_CHECK(m, (u64)node->expires >= last);
+		last = node->expires;
+		queued |= BIT_ULL(level->nr);
+		MODEL_CHECK(m, level->nr_busy == count_busy(level));
+		MODEL_CHECK(m, level->bucket[level->first].count);
+		MODEL_CHECK(m, !level->crowd == !(m->wheel.cascading_levels & BIT_ULL(level->nr)));
+		MODEL_CHECK(m, level->crowd || list_empty(&level->cascading));
+	}
+	MODEL_CHECK(m, queued == busy);
+	MODEL_CHECK(m, !(m->wheel.cascading_levels & ~busy));
+}
+
+void check_structure(struct model *m, u32 **seen_in)
+{
+	struct model_timer *t;
+	u32 *seen;
+
+	for (t = model_first(m); t; t = model_next(t)) {
+		check_timer(m, t);
+		seen_in[t->timer.level][t->timer.bucket]++;
+	}
+	for (t = model_first(m); t; t = model_next(t)) {
+		seen = &seen_in[t->timer.level][t->timer.bucket];
+		if (*seen)
+			check_bucket(m, check_timer(m, t), t, *seen);
+		*seen = 0;
+	}
+	MODEL_CHECK(m, length_of(&m->wheel.expired) == m->nr_expired);
+	check_queue(m);
+}

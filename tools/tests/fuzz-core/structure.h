@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What must be so in a wheel at any time
+ */
+#ifndef _STRUCTURE_H
+#define _STRUCTURE_H
+
+#include "kunit/model.h"
+
+/**
+ * struct slot - a timer that is in the wheel
+ * @nr: its number.
+ * @level: the level it was last seen at: it must never rise.
+ * @timer: the wheel's and the model's.
+ */
+struct slot {
+	u16 nr;
+	u8 level;
+	struct model_timer timer;
+};
+
+static inline struct slot *slot_of(struct model_timer *t)
+{
+	return container_of(t, struct slot, timer);
+}
+
+/*
+ * Check that all timers of the model are in their buckets, that buckets hold nothing else, and
+ * that what the wheel keeps about them is so. Each timer is that of a slot. @seen has, for
+ * each level and bucket, a 0.
+ */
+void check_structure(struct model *m, u32 **seen);
+
+#endif /* _STRUCTURE_H */

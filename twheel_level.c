@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Wheels and levels of a hierarchical timing wheel: making and freeing them
+ *
+ * Levels are made on demand: a caller that has a timer which no level covers allocates the
+ * next one, without the wheel's lock if it likes, and installs it.
+ */
+#include <linux/bitops.h>
+#include <linux/export.h>
+#include <linux/gfp.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "twheel_core.h"
+
+/* A crowded bucket is opened as much ahead as its length divided by this. */
+#ifndef TWHEEL_LEAD_SHARE
+#define TWHEEL_LEAD_SHARE	16
+#endif
+
+static u64 mul_capped(u64 a, u64 b)
+{
+	u64 product;
+
+	if (check_mul_overflow(a, b, &product))
+		return TWHEEL_TIME_END;
+	return min(product, TWHEEL_TIME_END);
+}
+
+/* Dummy for missing levels: no deadline is before its limit. */
+static struct twheel_level no_level;
+
+/**
+ * twheel_init() - make an empty wheel without levels
+ * @w: the wheel
+ * @tick: length of a tick in the caller's unit of time, at least 1: deadlines
+ *	are divided by it. With 1, deadlines are ticks.
+ * @size: number of buckets in a level, at least 2
+ * @now: the time, in ticks
+ */
+void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
+{
+	u64 range = mul_capped(tick, size);
+	unsigned int log2;
+	u8 nr;
+
+	memset(w, 0, sizeof(*w));
+	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
+		w->level[nr] = &no_level;
+	twheel_divisor_init(&w->tick, tick);
+	twheel_divisor_init(&w->size, size);
+	timerqueue_init_head(&w->queue);
+	INIT_LIST_HEAD(&w->expired);
+	set_clock(w, now);
+
+	/* A delay of log2 n is 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
+	nr = 0;
+	for (log2 = 0; log2 < TWHEEL_LOG2S - 1; log2++) {
+		while (range <= BIT_ULL(log2) && range < TWHEEL_TIME_END) {
+			range = mul_capped(range, size);
+			nr++;
+		}
+		w->level_hint[log2] = nr;
+	}
+	/* A deadline that has passed. */
+	w->level_hint[log2] = TWHEEL_MAX_LEVELS;
+}
+EXPORT_SYMBOL_GPL(twheel_init);
+
+/**
+ * twheel_destroy() - free the levels of a wheel
+ * @w: the wheel, which must not be used afterwards
+ *
+ * No timer is touched: the time this takes does not depend on how many there are.
+ */
+void twheel_destroy(struct twheel *w)
+{
+	while (w->nr_levels)
+		twheel_level_free(w->level[--w->nr_levels]);
+}
+EXPORT_SYMBOL_GPL(twheel_destroy);
+
+/**
+ * twheel_level_bytes() - what one level of a wheel takes
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @nr: the number of the level: 0 takes more than the others
+ *
+ * Return: bytes, as many as the allocator takes for a level.
+ */
+size_t twheel_level_bytes(const struct twheel *w, u8 nr)
+{
+	size_t words = BITS_TO_LONGS(w->size.divisor);
+	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
+		       (words + BITS_TO_LONGS(words)) * sizeof(long);
+
+	if (!nr)
+		bytes += sizeof(struct twheel_sort);
+	return bytes < PAGE_SIZE ? roundup_pow_of_two(bytes) : PAGE_ALIGN(bytes);
+}
+EXPORT_SYMBOL_GPL(twheel_level_bytes);
+
+static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
+		       bool may_sleep)
+{
+	size_t words = BITS_TO_LONGS(w->size.divisor);
+	u64 length = 1;
+	u32 i;
+
+	memset(level, 0, sizeof(*level));
+	for (i = 0; i < nr; i++)
+		length = mul_capped(length, w->size.divisor);
+	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
+	level->range = mul_capped(level->span.divisor, w->size.divisor);
+	INIT_LIST_HEAD(&level->cascading);
+	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
+	timerqueue_init(&level->node);
+	level->size = w->size.divisor;
+	level->nr = nr;
+	level->order = nr ? TWHEEL_UNSORTED : TWHEEL_SORTED;
+	level->busy = (unsigned long *)&level->bucket[level->size];
+	level->busy_words = level->busy + words;
+	memset(level->busy, 0, (words + BITS_TO_LONGS(words)) * sizeof(long));
+	level->sort = nr ? NULL : (struct twheel_sort *)(level->busy_words + BITS_TO_LONGS(words));
+	if (level->sort) {
+		level->sort->level = NULL;
+		for (i = 0; i < TWHEEL_BINS; i++)
+			INIT_LIST_HEAD(&level->sort->bins[i]);
+	}
+	for (i = 0; i < level->size; i++) {
+		INIT_LIST_HEAD(&level->bucket[i].timers);
+		level->bucket[i].first_expiry = U64_MAX;
+		level->bucket[i].count = 0;
+		if (i % 256 == 255 && may_sleep)
+			cond_resched();
+	}
+}
+
+/**
+ * twheel_level_alloc() - make a level that is not yet part of the wheel
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
+ * @gfp: how to allocate; with GFP_KERNEL this may sleep
+ *
+ * Return: the level, for twheel_level_install(); or NULL without memory.
+ */
+struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
+{
+	size_t bytes = twheel_level_bytes(w, nr);
+	struct twheel_level *level;
+
+	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
+	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
+	if (level)
+		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
+	return level;
+}
+EXPORT_SYMBOL_GPL(twheel_level_alloc);
+
+/**
+ * twheel_level_free() - free a level that was not installed
+ * @level: the level, or NULL
+ */
+void twheel_level_free(struct twheel_level *level)
+{
+	kvfree(level);
+}
+EXPORT_SYMBOL_GPL(twheel_level_free);
+
+/**
+ * twheel_level_install() - put a level on top of a wheel
+ * @w: the wheel
+ * @level: from twheel_level_alloc(), with the number of levels the wheel has
+ */
+void twheel_level_install(struct twheel *w, struct twheel_level *level)
+{
+	twheel_sync_level(w, level, w->time);
+	w->level[w->nr_levels] = level;
+	if (level->sort)
+		w->sort = level->sort;
+	/* Lockless readers see a complete level (pairs with the acquire in show_levels()). */
+	smp_store_release(&w->nr_levels, w->nr_levels + 1);
+}
+EXPORT_SYMBOL_GPL(twheel_level_install);
+
+/**
+ * twheel_max_delay() - the longest delay for which there are levels enough
+ * @w: the wheel
+ *
+ * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
+ * any time of which the clock shows the tick; 0 without levels.
+ */
+u64 twheel_max_delay(const struct twheel *w)
+{
+	u64 longest;
+
+	if (!w->nr_levels)
+		return 0;
+	/* What begins in the last tick of a bucket does not have that bucket any more. */
+	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
+	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
+}
+EXPORT_SYMBOL_GPL(twheel_max_delay);
