@@ -3,7 +3,8 @@
  * Telling a process from the one it was forked from
  *
  * A page that fork() hands to a child as zeroes holds a number. Looking at it is all it
- * costs to notice, also for a child that was made without the C library.
+ * costs to notice, also for a child that was made without the C library. A child of the C
+ * library finds its copies of the loops closed: starts and stops need not look at all.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ static void map_page(void)
 
 	if (memory == MAP_FAILED)
 		return;
-	if (madvise(memory, bytes, MADV_WIPEONFORK))
+	if (madvise(memory, bytes, MADV_WIPEONFORK) ||
+	    pthread_atfork(twheel_loops_lock, twheel_loops_unlock, twheel_loops_forked))
 		munmap(memory, bytes);
 	else
 		page = memory;

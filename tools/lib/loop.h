@@ -19,11 +19,11 @@
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
 
-/* What @armed of a handle is while it is idle: later than any deadline. */
-#define NOT_ARMED		UINT64_MAX
-
 /* What @now of a loop is while it is not known: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
+
+/* @owner of a loop that was freed. */
+#define NO_OWNER		UINT32_MAX
 
 /*
  * The bits of @state. A handle that is linked is in one of the lists of its loop; an armed
@@ -39,15 +39,19 @@
 /**
  * struct backend - what a loop runs over
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
- * @free: drops all timers, and the loop.
- * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0.
+ * @free: drops all timers, and all memory except the loop's own.
+ * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0;
+ *	a loop that is not @plain may return -1 with errno set.
  * @disarm: makes an armed handle idle. Returns 0; or -1 with errno set, and it is armed.
+ *	If the loop is not @plain, the handle may also be linked.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more timers that have expired, when all that it found before are
  *	taken. Returns 0, or -1 with errno set.
  * @take: takes a timer that has expired; or NULL.
  * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
  *	0, or -1 with errno set.
+ * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
+ * @count: how many handles are armed or have expired.
  */
 struct backend {
 	int number;
@@ -58,16 +62,32 @@ struct backend {
 	int (*collect)(struct twheel_loop *loop);
 	struct twheel_handle *(*take)(struct twheel_loop *loop);
 	int (*wake)(struct twheel_loop *loop);
+	int (*alarm)(struct twheel_loop *loop);
+	uint64_t (*count)(struct twheel_loop *loop);
 };
 
 /**
  * struct twheel_loop - a loop
  * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
+ * @start_now: the same for starts. NOT_READ until the first one after a flush, which wakes
+ *	the program.
+ * @idle: @armed of an idle handle that was last in this loop: later than any deadline, and
+ *	another number for each loop.
  * @clock_id: its clock.
- * @owner: the process it belongs to, as a token of fork.c.
+ * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
  * @fd: what the program waits for.
+ * @plain: not freed, forked or accounted: nothing stands between it and its backend.
  * @more: collect() may find more.
- * @backend: what it runs over.
+ * @wakes: the first start after a flush makes the descriptor readable.
+ * @woken: one has done so since the last flush.
+ * @stopped: twheel_loop_stop() was called.
+ * @inside: dispatch or flush is running callbacks, and flushes what they start.
+ * @refs: twheel_loop_ref() less twheel_loop_unref().
+ * @backend: what is called.
+ * @real: what it runs over.
+ * @account: all running handles, if it is accounted.
+ * @all: all loops, or all that were freed; see registry.c.
+ * @size: bytes of the structure that it is in.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: those that wait for it since the last one began.
  * @expired: those that have expired, and are yet to be called.
@@ -79,11 +99,15 @@ struct backend {
  */
 struct twheel_loop {
 	uint64_t now;
-	clockid_t clock_id;
-	uint32_t owner;
-	int fd;
-	bool more;
+	uint64_t start_now;
 	const struct backend *backend;
+	uint64_t idle;
+	bool plain;
+	bool more;
+	bool wakes;
+	bool woken;
+	bool stopped;
+	bool inside;
 	struct list_head changes;
 	struct list_head flushing;
 	struct list_head expired;
@@ -92,10 +116,18 @@ struct twheel_loop {
 	pthread_mutex_t lock;
 	struct twheel_message *first;
 	struct twheel_message **last;
+	clockid_t clock_id;
+	uint32_t owner;
+	int fd;
+	int64_t refs;
+	const struct backend *real;
+	struct account *account;
+	struct list_head all;
+	size_t size;
 };
 
-/* Each returns a loop of which it has set @fd and @backend; or NULL with errno set. */
-struct twheel_loop *twheel_device_new(int fd, const struct twheel_setup *setup);
+/* Each returns a loop of which it has set @fd and @real; or NULL with errno set. */
+struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
 
 static inline struct list_head *handle_link(struct twheel_handle *handle)
@@ -117,11 +149,27 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 	return 0;
 }
 
+static inline uint64_t length(const struct list_head *head)
+{
+	const struct list_head *link;
+	uint64_t count = 0;
+
+	for (link = head->next; link != head; link = link->next)
+		count++;
+	return count;
+}
+
 /* The handle is in no list and no backend any more. */
-static inline void set_idle(struct twheel_handle *handle)
+static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	handle->state &= ~RUNNING;
-	handle->armed = NOT_ARMED;
+	handle->armed = loop->idle;
+}
+
+static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	list_del(handle_link(handle));
+	set_idle(loop, handle);
 }
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
@@ -131,6 +179,27 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
+
+/* Zeroed memory for the structure that a loop is the first member of; or NULL. */
+void *twheel_loop_alloc(size_t size);
+
+/* A loop is ready for use: @idle is set. */
+void twheel_loop_register(struct twheel_loop *loop);
+
+/* Keep the memory of a loop that is freed, so that stale handles find it freed. */
+void twheel_loop_retire(struct twheel_loop *loop);
+
+/* Around fork(), for registry.c; the last one is for the child. */
+void twheel_loops_lock(void);
+void twheel_loops_unlock(void);
+void twheel_loops_forked(void);
+
+/* Account for all handles of a new loop; @debug: and check them. 0, or -1 with errno set. */
+int twheel_account_new(struct twheel_loop *loop, bool debug);
+void twheel_account_free(struct twheel_loop *loop);
+/* A linked handle of an accounted loop becomes idle. */
+void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
+int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
 /* 0 if this process may use the loop; or -1 with errno set. */
 int twheel_loop_check(const struct twheel_loop *loop);

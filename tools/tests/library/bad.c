@@ -151,7 +151,7 @@ static void a_config_that_makes_no_sense_is_einval(void)
 		{ .wheel_size = TWHEEL_SIZE_MIN - 1 },
 		{ .wheel_size = TWHEEL_SIZE_MAX + 1 },
 		{ .clock_id = CLOCK_TAI },
-		{ .flags = 1 },
+		{ .flags = TWHEEL_LOOP_KERNEL << 1 },
 		{ .reserved = { 0, 0, 0, 1 } },
 		{ .backend = 3 },
 	};
