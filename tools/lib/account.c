@@ -135,7 +135,7 @@ static void check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 	bool armed = handle->state & ARMED;
 
 	if (handle->loop != loop || !handle->callback || linked == armed ||
-	    handle->state & ~(RUNNING | REPEATS | SCHEDULED))
+	    handle->state & ~(RUNNING | ACCOUNTED | REPEATS | SCHEDULED))
 		die(loop, handle, "its memory was freed or changed while it was running");
 	/* The device keeps no links of armed timers. */
 	if (armed && loop->real->number == TWHEEL_BACKEND_DEVICE)
@@ -167,6 +167,7 @@ static int account_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 		handle->armed = loop->idle;
 		return -1;
 	}
+	handle->state |= ACCOUNTED;
 	return loop->real->arm(loop, handle);
 }
 
@@ -239,7 +240,6 @@ int twheel_account_new(struct twheel_loop *loop, bool debug)
 	account->debug = debug;
 	loop->account = account;
 	loop->backend = &accounting;
-	loop->plain = false;
 	return 0;
 }
 

@@ -101,10 +101,11 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 /* The first @count handles that are being flushed have been armed. */
 static void set_armed(struct device *device, int count)
 {
+	struct twheel_add *add = device->batches->adds;
+	struct twheel_add *after = add + count;
 	struct twheel_handle *handle = NULL;
-	struct twheel_add *add;
 
-	for (add = device->batches->adds; add < device->batches->adds + count; add++) {
+	for (; add < after; add++) {
 		handle = (struct twheel_handle *)(uintptr_t)add->data;
 		handle->state ^= LINKED | ARMED;
 		handle->armed = add->time_ns;
@@ -119,11 +120,12 @@ static int arm_some(struct device *device)
 {
 	struct list_head *head = &device->loop.flushing;
 	struct twheel_add *adds = device->batches->adds;
+	struct twheel_add *after = adds + BATCH;
 	struct twheel_add *add = adds;
 	struct list_head *link;
 	int done;
 
-	for (link = head->next; link != head && add < adds + BATCH; link = link->next) {
+	for (link = head->next; link != head && add < after; link = link->next) {
 		struct twheel_handle *handle = linked_handle(link);
 
 		add->time_ns = handle->deadline;
@@ -220,7 +222,7 @@ static int device_collect(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	struct twheel_event *events = device->batches->events;
 	ssize_t count, i;
-	uint64_t handles = 0;
+	ssize_t uncounted = 0;
 
 	if (cancel_stopped(device))
 		return -1;
@@ -242,15 +244,14 @@ static int device_collect(struct twheel_loop *loop)
 		if (handle) {
 			list_add_tail(handle_link(handle), &loop->expired);
 			handle->state ^= LINKED | ARMED;
-			handles++;
 		} else if (events[i].id == device->alarm) {
 			device->alarm = 0;
-			handles++;
 		} else {
 			device->woken = false;
+			uncounted++;
 		}
 	}
-	device->nr_armed -= handles;
+	device->nr_armed -= count - uncounted;
 	return 0;
 }
 

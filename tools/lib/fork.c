@@ -11,7 +11,7 @@
 
 #include "loop.h"
 
-static uint32_t *page;
+uint32_t *twheel_process_page;
 static uint32_t last_token;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -27,12 +27,7 @@ static void map_page(void)
 	    pthread_atfork(twheel_loops_lock, twheel_loops_unlock, twheel_loops_forked))
 		munmap(memory, bytes);
 	else
-		page = memory;
-}
-
-uint32_t twheel_process_token(void)
-{
-	return __atomic_load_n(page, __ATOMIC_RELAXED);
+		twheel_process_page = memory;
 }
 
 /* The count of tokens is not wiped, so no ancestor has had the next one. */
@@ -41,13 +36,13 @@ uint32_t twheel_process_token_new(void)
 	uint32_t token, next;
 
 	pthread_once(&once, map_page);
-	if (!page)
+	if (!twheel_process_page)
 		return 0;
 	token = twheel_process_token();
 	if (token)
 		return token;
 	next = __atomic_add_fetch(&last_token, 1, __ATOMIC_RELAXED);
-	if (__atomic_compare_exchange_n(page, &token, next, false, __ATOMIC_RELAXED,
+	if (__atomic_compare_exchange_n(twheel_process_page, &token, next, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		return next;
 	return token;

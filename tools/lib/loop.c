@@ -143,7 +143,6 @@ static bool is_debugging(void)
 static void init_loop(struct twheel_loop *loop, const struct twheel_loop_config *config)
 {
 	forget_time(loop);
-	loop->plain = true;
 	loop->wakes = !(config->flags & TWHEEL_LOOP_BY_HAND);
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
@@ -236,12 +235,10 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 	return loop ? loop->data : NULL;
 }
 
-int twheel_loop_check(const struct twheel_loop *loop)
+int twheel_loop_refuse(const struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	if (likely(loop->owner == twheel_process_token()))
-		return 0;
 	return fail(loop->owner == NO_OWNER ? ESTALE : EOWNERDEAD);
 }
 
@@ -409,12 +406,10 @@ int twheel_stop(struct twheel_handle *handle)
 	if (unlikely(!handle))
 		return stop_in_vain(handle);
 	loop = handle->loop;
-	if (handle->state & ARMED)
+	if (handle->state & (ARMED | ACCOUNTED))
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
 		return stop_in_vain(handle);
-	if (unlikely(!loop->plain))
-		return loop->backend->disarm(loop, handle);
 	unlink_handle(loop, handle);
 	return 0;
 }
@@ -608,13 +603,9 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 	return twheel_loop_check(loop);
 }
 
-/* If an exception has left a callback, what waits for the next dispatch wakes the program. */
-static void leave(struct twheel_loop **inside)
+/* An exception has left a callback: what waits for the next dispatch wakes the program. */
+static noinline void leave_early(struct twheel_loop *loop)
 {
-	struct twheel_loop *loop = *inside;
-
-	if (!loop->inside)
-		return;
 	loop->inside = false;
 	if (!loop->wakes || (!twheel_loop_has_left(loop) && list_empty(&loop->changes) &&
 			     list_empty(&loop->flushing)))
@@ -624,11 +615,18 @@ static void leave(struct twheel_loop **inside)
 	pthread_mutex_unlock(&loop->lock);
 }
 
+static inline void leave(struct twheel_loop **inside)
+{
+	if (unlikely((*inside)->inside))
+		leave_early(*inside);
+}
+
 static int flush_changes(struct twheel_loop *loop)
 {
 	int ret;
 
-	list_splice_tail_init(&loop->changes, &loop->flushing);
+	if (!list_empty(&loop->changes))
+		list_splice_tail_init(&loop->changes, &loop->flushing);
 	loop->woken = false;
 	ret = loop->backend->flush(loop);
 	forget_time(loop);

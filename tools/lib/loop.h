@@ -27,12 +27,14 @@
 
 /*
  * The bits of @state. A handle that is linked is in one of the lists of its loop; an armed
- * one in the backend, which has it expire at @armed. Without either it is idle. The others
- * say how it goes on after that.
+ * one in the backend, which has it expire at @armed. Without either it is idle. One that is
+ * running and accounted is known to account.c. The others say how it goes on after it
+ * expires.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
+#define ACCOUNTED		0x04
 #define REPEATS			0x10
 #define SCHEDULED		0x20
 
@@ -41,9 +43,9 @@
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and all memory except the loop's own.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0;
- *	a loop that is not @plain may return -1 with errno set.
- * @disarm: makes an armed handle idle. Returns 0; or -1 with errno set, and it is armed.
- *	If the loop is not @plain, the handle may also be linked.
+ *	an accounted loop, or one that was freed or forked, may return -1 with errno set.
+ * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
+ *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more timers that have expired, when all that it found before are
  *	taken. Returns 0, or -1 with errno set.
@@ -76,7 +78,6 @@ struct backend {
  * @clock_id: its clock.
  * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
  * @fd: what the program waits for.
- * @plain: not freed, forked or accounted: nothing stands between it and its backend.
  * @more: collect() may find more.
  * @wakes: the first start after a flush makes the descriptor readable.
  * @woken: one has done so since the last flush.
@@ -102,7 +103,6 @@ struct twheel_loop {
 	uint64_t start_now;
 	const struct backend *backend;
 	uint64_t idle;
-	bool plain;
 	bool more;
 	bool wakes;
 	bool woken;
@@ -140,12 +140,11 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 	return container_of(link, struct twheel_handle, link);
 }
 
-/* Have an idle handle armed by the next flush; until then its deadline can be any. */
+/* Have an idle handle armed by the next flush. */
 static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	list_add_tail(handle_link(handle), &loop->changes);
 	handle->state |= LINKED;
-	handle->armed = 0;
+	list_add_tail(handle_link(handle), &loop->changes);
 	return 0;
 }
 
@@ -162,7 +161,7 @@ static inline uint64_t length(const struct list_head *head)
 /* The handle is in no list and no backend any more. */
 static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	handle->state &= ~RUNNING;
+	handle->state &= ~(RUNNING | ACCOUNTED);
 	handle->armed = loop->idle;
 }
 
@@ -201,19 +200,33 @@ void twheel_account_free(struct twheel_loop *loop);
 void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
 int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
+/* A number of this process that no ancestor has; 0 if it has none and cannot have one. */
+uint32_t twheel_process_token_new(void);
+
+/* The number is on this page, which a child finds empty. */
+extern uint32_t *twheel_process_page;
+
+/* The same number, or 0 while there is none. For processes with a loop, so with a page. */
+static inline uint32_t twheel_process_token(void)
+{
+	return __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED);
+}
+
+/* Say why the process may not use a loop: -1 with errno set. */
+int twheel_loop_refuse(const struct twheel_loop *loop);
+
 /* 0 if this process may use the loop; or -1 with errno set. */
-int twheel_loop_check(const struct twheel_loop *loop);
+static inline int twheel_loop_check(const struct twheel_loop *loop)
+{
+	if (likely(loop && loop->owner == twheel_process_token()))
+		return 0;
+	return twheel_loop_refuse(loop);
+}
 
 /* Something is left that dispatch() should be called for, by way of the descriptor. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
 /* A linked handle cannot be armed: 0 when its owner was told, or -1 with errno set. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error);
-
-/* A number of this process that no ancestor has; 0 while it has none. */
-uint32_t twheel_process_token(void);
-
-/* The same, and makes one; 0 if that cannot be. After this, the other may be called. */
-uint32_t twheel_process_token_new(void);
 
 #endif /* LIBTWHEEL_LOOP_H */

@@ -61,7 +61,6 @@ static void refuse_all(struct twheel_loop *loop)
 {
 	loop->now = NOT_READ;
 	loop->start_now = NOT_READ;
-	loop->plain = false;
 	loop->backend = &refusing;
 }
 

@@ -55,7 +55,7 @@ static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *h
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
-	if (handle->deadline <= w->time || !twheel_add(w, timer_of(handle)))
+	if (unlikely(handle->deadline <= w->time) || !twheel_add(w, timer_of(handle)))
 		return link_change(loop, handle);
 	handle->state |= ARMED;
 	return 0;

@@ -29,6 +29,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
 		.wheel_size = w->shape->wheel_size,
 		.clock_id = clock,
 		.backend = backend,
+		.flags = TWHEEL_LOOP_BY_HAND,
 	};
 	/* Edge-triggered: epoll need not look at a wheel that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
