@@ -140,7 +140,7 @@ static void check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 	/* The device keeps no links of armed timers. */
 	if (armed && loop->real->number == TWHEEL_BACKEND_DEVICE)
 		return;
-	if (link->next->prev != link || link->prev->next != link)
+	if (!link->next || !link->prev || link->next->prev != link || link->prev->next != link)
 		die(loop, handle, "its links or a neighbour's were changed while it was running");
 }
 

@@ -236,7 +236,7 @@ static int device_collect(struct twheel_loop *loop)
 		return -1;
 	}
 	/* The clock has gone on since another batch was read. */
-	loop->now = NOT_READ;
+	forget_time(loop);
 	for (i = 0; i < count; i++) {
 		struct twheel_handle *handle =
 			(struct twheel_handle *)(uintptr_t)events[i].data;

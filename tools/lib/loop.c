@@ -52,13 +52,6 @@ uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 	return loop->now;
 }
 
-/* The time of the loop is not known, or not for starts. */
-static inline void forget_time(struct twheel_loop *loop)
-{
-	loop->now = NOT_READ;
-	loop->start_now = NOT_READ;
-}
-
 uint64_t twheel_loop_now(struct twheel_loop *loop)
 {
 	if (!loop) {
@@ -674,7 +667,7 @@ static int call_expired(struct twheel_loop *loop, struct calls *calls)
 
 static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 {
-	loop->now = NOT_READ;
+	forget_time(loop);
 	do {
 		if (loop->backend->collect(loop))
 			return -1;
@@ -730,7 +723,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
 		return -1;
 	if (!handles || !max)
 		return fail(EINVAL);
-	loop->now = NOT_READ;
+	forget_time(loop);
 	/* What the last call left. */
 	taken = take_expired(loop, handles, max);
 	do {

@@ -87,7 +87,8 @@ struct backend {
  * @backend: what is called.
  * @real: what it runs over.
  * @account: all running handles, if it is accounted.
- * @all: all loops, or all that were freed; see registry.c.
+ * @all: all loops.
+ * @next: if it was freed: the one that was freed next.
  * @size: bytes of the structure that it is in.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: those that wait for it since the last one began.
@@ -123,6 +124,7 @@ struct twheel_loop {
 	const struct backend *real;
 	struct account *account;
 	struct list_head all;
+	struct twheel_loop *next;
 	size_t size;
 };
 
@@ -169,6 +171,13 @@ static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle 
 {
 	list_del(handle_link(handle));
 	set_idle(loop, handle);
+}
+
+/* The clock is read when the time is needed next. */
+static inline void forget_time(struct twheel_loop *loop)
+{
+	loop->now = NOT_READ;
+	loop->start_now = NOT_READ;
 }
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);

@@ -15,9 +15,10 @@
 /* Freed loops that stay so, for handles that were running and are used all the same. */
 #define KEEP		16
 
-/* The loops there are, and those that were freed, oldest first. */
+/* The loops there are; and those that were freed, oldest first, where leak checkers see them. */
 static LIST_HEAD(live);
-static LIST_HEAD(freed);
+static struct twheel_loop *freed;
+static struct twheel_loop **last_freed = &freed;
 static unsigned int nr_freed;
 static uint64_t last_number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,26 +60,26 @@ static const struct backend refusing = {
 
 static void refuse_all(struct twheel_loop *loop)
 {
-	loop->now = NOT_READ;
-	loop->start_now = NOT_READ;
+	forget_time(loop);
 	loop->backend = &refusing;
 }
 
 /* The oldest one of this size, if there are enough others; or NULL. */
 static struct twheel_loop *reuse(size_t size)
 {
+	struct twheel_loop **place = &freed;
 	struct twheel_loop *loop;
 
-	if (nr_freed <= KEEP)
+	while (*place && (*place)->size != size)
+		place = &(*place)->next;
+	loop = *place;
+	if (!loop || nr_freed <= KEEP)
 		return NULL;
-	list_for_each_entry(loop, &freed, all) {
-		if (loop->size == size) {
-			list_del(&loop->all);
-			nr_freed--;
-			return loop;
-		}
-	}
-	return NULL;
+	*place = loop->next;
+	if (!loop->next)
+		last_freed = place;
+	nr_freed--;
+	return loop;
 }
 
 void *twheel_loop_alloc(size_t size)
@@ -112,9 +113,10 @@ void twheel_loop_retire(struct twheel_loop *loop)
 	loop->idle = UINT64_MAX;
 	refuse_all(loop);
 	pthread_mutex_lock(&lock);
-	if (loop->all.next)
-		list_del(&loop->all);
-	list_add_tail(&loop->all, &freed);
+	list_del(&loop->all);
+	loop->next = NULL;
+	*last_freed = loop;
+	last_freed = &loop->next;
 	nr_freed++;
 	pthread_mutex_unlock(&lock);
 }

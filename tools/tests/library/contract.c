@@ -131,7 +131,9 @@ static void a_wait_ends(void)
 
 static void a_start_that_is_stopped_never_reaches_the_kernel(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before = added(loop);
 
