@@ -70,12 +70,13 @@ const char *twheel_version(void);
 /*
  * The loop
  *
- * Time. Delays count from the loop's time. The loop reads the clock when it needs the time
- * for the first time after a flush, and keeps that until the next flush: in what follows
- * one wait, all calls see one time, as in other event loops. A delay may thus end early by
- * as long as the program has been working since; twheel_loop_update() has the clock read
- * anew. No callback comes before its deadline, and it comes at the first tick at or after
- * it, plus the time it takes the program to wake up and call twheel_loop_dispatch().
+ * Time. Delays count from the loop's time. In callbacks, after a start, and by hand
+ * (TWHEEL_LOOP_BY_HAND) always, that is the time when it was first needed since the last
+ * flush or dispatch: all calls see one time, as in other event loops. A delay may thus end
+ * early by as long as the program has been working since; twheel_loop_update() has the clock
+ * read again. In other places the clock is read for each call. No callback comes before its
+ * deadline, and it comes at the first tick at or after it, plus the time it takes the
+ * program to wake up and call twheel_loop_dispatch().
  *
  * Changes are collected in memory, and take effect at the next flush, in batches. The
  * first start after a flush makes the descriptor readable, with one system call, and
@@ -157,7 +158,10 @@ typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle,
 
 /* The bits of @flags in struct twheel_loop_config. */
 
-/* Changes do not wake the program: it calls twheel_loop_flush() before each wait. */
+/*
+ * Changes do not wake the program: it calls twheel_loop_flush() before each wait. The fastest
+ * way: calls between two flushes share one time and one system call.
+ */
 #define TWHEEL_LOOP_BY_HAND	0x1U
 
 /* twheel_loop_walk() works; a start and a stop cost more, and a start may fail with ENOMEM. */

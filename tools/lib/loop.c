@@ -43,13 +43,18 @@ static bool is_no_room(int error)
  * Time.
  */
 
+/* Kept only if a flush or a dispatch will come before the program waits: by hand, or soon. */
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 {
-	if (twheel_now(loop->clock_id, &loop->now))
-		loop->now = 0;
+	uint64_t now;
+
+	if (twheel_now(loop->clock_id, &now))
+		now = 0;
 	if (!loop->wakes)
-		loop->start_now = loop->now;
-	return loop->now;
+		loop->start_now = now;
+	if (!loop->wakes || loop->inside || loop->woken)
+		loop->now = now;
+	return now;
 }
 
 uint64_t twheel_loop_now(struct twheel_loop *loop)

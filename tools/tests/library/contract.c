@@ -197,7 +197,9 @@ static void again_starts_what_has_stopped(void)
 
 static void repeating_keeps_phase_and_counts_what_was_missed(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first, now;
 	int called = 0;
@@ -244,7 +246,9 @@ static void a_schedule_ends_when_it_says_so(void)
 
 static void remaining_counts_down(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	int64_t before;
 

@@ -236,6 +236,25 @@ static void a_start_without_a_flush_is_seen(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
+/* Nothing says when a turn of the program's loop ends, so no time is kept for the next one. */
+static void a_turn_without_a_flush_has_its_own_time(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t last;
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
+	CHECK(becomes_readable(loop) && !twheel_loop_dispatch(loop));
+	CHECK(!twheel_again(&timer, 30 * MSEC));
+	sleep_for(20 * MSEC);
+	last = now_ns();
+	CHECK(!twheel_again(&timer, 30 * MSEC));
+	CHECK(wait_for_the_descriptor(loop, 1) == 1);
+	CHECK(now_ns() >= last + 30 * MSEC);
+}
+
 /* One call of the kernel for all starts, and its timer is gone when they are flushed. */
 static void starts_wake_once(void)
 {
@@ -318,6 +337,8 @@ const struct test misuse_tests[] = {
 	{ "a wait that a message ends counts it", a_wait_that_a_message_ends_counts_it },
 	{ "a wait at the limit does not spin", a_wait_at_the_limit_does_not_spin },
 	{ "a start without a flush is seen", a_start_without_a_flush_is_seen },
+	{ "a turn of the program without a flush has its own time",
+	  a_turn_without_a_flush_has_its_own_time },
 	{ "starts wake the program once, and take no room", starts_wake_once },
 	{ "by hand, nothing wakes before the flush", by_hand_nothing_wakes },
 	{ }
