@@ -94,8 +94,8 @@ const char *twheel_version(void);
  * fork(): the loop stays the parent's. In the child, every function that acts on it or on
  * one of its timers fails with EOWNERDEAD, except twheel_loop_free(): that gives back the
  * memory, and does nothing to the parent's timers. Then initialise the handles, and start
- * them in a new loop. (A child made by a raw clone() is noticed by flush, dispatch, wait
- * and post.)
+ * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
+ * wheel has it. A child made by a raw clone() is noticed by flush, dispatch, wait and post.)
  *
  * A loop that was freed: functions that are passed one of its handles, or the loop itself,
  * fail with ESTALE and touch nothing, until another loop takes its place in memory. For a
