@@ -103,8 +103,8 @@ static int fail_open(const char *device)
 			 device);
 		break;
 	case ENOSPC:
-		complain("cannot open %s: the user's wheels hold too much memory: close some, "
-			 "or raise " LIMITS "/max_user_bytes", device);
+		complain("cannot open %s: the user's wheels hold too much memory: raise "
+			 LIMITS "/max_user_bytes", device);
 		break;
 	default:
 		complain("cannot open %s: %s", device, strerror(errno));

@@ -108,10 +108,10 @@ static void the_descriptor_says_when_there_is_something(void)
 
 	timer.data = &called;
 	CHECK(!is_readable(loop));
-	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!is_readable(loop));
-	sleep_for(10 * MSEC);
+	sleep_for(60 * MSEC);
 	CHECK(becomes_readable(loop));
 	CHECK(twheel_loop_dispatch(loop) == 1);
 	CHECK(!is_readable(loop));
