@@ -302,7 +302,7 @@ install-library: $(LIB) $(SHARED_LIB)
 	@test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
-	install -m 644 tools/lib/libtwheel.h $(DESTDIR)$(includedir)
+	install -m 644 tools/lib/libtwheel.h tools/lib/libtwheel.hpp $(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
 	@$(foreach m,$(LIBRARY_MANUALS),for f in $(call functions,$(m)); do \
 		echo ".so man3/$(notdir $(m))" >$(DESTDIR)$(mandir)/man3/$$f.3; done;)
@@ -323,7 +323,8 @@ uninstall-user:
 	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel \
 		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
 			pkgconfig/libtwheel.pc) \
-		$(includedir)/libtwheel.h $(includedir)/linux/twheel.h \
+		$(includedir)/libtwheel.h $(includedir)/libtwheel.hpp \
+		$(includedir)/linux/twheel.h \
 		$(completiondir)/twheel \
 		$(patsubst %,$(mandir)/man3/%.3,libtwheel $(FUNCTIONS)) \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))

@@ -109,6 +109,7 @@ extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
 extern const struct facility libtwheel_facility;
 extern const struct facility libtwheel_user_facility;
+extern const struct facility libtwheel_woken_facility;
 
 /**
  * struct run - what the command line asks for

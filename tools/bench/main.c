@@ -38,6 +38,7 @@ static const struct facility *const facilities[] = {
 	&twheel_facility,
 	&libtwheel_facility,
 	&libtwheel_user_facility,
+	&libtwheel_woken_facility,
 	&timerfd_facility,
 	&posix_facility,
 	&io_uring_facility,

@@ -17,6 +17,7 @@ FACILITIES = {
     "twheel": Facility((1, 16, 128, 1024), False, 500),
     "libtwheel": Facility((1024,), False, 300),
     "libtwheel-user": Facility((1024,), False, 300),
+    "libtwheel-woken": Facility((1024,), False, 300),
     "timerfd": Facility((1,), False, 12000),
     "posix": Facility((1,), False, 8000),
     "io_uring": Facility((1, 1024), False, 30000, 10**9),
@@ -55,7 +56,8 @@ GIVES = {
     "wakeups": ("wakeups",),
     "null": ("null_syscall", "null_ioctl"),
     "idle": ("idle",),
-    "threads": ("threads_two_fds", "threads_one_fd"),
+    "threads": ("threads_two_fds", "threads_one_fd", "threads_two_loops",
+                "threads_two_user_loops"),
 }
 # The most that is promised of each, however little was measured. The probes on locks
 # are not as exact as the rest.
@@ -84,7 +86,7 @@ DEADLINES = {"periodic": "periodic", "past": "deadlines past", "near": "in 1 to 
 COSTS = ("add", "cancel", "modify", "expire", "mix", "live", "idle", "churn_full")
 LOOPS = ("libtwheel", "libtwheel-user")
 # Those that the idle timeouts of a server are measured with.
-SERVERS = ("twheel", *LOOPS, "timerfd", "libevent", "libev")
+SERVERS = ("twheel", *LOOPS, "libtwheel-woken", "timerfd", "libevent", "libev")
 
 Cell = collections.namedtuple("Cell", "facility op pending batch")
 Result = collections.namedtuple(
@@ -114,6 +116,9 @@ def sizes_of(name, op):
         return SIZES[:3] if name == "twheel" else ()
     if op == "idle":
         return (10**4,) if name in SERVERS else ()
+    # What wakes it shows nowhere else.
+    if name == "libtwheel-woken":
+        return ()
     if op == "churn" and name in LOOPS:
         return (10**5,)
     if op in ("shapes", "churn"):

@@ -353,10 +353,8 @@ int main(int argc, char **argv)
 		printf("twheel %s\n", twheel_version());
 		return session_finish();
 	}
-	if (what.help) {
-		print_help();
-		return session_finish();
-	}
+	if (what.help)
+		return show_help(&what);
 	command = find_command(what.nr_args ? what.args[0] : NULL);
 	if (!command)
 		return STATUS_USAGE;

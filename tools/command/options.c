@@ -25,7 +25,8 @@ enum {
 	OPTION_SORT,
 };
 
-static const char short_options[] = "c:d:hi:jn:t:Vw:";
+/* The colon is for messages of our own. */
+static const char short_options[] = ":c:d:hi:jn:t:Vw:";
 
 static const struct option long_options[] = {
 	{ "clock", required_argument, NULL, 'c' },
@@ -192,7 +193,26 @@ static int parse_wheel_option(int option, struct arguments *what)
 	}
 }
 
-static int parse_option(int option, struct arguments *what)
+/* Say what is wrong with a word that getopt_long() does not take; @next is the one after it. */
+static int refuse_option(int option, char **next)
+{
+	const char *word = next[-1];
+
+	/* A word of several short options is left when the last of them has been seen. */
+	if (*next && **next == '-' && (*next)[1] == optopt)
+		word = *next;
+	if (option == ':')
+		complain("%s needs a value", word);
+	else if (optopt >= '0' && optopt <= '9')
+		complain("'%s' is no duration: none is negative", word);
+	else if (word[0] == '-' && word[1] == '-')
+		complain("there is no option %s, or it takes no value", word);
+	else
+		complain("there is no option -%c", optopt);
+	return usage_hint();
+}
+
+static int parse_option(int option, char **next, struct arguments *what)
 {
 	switch (option) {
 	case 'h':
@@ -212,7 +232,8 @@ static int parse_option(int option, struct arguments *what)
 	case OPTION_SORT:
 		return parse_top_option(option, what);
 	case '?':
-		return usage_hint();
+	case ':':
+		return refuse_option(option, next);
 	default:
 		return parse_wheel_option(option, what);
 	}
@@ -230,11 +251,12 @@ int parse_options(int argc, char **argv, struct arguments *what)
 {
 	int option, status = STATUS_OK;
 
-	while (status == STATUS_OK && !what->help && !what->version) {
+	opterr = 0;
+	while (status == STATUS_OK && !what->version) {
 		option = getopt_long(argc, argv, short_options, long_options, NULL);
 		if (option < 0)
 			break;
-		status = parse_option(option, what);
+		status = parse_option(option, argv + optind, what);
 	}
 	what->args = argv + optind;
 	what->nr_args = argc - optind;

@@ -21,6 +21,9 @@
 /* Events taken with one read(): the rest waits, and input gets its turn. */
 #define EVENTS_AT_ONCE	256
 
+/* Where the module shows its limits, and root changes them. */
+#define LIMITS	"/sys/module/twheel/parameters"
+
 static const struct {
 	const char *name;
 	uint32_t id;
@@ -100,8 +103,8 @@ static int fail_open(const char *device)
 			 device);
 		break;
 	case ENOSPC:
-		complain("cannot open %s: the user's wheels hold too much memory",
-			 device);
+		complain("cannot open %s: the user's wheels hold too much memory: raise "
+			 LIMITS "/max_user_bytes", device);
 		break;
 	default:
 		complain("cannot open %s: %s", device, strerror(errno));
@@ -124,7 +127,7 @@ static int fail_setup(const struct twheel_setup *setup)
 	char tick[DURATION_TEXT];
 
 	if (errno == ENOSPC)
-		complain("--max-timers %ju is above the module's own limit: see modinfo twheel",
+		complain("--max-timers %ju is above the module's limit: see " LIMITS "/max_timers",
 			 (uintmax_t)setup->max_timers);
 	else if (errno == EINVAL)
 		complain("the module refuses --tick %s --wheel-size %u --clock %s",
@@ -286,6 +289,22 @@ int session_modify(struct session *session, struct timer *timer,
 	return twheel_modify_timer(session->fd, timer->id, delay_ns, 0);
 }
 
+/* Without room for a timer, it is the limit of the wheel, or the user's bytes. */
+static void explain_no_room(const struct session *session, char reason[REASON_TEXT])
+{
+	struct twheel_info info;
+
+	if (!twheel_get_info(session->fd, &info) &&
+	    info.pending + info.expired >= info.max_timers)
+		snprintf(reason, REASON_TEXT,
+			 "too many timers for the wheel: cancel some, or raise --max-timers or "
+			 LIMITS "/max_timers");
+	else
+		snprintf(reason, REASON_TEXT,
+			 "the user's wheels hold too much memory: cancel timers, or raise "
+			 LIMITS "/max_user_bytes");
+}
+
 /**
  * session_explain() - say why a timer was refused, and what to do
  * @session: the session.
@@ -306,8 +325,7 @@ char *session_explain(const struct session *session, int err,
 			 duration_format((int64_t)session->tick_ns, tick));
 		break;
 	case ENOSPC:
-		snprintf(reason, REASON_TEXT,
-			 "too many timers: cancel some, or raise --max-timers or the module's limits");
+		explain_no_room(session, reason);
 		break;
 	case ENOMEM:
 		snprintf(reason, REASON_TEXT,

@@ -8,14 +8,8 @@
  *	cc -O2 -o with-glib glib.c $(pkg-config --cflags --libs libtwheel glib-2.0)
  */
 #include <glib.h>
+#include <glib-unix.h>
 #include <libtwheel.h>
-
-/* A loop of libtwheel as a source of events. */
-struct timers {
-	GSource source;
-	struct twheel_loop *loop;
-	void *watch;
-};
 
 static struct twheel_handle heartbeat, idle;
 static int beats;
@@ -36,60 +30,35 @@ static void on_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 	g_main_loop_quit(handle->data);
 }
 
-static gboolean before_waiting(GSource *source, gint *timeout)
+static gboolean on_ready(gint fd, GIOCondition condition, gpointer loop)
 {
-	*timeout = -1;
-	if (twheel_loop_flush(((struct timers *)source)->loop))
-		g_error("twheel_loop_flush: %m");
-	return FALSE;
-}
-
-static gboolean is_ready(GSource *source)
-{
-	return g_source_query_unix_fd(source, ((struct timers *)source)->watch) & G_IO_IN;
-}
-
-static gboolean dispatch(GSource *source, GSourceFunc callback, gpointer data)
-{
-	(void)callback;
-	(void)data;
-	if (twheel_loop_dispatch(((struct timers *)source)->loop) < 0)
+	(void)fd;
+	(void)condition;
+	if (twheel_loop_dispatch(loop) < 0)
 		g_error("twheel_loop_dispatch: %m");
 	return G_SOURCE_CONTINUE;
 }
 
-static void drop(GSource *source)
-{
-	twheel_loop_free(((struct timers *)source)->loop);
-}
-
-static struct timers *add_timers(GMainContext *context)
-{
-	static GSourceFuncs functions = { before_waiting, is_ready, dispatch, drop, NULL, NULL };
-	struct timers *timers = (struct timers *)g_source_new(&functions, sizeof(*timers));
-
-	timers->loop = twheel_loop_new(NULL);
-	if (!timers->loop)
-		g_error("twheel_loop_new: %m");
-	timers->watch = g_source_add_unix_fd(&timers->source, twheel_loop_fd(timers->loop),
-					     G_IO_IN);
-	g_source_attach(&timers->source, context);
-	return timers;
-}
-
 int main(void)
 {
-	struct timers *timers = add_timers(NULL);
 	GMainLoop *main_loop = g_main_loop_new(NULL, FALSE);
+	struct twheel_loop *loop = twheel_loop_new(NULL);
+	guint watch;
+
+	if (!loop)
+		g_error("twheel_loop_new: %m");
+	/* Timers come after sockets: a connection with a message is not idle. */
+	watch = g_unix_fd_add_full(G_PRIORITY_DEFAULT + 10, twheel_loop_fd(loop), G_IO_IN,
+				   on_ready, loop, NULL);
 
 	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
 	twheel_handle_init(&idle, on_idle, main_loop);
-	twheel_repeat(timers->loop, &heartbeat, 200 * TWHEEL_MSEC, 200 * TWHEEL_MSEC);
-	twheel_start(timers->loop, &idle, 500 * TWHEEL_MSEC);
+	twheel_repeat(loop, &heartbeat, 200 * TWHEEL_MSEC, 200 * TWHEEL_MSEC);
+	twheel_start(loop, &idle, 500 * TWHEEL_MSEC);
 
 	g_main_loop_run(main_loop);
-	g_source_destroy(&timers->source);
-	g_source_unref(&timers->source);
+	g_source_remove(watch);
+	twheel_loop_free(loop);
 	g_main_loop_unref(main_loop);
 	return 0;
 }

@@ -13,7 +13,8 @@
 #include <libtwheel.h>
 
 static struct twheel_handle heartbeat, idle;
-static int beats, expired, done;
+static struct event_base *base;
+static int beats;
 
 static void on_heartbeat(struct twheel_loop *loop, struct twheel_handle *handle)
 {
@@ -29,26 +30,28 @@ static void on_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 	(void)loop;
 	(void)handle;
 	puts("idle");
-	done = 1;
+	event_base_loopbreak(base);
 }
 
-static void on_ready(evutil_socket_t fd, short what, void *arg)
+static void on_ready(evutil_socket_t fd, short what, void *loop)
 {
 	(void)fd;
 	(void)what;
-	(void)arg;
-	expired = 1;
+	if (twheel_loop_dispatch(loop) < 0)
+		err(1, "twheel_loop_dispatch");
 }
 
 int main(void)
 {
 	struct twheel_loop *loop = twheel_loop_new(NULL);
-	struct event_base *base = event_base_new();
 	struct event *ready;
 
-	if (!loop || !base)
+	/* Timers come after sockets: a connection with a message is not idle. */
+	base = event_base_new();
+	if (!loop || !base || event_base_priority_init(base, 2))
 		err(1, "no loop");
-	ready = event_new(base, twheel_loop_fd(loop), EV_READ | EV_PERSIST, on_ready, NULL);
+	ready = event_new(base, twheel_loop_fd(loop), EV_READ | EV_PERSIST, on_ready, loop);
+	event_priority_set(ready, 1);
 	event_add(ready, NULL);
 
 	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
@@ -56,15 +59,7 @@ int main(void)
 	twheel_repeat(loop, &heartbeat, 200 * TWHEEL_MSEC, 200 * TWHEEL_MSEC);
 	twheel_start(loop, &idle, 500 * TWHEEL_MSEC);
 
-	/* In place of event_base_dispatch(): timers come last in each turn of the loop. */
-	while (!done) {
-		if (twheel_loop_flush(loop))
-			err(1, "twheel_loop_flush");
-		event_base_loop(base, EVLOOP_ONCE);
-		if (expired && twheel_loop_dispatch(loop) < 0)
-			err(1, "twheel_loop_dispatch");
-		expired = 0;
-	}
+	event_base_dispatch(base);
 	event_free(ready);
 	event_base_free(base);
 	twheel_loop_free(loop);

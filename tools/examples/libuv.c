@@ -13,12 +13,8 @@
 #include <libtwheel.h>
 
 static struct twheel_handle heartbeat, idle;
-static int beats, expired;
-
-/* What libuv calls before it waits, when the descriptor is ready, and after all I/O. */
-static uv_prepare_t uv_prepare;
 static uv_poll_t uv_poll;
-static uv_check_t uv_check;
+static int beats;
 
 static void on_heartbeat(struct twheel_loop *loop, struct twheel_handle *handle)
 {
@@ -29,37 +25,21 @@ static void on_heartbeat(struct twheel_loop *loop, struct twheel_handle *handle)
 		twheel_stop(handle);
 }
 
-/* Without these three, uv_run() has nothing left to do. */
+/* Without the descriptor, uv_run() has nothing left to do. */
 static void on_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	(void)loop;
 	(void)handle;
 	puts("idle");
-	uv_close((uv_handle_t *)&uv_prepare, NULL);
 	uv_close((uv_handle_t *)&uv_poll, NULL);
-	uv_close((uv_handle_t *)&uv_check, NULL);
-}
-
-static void before_waiting(uv_prepare_t *handle)
-{
-	if (twheel_loop_flush(handle->data))
-		err(1, "twheel_loop_flush");
 }
 
 static void on_ready(uv_poll_t *handle, int status, int events)
 {
-	(void)handle;
 	(void)status;
 	(void)events;
-	expired = 1;
-}
-
-/* Last of all: who has just spoken is not idle. */
-static void after_io(uv_check_t *handle)
-{
-	if (expired && twheel_loop_dispatch(handle->data) < 0)
+	if (twheel_loop_dispatch(handle->data) < 0)
 		err(1, "twheel_loop_dispatch");
-	expired = 0;
 }
 
 int main(void)
@@ -69,14 +49,9 @@ int main(void)
 
 	if (!loop)
 		err(1, "no loop");
-	uv_prepare.data = loop;
-	uv_check.data = loop;
-	uv_prepare_init(uv, &uv_prepare);
 	uv_poll_init(uv, &uv_poll, twheel_loop_fd(loop));
-	uv_check_init(uv, &uv_check);
-	uv_prepare_start(&uv_prepare, before_waiting);
+	uv_poll.data = loop;
 	uv_poll_start(&uv_poll, UV_READABLE, on_ready);
-	uv_check_start(&uv_check, after_io);
 
 	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
 	twheel_handle_init(&idle, on_idle, NULL);

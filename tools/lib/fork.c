@@ -3,14 +3,15 @@
  * Telling a process from the one it was forked from
  *
  * A page that fork() hands to a child as zeroes holds a number. Looking at it is all it
- * costs to notice, also for a child that was made without the C library.
+ * costs to notice, also for a child that was made without the C library. A child of the C
+ * library finds its copies of the loops closed: starts and stops need not look at all.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "loop.h"
 
-static uint32_t *page;
+uint32_t *twheel_process_page;
 static uint32_t last_token;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -22,15 +23,11 @@ static void map_page(void)
 
 	if (memory == MAP_FAILED)
 		return;
-	if (madvise(memory, bytes, MADV_WIPEONFORK))
+	if (madvise(memory, bytes, MADV_WIPEONFORK) ||
+	    pthread_atfork(twheel_loops_lock, twheel_loops_unlock, twheel_loops_forked))
 		munmap(memory, bytes);
 	else
-		page = memory;
-}
-
-uint32_t twheel_process_token(void)
-{
-	return __atomic_load_n(page, __ATOMIC_RELAXED);
+		twheel_process_page = memory;
 }
 
 /* The count of tokens is not wiped, so no ancestor has had the next one. */
@@ -39,13 +36,13 @@ uint32_t twheel_process_token_new(void)
 	uint32_t token, next;
 
 	pthread_once(&once, map_page);
-	if (!page)
+	if (!twheel_process_page)
 		return 0;
 	token = twheel_process_token();
 	if (token)
 		return token;
 	next = __atomic_add_fetch(&last_token, 1, __ATOMIC_RELAXED);
-	if (__atomic_compare_exchange_n(page, &token, next, false, __ATOMIC_RELAXED,
+	if (__atomic_compare_exchange_n(twheel_process_page, &token, next, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		return next;
 	return token;

@@ -4,9 +4,9 @@
  *
  * There are two layers, and most programs want the upper one.
  *
- * The loop: timers with a callback, beside whatever event loop the program has. It runs
- * over /dev/twheel, or where that is missing over the same wheel in the program's own
- * memory and a timerfd. The program's loop goes like this:
+ * The loop: timers with a callback, for any event loop. It runs over a wheel in the
+ * program's own memory and a timerfd, or over /dev/twheel. The program's loop goes like
+ * this:
  *
  *	static void idle(struct twheel_loop *loop, struct twheel_handle *handle)
  *	{
@@ -19,13 +19,14 @@
  *	twheel_start(loop, &timeout, 60 * TWHEEL_SEC);
  *	add twheel_loop_fd(loop) to epoll, for EPOLLIN
  *	for (;;) {
- *		twheel_loop_flush(loop);
  *		epoll_wait(...);
  *		for each socket with a message:
  *			twheel_again(&timeout, 60 * TWHEEL_SEC);
  *		if twheel_loop_fd(loop) is ready:
  *			twheel_loop_dispatch(loop);
  *	}
+ *
+ * A program without an event loop calls twheel_loop_run() instead.
  *
  * The calls: the ioctls of /dev/twheel as functions. One call of the kernel for each, the
  * structures of <linux/twheel.h> as they are, no state. For programs that share a wheel,
@@ -69,31 +70,40 @@ const char *twheel_version(void);
 /*
  * The loop
  *
- * Time. Delays count from the loop's time. The loop reads the clock when it needs the time
- * for the first time after a flush, and keeps that until the next flush: in what follows
- * one wait, all calls see one time, as in other event loops. A delay may thus end early by
- * as long as the program has been working since; twheel_loop_update() has the clock read
- * anew. No callback comes before its deadline, and it comes at the first tick at or after
- * it, plus the time it takes the program to wake up and call twheel_loop_dispatch().
+ * Time. Delays count from the loop's time. In callbacks, after a start, and by hand
+ * (TWHEEL_LOOP_BY_HAND) always, that is the time when it was first needed since the last
+ * flush or dispatch: all calls see one time, as in other event loops. A delay may thus end
+ * early by as long as the program has been working since; twheel_loop_update() has the clock
+ * read again. In other places the clock is read for each call. No callback comes before its
+ * deadline, and it comes at the first tick at or after it, plus the time it takes the
+ * program to wake up and call twheel_loop_dispatch().
  *
- * Changes are collected in memory. The kernel hears of them at the next flush, in batches:
- * before the program waits, call twheel_loop_flush(). A timer that is started and stopped
- * between two flushes never reaches the kernel. Nor does twheel_again() as long as it puts
- * a deadline off: the kernel is told the new one when the old one has passed.
+ * Changes are collected in memory, and take effect at the next flush, in batches. The
+ * first start after a flush makes the descriptor readable, with one system call, and
+ * twheel_loop_dispatch() flushes. A program that calls twheel_loop_flush() before each wait
+ * does without that call: TWHEEL_LOOP_BY_HAND. There, a timer that is started and stopped
+ * between two flushes never reaches the kernel. twheel_again() is no change as long as it
+ * puts a deadline off: the timer is armed once more when the old deadline has passed.
  *
- * What callbacks may do: start, stop and free any handle, their own included; leave by
+ * Callbacks may start, stop and free any handle, their own included. They may leave by
  * longjmp() or, in C++, an exception: the others that expired are not lost, and are called
- * by the next dispatch. They may call twheel_loop_dispatch(). They must not free the loop.
- * The same goes for the functions of messages.
+ * by the next dispatch. After a longjmp(), flush: nothing wakes the program for them before.
+ * Callbacks may call twheel_loop_dispatch(). They must not free the loop. The same goes for
+ * the functions of messages.
  *
- * fork(): the loop stays the parent's. In the child, twheel_loop_flush(), _dispatch(),
- * _wait() and _post() fail with EOWNERDEAD. There, twheel_loop_free() gives back the
- * memory, and does nothing to the parent's timers; then initialise the handles, and start
- * them in a new loop.
+ * fork(): the loop stays the parent's. In the child, every function that acts on it or on
+ * one of its timers fails with EOWNERDEAD, except twheel_loop_free(): that gives back the
+ * memory, and does nothing to the parent's timers. Then initialise the handles, and start
+ * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
+ * wheel has it. A child made by a raw clone() is noticed by flush, dispatch, wait and post.)
  *
- * Without the module there are no timers that several processes share or that outlive one,
- * no accounting by control groups, and the wheel is only as prompt as the program: what is
- * a cascade in the kernel there is work of twheel_loop_dispatch().
+ * A loop that was freed: functions that are passed one of its handles, or the loop itself,
+ * fail with ESTALE and touch nothing, until another loop takes its place in memory. For a
+ * handle that had expired or was stopped before, that holds for ever.
+ *
+ * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
+ * memory of all running handles, and that one thread alone uses the loop. What is wrong is
+ * printed, and the program aborts.
  */
 struct twheel_loop;
 struct twheel_handle;
@@ -131,13 +141,40 @@ typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now
  */
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
+/**
+ * typedef twheel_visit - called by twheel_loop_walk() for each running timer
+ * @loop: the loop.
+ * @handle: the timer. The function may stop and free it, and no other one.
+ * @arg: the argument of twheel_loop_walk().
+ *
+ * Return: 0 to go on; anything else ends the walk.
+ */
+typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg);
+
 /* The values of @backend in struct twheel_loop_config. */
-#define TWHEEL_BACKEND_ANY	0	/* the device; without it, user space */
+#define TWHEEL_BACKEND_ANY	0	/* what is best for @flags */
 #define TWHEEL_BACKEND_DEVICE	1	/* /dev/twheel */
 #define TWHEEL_BACKEND_USER	2	/* the program's memory and a timerfd */
 
+/* The bits of @flags in struct twheel_loop_config. */
+
+/*
+ * Changes do not wake the program: it calls twheel_loop_flush() before each wait. The fastest
+ * way: calls between two flushes share one time and one system call.
+ */
+#define TWHEEL_LOOP_BY_HAND	0x1U
+
+/* twheel_loop_walk() works; a start and a stop cost more, and a start may fail with ENOMEM. */
+#define TWHEEL_LOOP_WALKABLE	0x2U
+
+/*
+ * The timers are kept in the kernel where there is the device: its tools and tracepoints show
+ * them, limits and accounting are those of the module, and cascades are its work.
+ */
+#define TWHEEL_LOOP_KERNEL	0x4U
+
 /**
- * struct twheel_loop_config - how a loop is to be; what is zero is as usual
+ * struct twheel_loop_config - loop parameters; 0 means default
  * @tick_ns: length of a tick in nanoseconds, TWHEEL_TICK_MIN_NS to TWHEEL_TICK_MAX_NS;
  *	usually TWHEEL_TICK_DEFAULT_NS.
  * @max_timers: how many timers may be armed at once; usually as many as the module allows,
@@ -145,9 +182,10 @@ typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *hand
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
  *	TWHEEL_SIZE_DEFAULT.
  * @clock_id: CLOCK_MONOTONIC or CLOCK_BOOTTIME; usually the former.
- * @backend: TWHEEL_BACKEND_ANY, or the only one that will do. With _ANY, the environment
- *	variable TWHEEL_BACKEND may hold "device" or "user".
- * @flags: must be zero.
+ * @backend: TWHEEL_BACKEND_ANY, or the only one that will do. _ANY is the device with
+ *	TWHEEL_LOOP_KERNEL where it works, and user space otherwise. With _ANY, the
+ *	environment variable TWHEEL_BACKEND may hold "device" or "user".
+ * @flags: bits of TWHEEL_LOOP_*.
  * @unarmed: called for each timer that cannot be had. Without it, flushing fails, and
  *	timers that could not be armed wait for the next flush.
  * @data: the caller's; twheel_loop_data() returns it.
@@ -169,12 +207,12 @@ struct twheel_loop_config {
  * twheel_loop_new() - make a loop
  * @config: how it is to be, or NULL for all as usual.
  *
- * With TWHEEL_BACKEND_ANY, a device that cannot be opened, for whatever reason, makes for
- * a loop in user space.
+ * With TWHEEL_BACKEND_ANY, a device that cannot be opened, or that is no wheel, makes for a
+ * loop in user space.
  *
- * Return: the loop; or NULL with errno set: EINVAL for a config or an environment variable
- * that makes no sense, ENOSPC for more timers than the module allows, ENOMEM, EMFILE, or
- * why the device that was asked for cannot be opened.
+ * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
+ * variable, ENOSPC for more timers than the module allows, ENOMEM, EMFILE, ENODEV for a
+ * device that is no wheel, or why the device that was asked for cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
 
@@ -182,7 +220,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  * twheel_loop_free() - drop a loop with all its timers
  * @loop: the loop, or NULL.
  *
- * No callback is called. The handles that were running are as good as not initialised.
+ * No callback is called, and no function of a message: messages that were posted may be
+ * posted again. The handles that were running are as good as not initialised.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 
@@ -260,17 +299,98 @@ int twheel_loop_flush(struct twheel_loop *loop);
 int twheel_loop_dispatch(struct twheel_loop *loop);
 
 /**
+ * twheel_loop_take() - take timers that have expired, in place of callbacks
+ * @loop: the loop.
+ * @handles: set to the timers, in the order of their ticks.
+ * @max: how many fit, at least 1.
+ *
+ * As twheel_loop_dispatch(), but no callback is called: for languages where that costs much.
+ * One that repeats is running again, and its count is set; the others are not running. What
+ * did not fit comes with the next call, and the descriptor stays readable.
+ *
+ * Return: how many were taken; or -1 with errno set, as for twheel_loop_dispatch(), and
+ * EINVAL without room.
+ */
+ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max);
+
+/**
  * twheel_loop_wait() - flush, wait and dispatch, for programs without a loop
  * @loop: the loop.
  * @timeout_ms: the longest time to wait in milliseconds; -1 for any time, 0 for none.
  *
- * When the flush fails, it dispatches at once, without waiting: timers that expire make room
- * for others. So calling it again and again makes progress at a limit, too.
+ * Timers that could not be armed for want of room do not keep it from waiting: those that
+ * expire make room. Then, or after a tenth of a second, it returns -1.
  *
- * Return: how many callbacks were called, 0 after the time has passed; or -1 with errno
- * set, as for twheel_loop_dispatch(), and EINTR when a signal ended the wait.
+ * Return: how many callbacks and functions of messages were called; 0 when the time has
+ * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
+ * the wait.
  */
 int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms);
+
+/**
+ * twheel_loop_run() - wait and dispatch until no timer is left
+ * @loop: the loop.
+ *
+ * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop().
+ *
+ * Return: 0; or -1 with errno set, as for twheel_loop_wait(): it may be called again.
+ */
+int twheel_loop_run(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_stop() - have twheel_loop_run() return
+ * @loop: the loop.
+ *
+ * For callbacks and functions of messages. The callbacks of all timers that have expired are
+ * called before it returns. The timers go on running. Of runs within runs, the innermost one
+ * ends. Without one, the next run ends at once.
+ *
+ * Return: 0; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
+ */
+int twheel_loop_stop(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_count() - how many timers are running
+ * @loop: the loop.
+ *
+ * With what twheel_loop_ref() adds and twheel_loop_unref() takes away; never below 0.
+ *
+ * Return: how many; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
+ */
+int64_t twheel_loop_count(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_ref() - have twheel_loop_run() wait for one thing more
+ * @loop: the loop.
+ *
+ * For messages that other threads may post; and before a timer is stopped for which
+ * twheel_loop_unref() was called.
+ *
+ * Return: as twheel_loop_stop().
+ */
+int twheel_loop_ref(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_unref() - have twheel_loop_run() wait for one timer less
+ * @loop: the loop.
+ *
+ * After the start of a timer that does not keep the program running, such as one that
+ * repeats for ever.
+ *
+ * Return: as twheel_loop_stop().
+ */
+int twheel_loop_unref(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_walk() - visit all running timers
+ * @loop: the loop, made with TWHEEL_LOOP_WALKABLE.
+ * @visit: called for each timer, in no order.
+ * @arg: passed to it.
+ *
+ * Return: 0, or what @visit returned if that was not 0; or -1 with errno set: EOPNOTSUPP for
+ * another loop, EINVAL without a loop or a function, EOWNERDEAD after fork().
+ */
+int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
 /**
  * struct twheel_message - something to do in another thread's loop
@@ -288,13 +408,15 @@ struct twheel_message {
 
 /**
  * twheel_loop_post() - have something done in the thread of a loop
- * @loop: the loop. It must not be freed meanwhile.
+ * @loop: the loop. It must not be freed at the same time.
  * @message: what to do.
  *
  * May be called by any thread. Messages are called in the order in which they were posted.
+ * Those of a loop that is freed first are never called, and may be posted again.
  *
  * Return: 0; or -1 with errno set, and the message is not posted: EALREADY if it still is;
- * EINVAL without a loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM
+ * EINVAL without a loop, a message or a function; EOWNERDEAD after fork(); ESTALE for a
+ * loop that was freed; ENOSPC, ENOMEM
  * or what twheel(4) lists besides when the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
@@ -337,6 +459,32 @@ struct twheel_handle {
 void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data);
 
 /**
+ * twheel_handle_new() - allocate a timer
+ * @callback: called when it expires.
+ * @data: the caller's.
+ *
+ * For languages that cannot have the struct. Its first three members are public.
+ *
+ * Return: the timer; or NULL with errno ENOMEM.
+ */
+struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data);
+
+/**
+ * twheel_handle_free() - stop a timer that twheel_handle_new() made, and free it
+ * @handle: the timer, or NULL. Its loop may have been freed.
+ */
+void twheel_handle_free(struct twheel_handle *handle);
+
+/**
+ * twheel_handle_size() - how much memory a timer takes
+ *
+ * For languages that have memory of their own for it.
+ *
+ * Return: sizeof(struct twheel_handle) as the library was compiled.
+ */
+size_t twheel_handle_size(void);
+
+/**
  * twheel_start() - start a timer
  * @loop: the loop it is to run in.
  * @handle: the timer.
@@ -345,7 +493,7 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
  *
  * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
  * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback.
+ * a callback; EOWNERDEAD after fork(); ESTALE for a loop that was freed.
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -401,8 +549,8 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
  * loop it was in, and expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
- * handle, and for one that was never started; or, when the deadline is to be an earlier
- * one, as twheel_stop().
+ * handle, and for one that was never started; EOWNERDEAD after fork(); ESTALE when the loop
+ * it was in has been freed; or, when the deadline is to be an earlier one, as twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -428,10 +576,34 @@ static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t del
  * @handle: the timer.
  *
  * Return: 0, and its callback is not called any more, even if it has expired; or -1 with
- * errno set: ENOENT when it was not running; EINVAL without a handle; or, when there were
- * changes to be flushed and that failed, as twheel_loop_flush(): it is running still.
+ * errno set: ENOENT when it was not running; EINVAL without a handle; EOWNERDEAD after
+ * fork(); ESTALE when its loop has been freed; or, when there were changes to be flushed and
+ * that failed, as twheel_loop_flush(): it is running still.
  */
 int twheel_stop(struct twheel_handle *handle);
+
+/**
+ * twheel_is_running() - is a timer running
+ * @handle: the timer, or NULL.
+ *
+ * Return: 1 from its start until it expires or is stopped; else 0.
+ */
+int twheel_is_running(const struct twheel_handle *handle);
+
+/**
+ * twheel_set_interval() - change the period of a running timer
+ * @handle: the timer.
+ * @interval_ns: the period, from the next time it expires on: up to TWHEEL_TIME_MAX_NS. 0:
+ *	it expires once more, and has ended.
+ *
+ * When it expires next stays as it is; twheel_again() changes that. A timer that was started
+ * to expire once repeats from now on, and so does one of twheel_schedule().
+ *
+ * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
+ * of range and without a handle, EOWNERDEAD after fork(), ESTALE when its loop has been
+ * freed.
+ */
+int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
 
 /**
  * twheel_remaining() - how long until a timer expires

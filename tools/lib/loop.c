@@ -18,6 +18,12 @@
 
 #include "loop.h"
 
+/* The end of a wait without one. */
+#define FOR_EVER	UINT64_MAX
+
+/* How long a wait that cannot arm a timer waits for others to expire. */
+#define NO_ROOM_NS	(100 * TWHEEL_MSEC)
+
 /* Ends every list of messages, so that a message that is posted has a next one. */
 static struct twheel_message end = { .next = &end };
 
@@ -27,15 +33,28 @@ static int fail(int error)
 	return -1;
 }
 
+/* The kernel, or the limit of the loop, has no room for more timers. */
+static bool is_no_room(int error)
+{
+	return error == ENOSPC || error == ENOMEM;
+}
+
 /*
  * Time.
  */
 
+/* Kept only if a flush or a dispatch will come before the program waits: by hand, or soon. */
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 {
-	if (twheel_now(loop->clock_id, &loop->now))
-		loop->now = 0;
-	return loop->now;
+	uint64_t now;
+
+	if (twheel_now(loop->clock_id, &now))
+		now = 0;
+	if (!loop->wakes)
+		loop->start_now = now;
+	if (!loop->wakes || loop->inside || loop->woken)
+		loop->now = now;
+	return now;
 }
 
 uint64_t twheel_loop_now(struct twheel_loop *loop)
@@ -51,7 +70,7 @@ int twheel_loop_update(struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	loop->now = NOT_READ;
+	forget_time(loop);
 	return 0;
 }
 
@@ -66,7 +85,9 @@ static bool is_valid(const struct twheel_setup *setup)
 	       (setup->clock_id == CLOCK_MONOTONIC || setup->clock_id == CLOCK_BOOTTIME);
 }
 
-/* What is to be set up; false for a config that makes no sense. */
+#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_WALKABLE | TWHEEL_LOOP_KERNEL)
+
+/* The parameters of the wheel; false for an invalid config. */
 static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
 {
 	static const struct twheel_loop_config zero;
@@ -77,11 +98,12 @@ static bool read_config(const struct twheel_loop_config *config, struct twheel_s
 		.wheel_size = config->wheel_size ?: TWHEEL_SIZE_DEFAULT,
 		.clock_id = config->clock_id ?: CLOCK_MONOTONIC,
 	};
-	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER && !config->flags &&
+	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
+	       !(config->flags & ~KNOWN_FLAGS) &&
 	       !memcmp(config->reserved, zero.reserved, sizeof(zero.reserved));
 }
 
-/* The backend to be had, if it is any; -1 if the environment makes no sense. */
+/* The backend that the config or the environment names; -1 if the latter is invalid. */
 static int chosen_backend(const struct twheel_loop_config *config)
 {
 	const char *name = secure_getenv("TWHEEL_BACKEND");
@@ -93,16 +115,44 @@ static int chosen_backend(const struct twheel_loop_config *config)
 	return strcmp(name, "user") ? -1 : TWHEEL_BACKEND_USER;
 }
 
-static struct twheel_loop *new_loop(int backend, const struct twheel_setup *setup)
+/* User space is cheaper for a loop; the device is for those that ask for it. */
+static struct twheel_loop *new_loop(int backend, uint32_t flags,
+				    const struct twheel_setup *setup)
 {
-	int fd;
+	struct twheel_loop *loop;
 
-	if (backend == TWHEEL_BACKEND_USER)
+	if (backend == TWHEEL_BACKEND_USER ||
+	    (backend == TWHEEL_BACKEND_ANY && !(flags & TWHEEL_LOOP_KERNEL)))
 		return twheel_user_new(setup);
-	fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0)
-		return twheel_device_new(fd, setup);
-	return backend == TWHEEL_BACKEND_ANY ? twheel_user_new(setup) : NULL;
+	loop = twheel_device_new(setup);
+	if (loop || backend == TWHEEL_BACKEND_DEVICE || errno == ENOSPC || errno == ENOMEM)
+		return loop;
+	return twheel_user_new(setup);
+}
+
+static bool is_debugging(void)
+{
+	const char *value = secure_getenv("TWHEEL_DEBUG");
+
+	return value && *value && strcmp(value, "0");
+}
+
+/* Fill in what both backends have, after theirs. */
+static void init_loop(struct twheel_loop *loop, const struct twheel_loop_config *config)
+{
+	forget_time(loop);
+	loop->wakes = !(config->flags & TWHEEL_LOOP_BY_HAND);
+	loop->owner = twheel_process_token();
+	INIT_LIST_HEAD(&loop->changes);
+	INIT_LIST_HEAD(&loop->flushing);
+	INIT_LIST_HEAD(&loop->expired);
+	loop->unarmed = config->unarmed;
+	loop->data = config->data;
+	pthread_mutex_init(&loop->lock, NULL);
+	loop->first = &end;
+	loop->last = &loop->first;
+	loop->backend = loop->real;
+	twheel_loop_register(loop);
 }
 
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
@@ -111,6 +161,7 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 	uint32_t token = twheel_process_token_new();
 	struct twheel_setup setup;
 	struct twheel_loop *loop;
+	bool debug = is_debugging();
 	int backend;
 
 	if (!config)
@@ -120,39 +171,61 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 		errno = token ? EINVAL : ENOMEM;
 		return NULL;
 	}
-	loop = new_loop(backend, &setup);
+	loop = new_loop(backend, config->flags, &setup);
 	if (!loop)
 		return NULL;
-	loop->now = NOT_READ;
 	loop->clock_id = setup.clock_id;
-	loop->owner = token;
-	INIT_LIST_HEAD(&loop->changes);
-	INIT_LIST_HEAD(&loop->flushing);
-	INIT_LIST_HEAD(&loop->expired);
-	loop->unarmed = config->unarmed;
-	loop->data = config->data;
-	pthread_mutex_init(&loop->lock, NULL);
+	init_loop(loop, config);
+	if ((debug || (config->flags & TWHEEL_LOOP_WALKABLE)) &&
+	    twheel_account_new(loop, debug)) {
+		twheel_loop_free(loop);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return loop;
+}
+
+/* Messages that were posted become their owners' again. In a child, nobody has the lock. */
+static void drop_messages(struct twheel_loop *loop)
+{
+	bool shared = !twheel_loop_check(loop);
+	struct twheel_message *message, *next;
+
+	if (shared)
+		pthread_mutex_lock(&loop->lock);
+	for (message = loop->first; message != &end; message = next) {
+		next = message->next;
+		message->next = NULL;
+	}
 	loop->first = &end;
 	loop->last = &loop->first;
-	return loop;
+	if (shared) {
+		pthread_mutex_unlock(&loop->lock);
+		pthread_mutex_destroy(&loop->lock);
+	}
 }
 
 void twheel_loop_free(struct twheel_loop *loop)
 {
-	if (!loop)
+	if (!loop || loop->owner == NO_OWNER)
 		return;
+	drop_messages(loop);
 	close(loop->fd);
-	loop->backend->free(loop);
+	twheel_account_free(loop);
+	loop->real->free(loop);
+	twheel_loop_retire(loop);
 }
 
 int twheel_loop_fd(const struct twheel_loop *loop)
 {
-	return loop ? loop->fd : fail(EINVAL);
+	if (!loop)
+		return fail(EINVAL);
+	return loop->owner == NO_OWNER ? fail(ESTALE) : loop->fd;
 }
 
 int twheel_loop_backend(const struct twheel_loop *loop)
 {
-	return loop ? loop->backend->number : fail(EINVAL);
+	return loop ? loop->real->number : fail(EINVAL);
 }
 
 void *twheel_loop_data(const struct twheel_loop *loop)
@@ -160,11 +233,11 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 	return loop ? loop->data : NULL;
 }
 
-int twheel_loop_check(const struct twheel_loop *loop)
+int twheel_loop_refuse(const struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	return likely(loop->owner == twheel_process_token()) ? 0 : fail(EOWNERDEAD);
+	return fail(loop->owner == NO_OWNER ? ESTALE : EOWNERDEAD);
 }
 
 /*
@@ -177,19 +250,64 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 		*handle = (struct twheel_handle) { .callback = callback, .data = data };
 }
 
+struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data)
+{
+	struct twheel_handle *handle = malloc(sizeof(*handle));
+
+	twheel_handle_init(handle, callback, data);
+	return handle;
+}
+
+void twheel_handle_free(struct twheel_handle *handle)
+{
+	if (handle)
+		twheel_stop(handle);
+	free(handle);
+}
+
+size_t twheel_handle_size(void)
+{
+	return sizeof(struct twheel_handle);
+}
+
 static inline bool is_running(const struct twheel_handle *handle)
 {
 	return handle->state & RUNNING;
 }
 
+int twheel_is_running(const struct twheel_handle *handle)
+{
+	return handle && is_running(handle);
+}
+
 /* 0 if the handle can be started; or -1 with errno set. */
 static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (!loop || !handle || !handle->callback)
+	if (!handle || !handle->callback)
 		return fail(EINVAL);
+	if (twheel_loop_check(loop))
+		return -1;
 	if (is_running(handle))
 		return fail(handle->loop == loop ? EALREADY : EXDEV);
 	return 0;
+}
+
+/*
+ * A timer is going to start. The first one after a flush has the program dispatch, and so
+ * flush; where that cannot be, the next one tries again.
+ */
+static void note_start(struct twheel_loop *loop)
+{
+	if (likely(loop->start_now != NOT_READ))
+		return;
+	if (loop->wakes && !loop->inside && !loop->woken) {
+		pthread_mutex_lock(&loop->lock);
+		loop->woken = !loop->backend->alarm(loop);
+		pthread_mutex_unlock(&loop->lock);
+		if (!loop->woken)
+			return;
+	}
+	loop->start_now = loop_now(loop);
 }
 
 static inline int start(struct twheel_loop *loop, struct twheel_handle *handle,
@@ -213,18 +331,19 @@ static noinline int start_slowly(struct twheel_loop *loop, struct twheel_handle 
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
+	note_start(loop);
 	handle->state = 0;
 	return start(loop, handle, add_times(loop_now(loop), delay_ns));
 }
 
-/* Most often there is nothing to say against it, and the time is known. */
+/* Most often nothing is wrong, and the time is known. */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns)
 {
 	uint64_t deadline;
 
 	if (unlikely(!loop || !handle || !handle->callback || handle->state))
 		return start_slowly(loop, handle, delay_ns);
-	deadline = loop->now + delay_ns;
+	deadline = loop->start_now + delay_ns;
 	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
 		return start_slowly(loop, handle, delay_ns);
 	return start(loop, handle, deadline);
@@ -237,6 +356,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
+	note_start(loop);
 	handle->state = 0;
 	return start(loop, handle, deadline_ns);
 }
@@ -248,6 +368,7 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
+	note_start(loop);
 	handle->state = REPEATS;
 	handle->repeat.interval = interval_ns;
 	return start(loop, handle, add_times(loop_now(loop), delay_ns));
@@ -265,6 +386,7 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	deadline = next(handle, loop_now(loop));
 	if (deadline > TWHEEL_TIME_MAX_NS)
 		return 0;
+	note_start(loop);
 	handle->state = SCHEDULED;
 	handle->repeat.next = next;
 	return start(loop, handle, deadline);
@@ -277,14 +399,16 @@ static noinline int stop_in_vain(struct twheel_handle *handle)
 
 int twheel_stop(struct twheel_handle *handle)
 {
+	struct twheel_loop *loop;
+
 	if (unlikely(!handle))
 		return stop_in_vain(handle);
-	if (handle->state & ARMED)
-		return handle->loop->backend->disarm(handle->loop, handle);
+	loop = handle->loop;
+	if (handle->state & (ARMED | ACCOUNTED))
+		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
 		return stop_in_vain(handle);
-	list_del(handle_link(handle));
-	set_idle(handle);
+	unlink_handle(loop, handle);
 	return 0;
 }
 
@@ -298,16 +422,36 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	if (!handle || !handle->loop || delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
 	loop = handle->loop;
+	if (twheel_loop_check(loop))
+		return -1;
+	if (!is_running(handle) && handle->armed != loop->idle)
+		return fail(ESTALE);
 	deadline = add_times(loop_now(loop), delay_ns);
 	if (deadline >= handle->armed) {
 		handle->deadline = deadline;
 		return 0;
 	}
+	note_start(loop);
 	if (!is_running(handle))
 		handle->state = 0;
 	else if (twheel_stop(handle))
 		return -1;
 	return start(loop, handle, deadline);
+}
+
+int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
+{
+	if (!handle || interval_ns > TWHEEL_TIME_MAX_NS)
+		return fail(EINVAL);
+	if (!is_running(handle))
+		return fail(ENOENT);
+	if (twheel_loop_check(handle->loop))
+		return -1;
+	handle->state &= ~(REPEATS | SCHEDULED);
+	if (interval_ns)
+		handle->state |= REPEATS;
+	handle->repeat.interval = interval_ns;
+	return 0;
 }
 
 int64_t twheel_remaining(const struct twheel_handle *handle)
@@ -318,6 +462,8 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (!is_running(handle))
 		return fail(ENOENT);
+	if (handle->loop->owner == NO_OWNER)
+		return fail(ESTALE);
 	now = loop_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
 }
@@ -343,23 +489,22 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 			 handle->repeat.interval);
 }
 
-/* Call back for a timer that has expired, unless it was put off: how many were called. */
-static int expire(struct twheel_loop *loop, struct twheel_handle *handle)
+/* A timer has expired: rearm it if it repeats. Returns false, and rearms it, if it was put off. */
+static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t armed = handle->armed;
 
-	set_idle(handle);
+	set_idle(loop, handle);
 	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
 		loop->backend->arm(loop, handle);
-		return 0;
+		return false;
 	}
 	if (handle->state & (REPEATS | SCHEDULED)) {
 		handle->deadline = next_deadline(loop, handle);
 		if (handle->deadline <= TWHEEL_TIME_MAX_NS)
 			loop->backend->arm(loop, handle);
 	}
-	handle->callback(loop, handle);
-	return 1;
+	return true;
 }
 
 /*
@@ -388,20 +533,23 @@ static struct twheel_message *take_message(struct twheel_loop *loop,
 	return message;
 }
 
-/* What is posted meanwhile has to wait, or there might be no end of it. */
-static void run_messages(struct twheel_loop *loop)
+/* Messages that are posted by these wait, or there might be no end of it; returns how many. */
+static int run_messages(struct twheel_loop *loop)
 {
 	struct twheel_message **last = NULL;
 	struct twheel_message *message;
 	bool is_last = false;
+	int called = 0;
 
 	while (!is_last && !twheel_loop_check(loop)) {
 		message = take_message(loop, &last);
 		if (!message)
-			return;
+			break;
 		is_last = &message->next == last;
+		called++;
 		message->call(loop, message);
 	}
+	return called;
 }
 
 static int append_message(struct twheel_loop *loop, struct twheel_message *message)
@@ -446,71 +594,281 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 {
 	if (!loop->unarmed)
 		return fail(error);
-	list_del(handle_link(handle));
-	set_idle(handle);
+	if (loop->account)
+		twheel_account_drop(loop, handle);
+	unlink_handle(loop, handle);
 	loop->unarmed(loop, handle, error);
 	return twheel_loop_check(loop);
 }
 
-int twheel_loop_flush(struct twheel_loop *loop)
+/* An exception has left a callback: what waits for the next dispatch wakes the program. */
+static noinline void leave_early(struct twheel_loop *loop)
+{
+	loop->inside = false;
+	if (!loop->wakes || (!twheel_loop_has_left(loop) && list_empty(&loop->changes) &&
+			     list_empty(&loop->flushing)))
+		return;
+	pthread_mutex_lock(&loop->lock);
+	loop->woken = !loop->backend->alarm(loop);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+static inline void leave(struct twheel_loop **inside)
+{
+	if (unlikely((*inside)->inside))
+		leave_early(*inside);
+}
+
+static int flush_changes(struct twheel_loop *loop)
 {
 	int ret;
 
-	if (unlikely(twheel_loop_check(loop)))
-		return -1;
-	list_splice_tail_init(&loop->changes, &loop->flushing);
+	if (!list_empty(&loop->changes))
+		list_splice_tail_init(&loop->changes, &loop->flushing);
+	loop->woken = false;
 	ret = loop->backend->flush(loop);
-	loop->now = NOT_READ;
+	forget_time(loop);
 	return ret;
 }
 
+static int flush_inside(struct twheel_loop *loop)
+{
+	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
+	int ret;
+
+	loop->inside = true;
+	ret = flush_changes(loop);
+	loop->inside = false;
+	return ret;
+}
+
+int twheel_loop_flush(struct twheel_loop *loop)
+{
+	return unlikely(twheel_loop_check(loop)) ? -1 : flush_inside(loop);
+}
+
+/* How many callbacks a dispatch has called, and functions of messages. */
+struct calls {
+	int callbacks;
+	int messages;
+};
+
 /* Call back for all that was found to have expired, unless a callback has forked. */
-static int call_expired(struct twheel_loop *loop)
+static int call_expired(struct twheel_loop *loop, struct calls *calls)
 {
 	struct twheel_handle *handle;
-	int called = 0;
 
 	while (!twheel_loop_check(loop)) {
 		handle = loop->backend->take(loop);
 		if (!handle)
-			return called;
-		called += expire(loop, handle);
+			return 0;
+		if (expire(loop, handle)) {
+			calls->callbacks++;
+			handle->callback(loop, handle);
+		}
 	}
 	return -1;
 }
 
-int twheel_loop_dispatch(struct twheel_loop *loop)
+static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 {
-	int called = 0;
-	int some;
-
-	if (unlikely(twheel_loop_check(loop)))
-		return -1;
-	loop->now = NOT_READ;
+	forget_time(loop);
 	do {
 		if (loop->backend->collect(loop))
 			return -1;
-		run_messages(loop);
-		some = call_expired(loop);
-		if (some < 0)
+		calls->messages += run_messages(loop);
+		if (call_expired(loop, calls))
 			return -1;
-		called += some;
 	} while (loop->more);
-	return twheel_loop_flush(loop) ? -1 : called;
+	return flush_changes(loop);
+}
+
+static int dispatch(struct twheel_loop *loop, struct calls *calls)
+{
+	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
+	int ret;
+
+	loop->inside = true;
+	ret = dispatch_inside(loop, calls);
+	loop->inside = false;
+	return ret;
+}
+
+int twheel_loop_dispatch(struct twheel_loop *loop)
+{
+	struct calls calls = { };
+
+	if (unlikely(twheel_loop_check(loop)))
+		return -1;
+	return dispatch(loop, &calls) ? -1 : calls.callbacks;
+}
+
+/* Take what has expired and was not put off, until @max are taken; or -1 after fork(). */
+static ssize_t take_expired(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
+{
+	struct twheel_handle *handle;
+	size_t taken = 0;
+
+	while (taken < max && !twheel_loop_check(loop)) {
+		handle = loop->backend->take(loop);
+		if (!handle)
+			break;
+		if (expire(loop, handle))
+			handles[taken++] = handle;
+	}
+	return taken;
+}
+
+ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
+{
+	bool failed = false;
+	ssize_t taken;
+
+	if (unlikely(twheel_loop_check(loop)))
+		return -1;
+	if (!handles || !max)
+		return fail(EINVAL);
+	forget_time(loop);
+	/* What the last call left. */
+	taken = take_expired(loop, handles, max);
+	do {
+		if ((size_t)taken == max)
+			break;
+		failed = loop->backend->collect(loop);
+		if (failed)
+			break;
+		run_messages(loop);
+		taken += take_expired(loop, handles + taken, max - taken);
+	} while (loop->more);
+	failed |= flush_inside(loop);
+	return failed && !taken ? -1 : taken;
+}
+
+/* Until there is something to dispatch: 1; 0 at the end of the time; -1 with errno set. */
+static int wait_until(const struct twheel_loop *loop, uint64_t end)
+{
+	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
+	struct timespec left;
+	uint64_t now, ns;
+
+	if (end == FOR_EVER)
+		return poll(&pollfd, 1, -1);
+	if (twheel_now(CLOCK_MONOTONIC, &now))
+		return -1;
+	ns = end > now ? end - now : 0;
+	left = (struct timespec){ .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC };
+	return ppoll(&pollfd, 1, &left, NULL);
+}
+
+/* Dispatch, if that calls anything: how many; 0 if nothing; -1 with errno set. */
+static int dispatch_any(struct twheel_loop *loop)
+{
+	struct calls calls = { };
+	int ret = dispatch(loop, &calls);
+	int called = calls.callbacks + calls.messages;
+
+	/* Without room, timers that expire make some: to have called one is worth a return. */
+	if (ret && is_no_room(errno) && !called)
+		return 0;
+	return ret ?: called;
+}
+
+/* Flush and wait once: how many were called; 0 if none; -1 with errno set. */
+static int wait_once(struct twheel_loop *loop, uint64_t end)
+{
+	int error = twheel_loop_flush(loop) ? errno : 0;
+	uint64_t now;
+	int ready;
+
+	if (error && !is_no_room(error))
+		return -1;
+	if (error && !twheel_now(CLOCK_MONOTONIC, &now))
+		end = min(end, now + NO_ROOM_NS);
+	ready = wait_until(loop, end);
+	if (ready > 0)
+		return dispatch_any(loop);
+	return ready || !error ? ready : fail(error);
 }
 
 int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 {
-	struct pollfd pollfd = { .events = POLLIN };
-	int called, ready;
+	uint64_t end = FOR_EVER;
+	uint64_t now = 0;
+	int ret;
 
-	/* What expires makes room for what could not be armed. */
-	if (twheel_loop_flush(loop)) {
-		called = twheel_loop_dispatch(loop);
-		if (called)
-			return called;
+	if (timeout_ms >= 0) {
+		if (twheel_now(CLOCK_MONOTONIC, &now))
+			return -1;
+		end = now + timeout_ms * TWHEEL_MSEC;
 	}
-	pollfd.fd = loop->fd;
-	ready = poll(&pollfd, 1, timeout_ms);
-	return ready > 0 ? twheel_loop_dispatch(loop) : ready;
+	do {
+		ret = wait_once(loop, end);
+		if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
+			return -1;
+	} while (!ret && now < end);
+	return ret;
+}
+
+/* Those that have changed since the last flush are counted one by one: mostly there is none. */
+int64_t twheel_loop_count(struct twheel_loop *loop)
+{
+	int64_t count;
+
+	if (twheel_loop_check(loop))
+		return -1;
+	count = loop->real->count(loop) + length(&loop->changes) + length(&loop->flushing) +
+		loop->refs;
+	return count > 0 ? count : 0;
+}
+
+static int add_refs(struct twheel_loop *loop, int refs)
+{
+	if (twheel_loop_check(loop))
+		return -1;
+	loop->refs += refs;
+	return 0;
+}
+
+int twheel_loop_ref(struct twheel_loop *loop)
+{
+	return add_refs(loop, 1);
+}
+
+int twheel_loop_unref(struct twheel_loop *loop)
+{
+	return add_refs(loop, -1);
+}
+
+int twheel_loop_stop(struct twheel_loop *loop)
+{
+	if (twheel_loop_check(loop))
+		return -1;
+	loop->stopped = true;
+	return 0;
+}
+
+int twheel_loop_run(struct twheel_loop *loop)
+{
+	int64_t count;
+	int ret = 0;
+
+	do {
+		count = twheel_loop_count(loop);
+		if (count < 0)
+			return -1;
+		if (!count || loop->stopped)
+			break;
+		ret = twheel_loop_wait(loop, -1);
+	} while (ret >= 0);
+	loop->stopped = false;
+	return ret < 0 ? -1 : 0;
+}
+
+int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg)
+{
+	if (twheel_loop_check(loop))
+		return -1;
+	if (!visit)
+		return fail(EINVAL);
+	return loop->account ? twheel_account_walk(loop, visit, arg) : fail(EOPNOTSUPP);
 }

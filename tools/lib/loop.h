@@ -19,35 +19,41 @@
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
 
-/* What @armed of a handle is while it is idle: later than any deadline. */
-#define NOT_ARMED		UINT64_MAX
-
 /* What @now of a loop is while it is not known: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
+/* @owner of a loop that was freed. */
+#define NO_OWNER		UINT32_MAX
+
 /*
  * The bits of @state. A handle that is linked is in one of the lists of its loop; an armed
- * one in the backend, which has it expire at @armed. Without either it is idle. The others
- * say how it goes on after that.
+ * one in the backend, which has it expire at @armed. Without either it is idle. One that is
+ * running and accounted is known to account.c. The others say how it goes on after it
+ * expires.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
+#define ACCOUNTED		0x04
 #define REPEATS			0x10
 #define SCHEDULED		0x20
 
 /**
  * struct backend - what a loop runs over
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
- * @free: drops all timers, and the loop.
- * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0.
- * @disarm: makes an armed handle idle. Returns 0; or -1 with errno set, and it is armed.
+ * @free: drops all timers, and all memory except the loop's own.
+ * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0;
+ *	an accounted loop, or one that was freed or forked, may return -1 with errno set.
+ * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
+ *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more timers that have expired, when all that it found before are
  *	taken. Returns 0, or -1 with errno set.
  * @take: takes a timer that has expired; or NULL.
  * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
  *	0, or -1 with errno set.
+ * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
+ * @count: how many handles are armed or have expired.
  */
 struct backend {
 	int number;
@@ -58,16 +64,32 @@ struct backend {
 	int (*collect)(struct twheel_loop *loop);
 	struct twheel_handle *(*take)(struct twheel_loop *loop);
 	int (*wake)(struct twheel_loop *loop);
+	int (*alarm)(struct twheel_loop *loop);
+	uint64_t (*count)(struct twheel_loop *loop);
 };
 
 /**
  * struct twheel_loop - a loop
  * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
+ * @start_now: the same for starts. NOT_READ until the first one after a flush, which wakes
+ *	the program.
+ * @idle: @armed of an idle handle that was last in this loop: later than any deadline, and
+ *	another number for each loop.
  * @clock_id: its clock.
- * @owner: the process it belongs to, as a token of fork.c.
+ * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
  * @fd: what the program waits for.
  * @more: collect() may find more.
- * @backend: what it runs over.
+ * @wakes: the first start after a flush makes the descriptor readable.
+ * @woken: one has done so since the last flush.
+ * @stopped: twheel_loop_stop() was called.
+ * @inside: dispatch or flush is running callbacks, and flushes what they start.
+ * @refs: twheel_loop_ref() less twheel_loop_unref().
+ * @backend: what is called.
+ * @real: what it runs over.
+ * @account: all running handles, if it is accounted.
+ * @all: all loops.
+ * @next: if it was freed: the one that was freed next.
+ * @size: bytes of the structure that it is in.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: those that wait for it since the last one began.
  * @expired: those that have expired, and are yet to be called.
@@ -79,11 +101,14 @@ struct backend {
  */
 struct twheel_loop {
 	uint64_t now;
-	clockid_t clock_id;
-	uint32_t owner;
-	int fd;
-	bool more;
+	uint64_t start_now;
 	const struct backend *backend;
+	uint64_t idle;
+	bool more;
+	bool wakes;
+	bool woken;
+	bool stopped;
+	bool inside;
 	struct list_head changes;
 	struct list_head flushing;
 	struct list_head expired;
@@ -92,10 +117,19 @@ struct twheel_loop {
 	pthread_mutex_t lock;
 	struct twheel_message *first;
 	struct twheel_message **last;
+	clockid_t clock_id;
+	uint32_t owner;
+	int fd;
+	int64_t refs;
+	const struct backend *real;
+	struct account *account;
+	struct list_head all;
+	struct twheel_loop *next;
+	size_t size;
 };
 
-/* Each returns a loop of which it has set @fd and @backend; or NULL with errno set. */
-struct twheel_loop *twheel_device_new(int fd, const struct twheel_setup *setup);
+/* Each returns a loop of which it has set @fd and @real; or NULL with errno set. */
+struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
 
 static inline struct list_head *handle_link(struct twheel_handle *handle)
@@ -108,20 +142,42 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 	return container_of(link, struct twheel_handle, link);
 }
 
-/* Have an idle handle armed by the next flush; until then its deadline can be any. */
+/* Have an idle handle armed by the next flush. */
 static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	list_add_tail(handle_link(handle), &loop->changes);
 	handle->state |= LINKED;
-	handle->armed = 0;
+	list_add_tail(handle_link(handle), &loop->changes);
 	return 0;
 }
 
-/* The handle is in no list and no backend any more. */
-static inline void set_idle(struct twheel_handle *handle)
+static inline uint64_t length(const struct list_head *head)
 {
-	handle->state &= ~RUNNING;
-	handle->armed = NOT_ARMED;
+	const struct list_head *link;
+	uint64_t count = 0;
+
+	for (link = head->next; link != head; link = link->next)
+		count++;
+	return count;
+}
+
+/* The handle is in no list and no backend any more. */
+static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	handle->state &= ~(RUNNING | ACCOUNTED);
+	handle->armed = loop->idle;
+}
+
+static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	list_del(handle_link(handle));
+	set_idle(loop, handle);
+}
+
+/* The clock is read when the time is needed next. */
+static inline void forget_time(struct twheel_loop *loop)
+{
+	loop->now = NOT_READ;
+	loop->start_now = NOT_READ;
 }
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
@@ -132,19 +188,54 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
+/* Zeroed memory for the structure that a loop is the first member of; or NULL. */
+void *twheel_loop_alloc(size_t size);
+
+/* A loop is ready for use: @idle is set. */
+void twheel_loop_register(struct twheel_loop *loop);
+
+/* Keep the memory of a loop that is freed, so that stale handles find it freed. */
+void twheel_loop_retire(struct twheel_loop *loop);
+
+/* Around fork(), for registry.c; the last one is for the child. */
+void twheel_loops_lock(void);
+void twheel_loops_unlock(void);
+void twheel_loops_forked(void);
+
+/* Account for all handles of a new loop; @debug: and check them. 0, or -1 with errno set. */
+int twheel_account_new(struct twheel_loop *loop, bool debug);
+void twheel_account_free(struct twheel_loop *loop);
+/* A linked handle of an accounted loop becomes idle. */
+void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
+int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
+
+/* A number of this process that no ancestor has; 0 if it has none and cannot have one. */
+uint32_t twheel_process_token_new(void);
+
+/* The number is on this page, which a child finds empty. */
+extern uint32_t *twheel_process_page;
+
+/* The same number, or 0 while there is none. For processes with a loop, so with a page. */
+static inline uint32_t twheel_process_token(void)
+{
+	return __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED);
+}
+
+/* Say why the process may not use a loop: -1 with errno set. */
+int twheel_loop_refuse(const struct twheel_loop *loop);
+
 /* 0 if this process may use the loop; or -1 with errno set. */
-int twheel_loop_check(const struct twheel_loop *loop);
+static inline int twheel_loop_check(const struct twheel_loop *loop)
+{
+	if (likely(loop && loop->owner == twheel_process_token()))
+		return 0;
+	return twheel_loop_refuse(loop);
+}
 
 /* Something is left that dispatch() should be called for, by way of the descriptor. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
 /* A linked handle cannot be armed: 0 when its owner was told, or -1 with errno set. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error);
-
-/* A number of this process that no ancestor has; 0 while it has none. */
-uint32_t twheel_process_token(void);
-
-/* The same, and makes one; 0 if that cannot be. After this, the other may be called. */
-uint32_t twheel_process_token_new(void);
 
 #endif /* LIBTWHEEL_LOOP_H */

@@ -55,7 +55,7 @@ static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *h
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
-	if (handle->deadline <= w->time || !twheel_add(w, timer_of(handle)))
+	if (unlikely(handle->deadline <= w->time) || !twheel_add(w, timer_of(handle)))
 		return link_change(loop, handle);
 	handle->state |= ARMED;
 	return 0;
@@ -83,13 +83,13 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (unlikely(twheel_expired(w, timer))) {
 		twheel_cancel(w, timer);
-		set_idle(handle);
+		set_idle(loop, handle);
 		return 0;
 	}
 	/* As twheel_cancel(), but its call comes last, and nothing is kept over that. */
 	level = w->level[timer->level];
 	w->nr_pending--;
-	set_idle(handle);
+	set_idle(loop, handle);
 	twheel_dequeue(w, level, timer);
 	return 0;
 }
@@ -231,10 +231,16 @@ static int limited_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return link_change(loop, handle);
 }
 
+static uint64_t user_count(struct twheel_loop *loop)
+{
+	struct twheel *w = &user_of(loop)->wheel;
+
+	return w->nr_pending + w->nr_expired;
+}
+
 static void user_free(struct twheel_loop *loop)
 {
 	twheel_destroy(&user_of(loop)->wheel);
-	free(user_of(loop));
 }
 
 static const struct backend user_backend = {
@@ -246,6 +252,8 @@ static const struct backend user_backend = {
 	.collect = user_collect,
 	.take = user_take,
 	.wake = user_wake,
+	.alarm = user_wake,
+	.count = user_count,
 };
 
 static const struct backend limited_backend = {
@@ -257,23 +265,29 @@ static const struct backend limited_backend = {
 	.collect = user_collect,
 	.take = user_take,
 	.wake = user_wake,
+	.alarm = user_wake,
+	.count = user_count,
 };
 
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 {
-	struct user *user = calloc(1, sizeof(*user));
+	int fd = timerfd_create(setup->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
+	struct user *user;
 	uint64_t now;
 
-	if (!user || twheel_now(setup->clock_id, &now))
-		goto free;
-	user->loop.fd = timerfd_create(setup->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (user->loop.fd < 0)
-		goto free;
-	user->loop.backend = setup->max_timers ? &limited_backend : &user_backend;
+	if (fd < 0)
+		return NULL;
+	user = twheel_now(setup->clock_id, &now) ? NULL : twheel_loop_alloc(sizeof(*user));
+	if (!user) {
+		int error = errno;
+
+		close(fd);
+		errno = error;
+		return NULL;
+	}
+	user->loop.fd = fd;
+	user->loop.real = setup->max_timers ? &limited_backend : &user_backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	return &user->loop;
-free:
-	free(user);
-	return NULL;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
+ *
+ * It is flushed by hand, as in tools/examples/echo-server.c. One facility is woken by its
+ * starts instead, as in the loops of other libraries.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -15,6 +18,7 @@ static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
+static bool by_hand;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
@@ -22,19 +26,21 @@ static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 	*sum_expired += timer - timers;
 }
 
-static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
+static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, uint32_t flags)
 {
 	struct twheel_loop_config config = {
 		.tick_ns = w->shape->tick_ns,
 		.wheel_size = w->shape->wheel_size,
 		.clock_id = clock,
 		.backend = backend,
+		.flags = flags,
 	};
 	/* Edge-triggered: epoll need not look at a wheel that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	size_t i;
 
 	work = w;
+	by_hand = flags & TWHEEL_LOOP_BY_HAND;
 	timers = bench_array(w->pending, sizeof(*timers));
 	for (i = 0; i < w->pending; i++)
 		timers[i].callback = on_timer;
@@ -48,18 +54,23 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock)
 
 static void open_device(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_DEVICE, CLOCK_BOOTTIME);
+	open_loop(w, TWHEEL_BACKEND_DEVICE, CLOCK_BOOTTIME, TWHEEL_LOOP_BY_HAND);
 }
 
 static void open_user(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC);
+	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, TWHEEL_LOOP_BY_HAND);
+}
+
+static void open_woken(const struct work *w)
+{
+	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, 0);
 }
 
 /* One alone waits to be flushed with others: it may be stopped before that. */
 static void flush(size_t n)
 {
-	if (n > 1 && twheel_loop_flush(loop))
+	if (by_hand && n > 1 && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
 }
 
@@ -105,14 +116,14 @@ static void churn(size_t first, size_t n)
 			err(1, "twheel_start, twheel_stop");
 }
 
-/* As the header says: a server would have its sockets in the same epoll. */
+/* A server would have its sockets in the same epoll. */
 static size_t wait(int timeout_ms, uint64_t *sum)
 {
 	struct epoll_event event;
 	int ready, expired;
 
 	sum_expired = sum;
-	if (twheel_loop_flush(loop))
+	if (by_hand && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
 	ready = epoll_wait(epoll, &event, 1, timeout_ms);
 	if (ready < 0)
@@ -162,6 +173,21 @@ const struct facility libtwheel_user_facility = {
 	.batches = true,
 	.loop = true,
 	.open = open_user,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.churn = churn,
+	.turn = turn,
+	.close = close_loop,
+};
+
+const struct facility libtwheel_woken_facility = {
+	.name = "libtwheel-woken",
+	.kernel = NOT_IN_KERNEL,
+	.batches = true,
+	.loop = true,
+	.open = open_woken,
 	.add = add,
 	.modify = modify,
 	.cancel = cancel,

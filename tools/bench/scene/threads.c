@@ -15,11 +15,12 @@
 #define THREADS		2
 #define ROUNDS		7
 
-/* One thread's part: adds and cancels its timers, batch by batch. */
+/* One thread's part: adds and cancels its timers, batch by batch, in a loop or a wheel. */
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	const struct run *run;
+	struct twheel_loop *loop;
 	int wheel;
 	uint64_t began_ns, end_ns;
 };
@@ -43,19 +44,51 @@ static void turn_over(const struct worker *worker)
 	}
 }
 
+static void ignore(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	(void)handle;
+}
+
+static void turn_over_loop(const struct worker *worker)
+{
+	static __thread struct twheel_handle timers[BENCH_BATCH_MAX];
+	size_t batch = worker->run->batch;
+	size_t done, i;
+
+	for (i = 0; i < batch; i++)
+		timers[i].callback = ignore;
+	for (done = 0; done < worker->run->pending; done += batch) {
+		for (i = 0; i < batch; i++)
+			if (twheel_start(worker->loop, &timers[i], BENCH_SPAN_NS))
+				err(1, "twheel_start");
+		if (twheel_loop_flush(worker->loop))
+			err(1, "twheel_loop_flush");
+		for (i = 0; i < batch; i++)
+			if (twheel_stop(&timers[i]))
+				err(1, "twheel_stop");
+		if (twheel_loop_flush(worker->loop))
+			err(1, "twheel_loop_flush");
+	}
+}
+
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 
 	pthread_barrier_wait(worker->start);
 	worker->began_ns = now_ns();
-	turn_over(worker);
+	if (worker->loop)
+		turn_over_loop(worker);
+	else
+		turn_over(worker);
 	worker->end_ns = now_ns();
 	return NULL;
 }
 
 /* How long it takes from the first thread's start to the last one's end. */
-static uint64_t race(const struct run *run, const int *wheels, size_t n)
+static uint64_t race(const struct run *run, const int *wheels, struct twheel_loop **loops,
+		     size_t n)
 {
 	struct worker workers[THREADS];
 	pthread_barrier_t start;
@@ -65,7 +98,10 @@ static uint64_t race(const struct run *run, const int *wheels, size_t n)
 	pthread_barrier_init(&start, NULL, n);
 	for (i = 0; i < n; i++) {
 		workers[i] = (struct worker){
-			.start = &start, .run = run, .wheel = wheels[i],
+			.start = &start,
+			.run = run,
+			.loop = loops ? loops[i] : NULL,
+			.wheel = wheels ? wheels[i] : -1,
 		};
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			errx(1, "pthread_create");
@@ -92,14 +128,33 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
+static void make_loops(struct twheel_loop **loops, uint32_t backend)
+{
+	struct twheel_loop_config config = {
+		.backend = backend,
+		.flags = TWHEEL_LOOP_BY_HAND,
+	};
+	size_t i;
+
+	for (i = 0; i < THREADS; i++) {
+		loops[i] = twheel_loop_new(&config);
+		if (!loops[i])
+			err(1, "twheel_loop_new");
+	}
+}
+
 /**
- * bench_threads() - the throughput of two threads, compared with that of one
+ * bench_threads() - the throughput of two threads
  * @run: the run.
  * @unused: its work.
+ *
+ * With a wheel each, and with one for both, compared with one thread; with a loop each,
+ * compared with two threads that share a wheel.
  */
 void bench_threads(const struct run *run, struct work *unused)
 {
-	double two_fds[ROUNDS], one_fd[ROUNDS];
+	double two_fds[ROUNDS], one_fd[ROUNDS], device[ROUNDS], user[ROUNDS];
+	struct twheel_loop *device_loops[THREADS], *user_loops[THREADS];
 	int wheels[THREADS];
 	size_t i;
 
@@ -109,13 +164,20 @@ void bench_threads(const struct run *run, struct work *unused)
 		if (wheels[i] < 0)
 			err(1, "%s", TWHEEL_DEVICE);
 	}
+	make_loops(device_loops, TWHEEL_BACKEND_DEVICE);
+	make_loops(user_loops, TWHEEL_BACKEND_USER);
 	for (i = 0; i < ROUNDS; i++) {
 		const int same[THREADS] = { wheels[0], wheels[0] };
-		double one = race(run, wheels, 1);
+		double one = race(run, wheels, NULL, 1);
+		double shared = race(run, same, NULL, THREADS);
 
-		two_fds[i] = THREADS * one / race(run, wheels, THREADS);
-		one_fd[i] = THREADS * one / race(run, same, THREADS);
+		two_fds[i] = THREADS * one / race(run, wheels, NULL, THREADS);
+		one_fd[i] = THREADS * one / shared;
+		device[i] = shared / race(run, NULL, device_loops, THREADS);
+		user[i] = shared / race(run, NULL, user_loops, THREADS);
 	}
 	bench_say(run, "threads_two_fds", median(two_fds), "ratio", run->pending);
 	bench_say(run, "threads_one_fd", median(one_fd), "ratio", run->pending);
+	bench_say(run, "threads_two_loops", median(device), "ratio", run->pending);
+	bench_say(run, "threads_two_user_loops", median(user), "ratio", run->pending);
 }

@@ -91,7 +91,7 @@ static void work(struct work_struct *unused)
 /* Make all levels at once that a delay can need, so that arming a timer cannot fail. */
 static int make_levels(void)
 {
-	while (twheel_longest(&wheel) < LONGEST_NS) {
+	while (twheel_max_delay(&wheel) < LONGEST_NS) {
 		struct twheel_level *level = twheel_level_alloc(&wheel, wheel.nr_levels,
 								GFP_KERNEL);
 

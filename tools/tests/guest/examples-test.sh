@@ -42,7 +42,7 @@ in_the_kernel()
 # The device, and nothing in its place.
 export TWHEEL_BACKEND=device
 
-for name in libevent libuv glib; do
+for name in libevent libuv glib cxx; do
 	ok "$name" says heartbeats "with-$name"
 done
 ok "a wheel per thread" says workers with-threads

@@ -37,6 +37,8 @@ ok()
 	} | sed 's/^/# /' >&3
 }
 
+limits=/sys/module/twheel/parameters
+
 # run ARG...: the command with a limit in time; sets $status, fills out and err.
 run()
 {
@@ -172,7 +174,17 @@ test_options()
 	ok "options: more timers than --max-timers" refuses 1 "too many timers"
 	run --max-timers 18446744073709551615 info
 	ok "options: more timers than the module allows" \
-		refuses 1 "--max-timers"
+		refuses 1 "$limits/max_timers"
+	run after -1s x
+	ok "options: a negative duration is no option" refuses 2 "'-1s' is no duration"
+	run --nothing
+	ok "options: one that there is not" refuses 2 "there is no option --nothing"
+	run info -t
+	ok "options: one without its value" refuses 2 "-t needs a value"
+	run after --help
+	cp out after
+	run help after
+	ok "options: --help of a command is about that command" cmp out after
 	run --help
 	ok "options: --help" grep -q '^Usage: twheel' out
 	ok "options: --help ends well" [ "$status" = 0 ]
@@ -268,6 +280,13 @@ test_device()
 	as_nobody info
 	ok "device: not permitted" refuses 1 "no permission to open $device"
 	chmod "$mode" "$device"
+
+	bytes=$(cat "$limits/max_user_bytes")
+	echo 8000 >"$limits/max_user_bytes"
+	as_nobody after 1s x
+	ok "device: a user's bytes are not the timers of a wheel" \
+		refuses 1 "the user's wheels hold too much memory"
+	echo "$bytes" >"$limits/max_user_bytes"
 }
 
 # A file of its own, for start-stop-daemon starts none that is running already.
@@ -388,7 +407,7 @@ test_run_errors()
 	feed 'add 1h a\nadd 1h b\ncancel 1\nadd 0 c\nquit\n' --max-timers 1
 	ok "run: a full wheel has room again after a cancel" gives \
 		"added 1 a" \
-		"error: too many timers: cancel some, or raise --max-timers or the module's limits" \
+		"error: too many timers for the wheel: cancel some, or raise --max-timers or $limits/max_timers" \
 		"cancelled 1" "added 3 c"
 }
 

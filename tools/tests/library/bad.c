@@ -151,7 +151,7 @@ static void a_config_that_makes_no_sense_is_einval(void)
 		{ .wheel_size = TWHEEL_SIZE_MIN - 1 },
 		{ .wheel_size = TWHEEL_SIZE_MAX + 1 },
 		{ .clock_id = CLOCK_TAI },
-		{ .flags = 1 },
+		{ .flags = TWHEEL_LOOP_KERNEL << 1 },
 		{ .reserved = { 0, 0, 0, 1 } },
 		{ .backend = 3 },
 	};
@@ -181,6 +181,15 @@ static void the_environment_chooses_the_backend(void)
 	CHECK(!twheel_loop_new(NULL) && errno == EINVAL);
 	CHECK(!unsetenv("TWHEEL_BACKEND"));
 	loop = twheel_loop_new(NULL);
+	CHECK(loop && twheel_loop_backend(loop) == TWHEEL_BACKEND_USER);
+	twheel_loop_free(loop);
+}
+
+static void the_kernel_is_for_those_that_ask_for_it(void)
+{
+	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
+	struct twheel_loop *loop = twheel_loop_new(&config);
+
 	CHECK(loop);
 	CHECK(twheel_loop_backend(loop) == (access(TWHEEL_DEVICE, R_OK | W_OK) ?
 					    TWHEEL_BACKEND_USER : TWHEEL_BACKEND_DEVICE));
@@ -206,7 +215,9 @@ static void a_closed_descriptor_is_ebadf(void)
 
 static void a_descriptor_that_is_no_wheel_is_an_error(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	int null = open("/dev/null", O_RDWR);
 
@@ -451,14 +462,6 @@ static void a_loop_may_be_freed_with_all_its_timers(void)
 
 /* ---- fork() ---------------------------------------------------------------------- */
 
-/* What the child found wrong is its exit status. */
-static bool child_is_content(pid_t child)
-{
-	int status;
-
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
 static bool fails_with_eownerdead(int ret)
 {
 	bool ok = ret == -1 && errno == EOWNERDEAD;
@@ -470,13 +473,21 @@ static bool fails_with_eownerdead(int ret)
 static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_handle *timer)
 {
 	struct twheel_message message = { .call = do_nothing };
+	struct twheel_handle other = { .callback = count_call };
 	int called = 0;
 
 	CHECK(fails_with_eownerdead(twheel_loop_flush(loop)));
 	CHECK(fails_with_eownerdead(twheel_loop_dispatch(loop)));
 	CHECK(fails_with_eownerdead(twheel_loop_wait(loop, 0)));
 	CHECK(fails_with_eownerdead(twheel_loop_post(loop, &message)));
-	twheel_stop(timer);
+	CHECK(fails_with_eownerdead(twheel_start(loop, &other, 1)));
+	CHECK(fails_with_eownerdead(twheel_start_at(loop, &other, 1)));
+	CHECK(fails_with_eownerdead(twheel_repeat(loop, &other, 1, 1)));
+	CHECK(fails_with_eownerdead(twheel_again(timer, HOUR)));
+	CHECK(fails_with_eownerdead(twheel_set_interval(timer, HOUR)));
+	CHECK(fails_with_eownerdead(twheel_stop(timer)));
+	CHECK(fails_with_eownerdead(twheel_loop_count(loop)));
+	CHECK(fails_with_eownerdead(twheel_loop_run(loop)));
 	CHECK(fails_with_eownerdead(twheel_loop_flush(loop)));
 	loop = new_loop();
 	twheel_handle_init(timer, count_call, &called);
@@ -488,13 +499,15 @@ static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_hand
 static void the_child_of_fork_is_kept_out(void)
 {
 	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_handle timer = { .callback = count_call }, second = timer;
 	int called = 0;
 	pid_t child;
 
 	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
+	/* The loop has its time, so that nothing needs to be looked up for a start. */
+	CHECK(!twheel_start(loop, &second, HOUR));
 	child = fork();
 	if (!child) {
 		check_child_is_kept_out(loop, &timer);
@@ -602,6 +615,8 @@ const struct test bad_tests[] = {
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
 	{ "a config that makes no sense is EINVAL", a_config_that_makes_no_sense_is_einval },
 	{ "the environment chooses the backend", the_environment_chooses_the_backend },
+	{ "the kernel has the timers of loops that ask for it",
+	  the_kernel_is_for_those_that_ask_for_it },
 	{ "a descriptor that was closed is EBADF", a_closed_descriptor_is_ebadf },
 	{ "a descriptor that is no wheel is an error", a_descriptor_that_is_no_wheel_is_an_error },
 	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },

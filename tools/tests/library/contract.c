@@ -108,10 +108,10 @@ static void the_descriptor_says_when_there_is_something(void)
 
 	timer.data = &called;
 	CHECK(!is_readable(loop));
-	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!is_readable(loop));
-	sleep_for(10 * MSEC);
+	sleep_for(60 * MSEC);
 	CHECK(becomes_readable(loop));
 	CHECK(twheel_loop_dispatch(loop) == 1);
 	CHECK(!is_readable(loop));
@@ -131,7 +131,9 @@ static void a_wait_ends(void)
 
 static void a_start_that_is_stopped_never_reaches_the_kernel(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before = added(loop);
 
@@ -195,7 +197,9 @@ static void again_starts_what_has_stopped(void)
 
 static void repeating_keeps_phase_and_counts_what_was_missed(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first, now;
 	int called = 0;
@@ -242,7 +246,9 @@ static void a_schedule_ends_when_it_says_so(void)
 
 static void remaining_counts_down(void)
 {
-	struct twheel_loop *loop = new_loop();
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
 	struct twheel_handle timer = { .callback = count_call };
 	int64_t before;
 
@@ -635,7 +641,7 @@ static void no_message_of_many_threads_is_lost(void)
 		uint64_t began = now_ns();
 
 		/* It may be woken in vain, but never sleeps over a message. */
-		CHECK(twheel_loop_wait(loop, 5000) == 0);
+		CHECK(twheel_loop_wait(loop, 5000) >= 0);
 		CHECK(now_ns() < began + 5 * SEC);
 	}
 	for (i = 0; i < POSTERS; i++)

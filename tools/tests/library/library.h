@@ -28,9 +28,12 @@ struct test {
 
 extern const struct test contract_tests[];
 extern const struct test bad_tests[];
+extern const struct test misuse_tests[];
+extern const struct test run_tests[];
 extern const struct test model_tests[];
 /* Of the device alone. */
 extern const struct test call_tests[];
+extern const struct test misuse_device_tests[];
 
 /* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER. */
 extern uint32_t backend;
@@ -51,6 +54,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 
 void check(bool ok, const char *condition, const char *file, int line);
 bool fails(int ret, int error);
+
+/* In a child, a check that fails is its exit status. */
+bool child_is_content(pid_t child);
 
 /* A loop of the backend; it is freed when the next one is made. */
 struct twheel_loop *new_loop(void);

@@ -6,6 +6,7 @@
  */
 #include <getopt.h>
 #include <setjmp.h>
+#include <sys/wait.h>
 
 #include "library.h"
 
@@ -109,6 +110,13 @@ bool fails(int ret, int error)
 	return ret == -1 && errno == error;
 }
 
+bool child_is_content(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
 static bool passes(const struct test *test)
 {
 	if (setjmp(failed))
@@ -166,8 +174,12 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run(contract_tests, argv + optind);
 	run(bad_tests, argv + optind);
+	run(misuse_tests, argv + optind);
+	run(run_tests, argv + optind);
 	run(model_tests, argv + optind);
-	if (backend == TWHEEL_BACKEND_DEVICE)
+	if (backend == TWHEEL_BACKEND_DEVICE) {
 		run(call_tests, argv + optind);
+		run(misuse_device_tests, argv + optind);
+	}
 	return tap_done();
 }

@@ -8,6 +8,8 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
+#define LIST_HEAD(name)	struct list_head name = { &(name), &(name) }
+
 #define list_entry(node, type, member)	container_of(node, type, member)
 
 #define list_first_entry(head, type, member) \

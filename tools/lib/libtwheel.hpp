@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libtwheel for C++17: loops and timers that clean up, callbacks that are lambdas
+ *
+ *	twheel::loop loop;
+ *	twheel::timer idle(loop, [&] { connection.close(); });
+ *
+ *	idle.start(60s);
+ *	idle.again(60s);			after each message
+ *	loop.run();				or: wait for loop.fd(), loop.dispatch()
+ *
+ * What fails throws std::system_error. Exceptions of callbacks come out of dispatch(), wait()
+ * and run(), and the other timers are called by the next one. A loop and its timers belong to
+ * one thread; post() is for the others. libtwheel(3) has the rest.
+ */
+#ifndef LIBTWHEEL_HPP
+#define LIBTWHEEL_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <libtwheel.h>
+
+namespace twheel {
+
+using nanoseconds = std::chrono::nanoseconds;
+
+[[noreturn]] inline void fail(const char *what, int error = errno)
+{
+	throw std::system_error(error, std::generic_category(), what);
+}
+
+template <class Result> Result check(Result result, const char *what)
+{
+	return result < 0 ? fail(what), result : result;
+}
+
+/* Durations of whole units convert to nanoseconds by themselves; what is negative has passed. */
+inline std::uint64_t to_ns(nanoseconds time)
+{
+	return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
+}
+
+class loop {
+public:
+	explicit loop(const twheel_loop_config &config = twheel_loop_config())
+		: loop_(twheel_loop_new(&config))
+	{
+		if (!loop_)
+			fail("twheel::loop");
+	}
+	~loop() { twheel_loop_free(loop_); }
+
+	twheel_loop *get() const { return loop_; }
+	int fd() const { return twheel_loop_fd(loop_); }
+	nanoseconds now() const { return nanoseconds(twheel_loop_now(loop_)); }
+	void update() { twheel_loop_update(loop_); }
+	void flush() { check(twheel_loop_flush(loop_), "flush"); }
+	int dispatch() { return check(twheel_loop_dispatch(loop_), "dispatch"); }
+	int wait() { return check(twheel_loop_wait(loop_, -1), "wait"); }
+	int wait(nanoseconds time)
+	{
+		const std::uint64_t ms = (to_ns(time) + TWHEEL_MSEC - 1) / TWHEEL_MSEC;
+		return check(twheel_loop_wait(loop_, static_cast<int>(ms < INT_MAX ? ms : INT_MAX)),
+			     "wait");
+	}
+	void run() { check(twheel_loop_run(loop_), "run"); }
+	void stop() { check(twheel_loop_stop(loop_), "stop"); }
+	std::int64_t count() const { return check(twheel_loop_count(loop_), "count"); }
+	void ref() { check(twheel_loop_ref(loop_), "ref"); }
+	void unref() { check(twheel_loop_unref(loop_), "unref"); }
+
+	/* Have a function called in the loop's thread; the only one for other threads. */
+	void post(std::function<void()> function)
+	{
+		const std::lock_guard guard(lock_);
+		auto place = posted_.insert(posted_.end(), { { arrive, nullptr }, this,
+							     std::move(function), { } });
+
+		place->place = place;
+		if (!twheel_loop_post(loop_, &*place))
+			return;
+		const int error = errno;
+		posted_.pop_back();
+		fail("post", error);
+	}
+
+private:
+	friend class timer;
+
+	struct message : twheel_message {
+		loop *owner;
+		std::function<void()> function;
+		std::list<message>::iterator place;
+	};
+
+	static void arrive(twheel_loop *, twheel_message *message_)
+	{
+		message *arrived = static_cast<message *>(message_);
+		std::list<message> taken;
+		{
+			const std::lock_guard guard(arrived->owner->lock_);
+			taken.splice(taken.end(), arrived->owner->posted_, arrived->place);
+		}
+		arrived->function();
+	}
+
+	std::mutex lock_;
+	std::list<message> posted_;
+	/* Timers that outlive the loop see by it that it is gone. */
+	std::shared_ptr<char> alive_ = std::make_shared<char>();
+	twheel_loop *loop_;
+};
+
+/* Stays where it is: neither copied nor moved. Its callback may destroy it. */
+class timer {
+public:
+	/* The function takes nothing, or the timer. */
+	template <class Function> timer(loop &in, Function function)
+		: loop_(in.loop_), alive_(in.alive_), function_(wrap(std::move(function)))
+	{
+		twheel_handle_init(&handle_, expire, this);
+	}
+	~timer()
+	{
+		if (!alive_.expired())
+			twheel_stop(&handle_);
+	}
+	timer(const timer &) = delete;
+	timer &operator=(const timer &) = delete;
+
+	void start(nanoseconds delay)
+	{
+		check(twheel_start(live(), &handle_, to_ns(delay)), "start");
+	}
+	/* steady_clock is the clock of loops that were made without another one. */
+	void start_at(std::chrono::steady_clock::time_point deadline)
+	{
+		check(twheel_start_at(live(), &handle_, to_ns(deadline.time_since_epoch())),
+		      "start_at");
+	}
+	void repeat(nanoseconds delay, nanoseconds interval)
+	{
+		check(twheel_repeat(live(), &handle_, to_ns(delay), to_ns(interval)), "repeat");
+	}
+	void again(nanoseconds delay)
+	{
+		check((live(), twheel_again(&handle_, to_ns(delay))), "again");
+	}
+	void set_interval(nanoseconds interval)
+	{
+		check((live(), twheel_set_interval(&handle_, to_ns(interval))), "set_interval");
+	}
+	/* Whether it was running. */
+	bool stop() { return is_running() && !check(twheel_stop(&handle_), "stop"); }
+	bool is_running() const { return !alive_.expired() && twheel_is_running(&handle_); }
+	nanoseconds remaining() const
+	{
+		return nanoseconds(check((live(), twheel_remaining(&handle_)), "remaining"));
+	}
+	/* How many periods have passed, in the callback of one that repeats. */
+	std::uint32_t count() const { return handle_.count; }
+
+private:
+	using function = std::function<void(timer &)>;
+
+	template <class Function> static std::shared_ptr<const function> wrap(Function call)
+	{
+		if constexpr (std::is_invocable_v<Function &, timer &>)
+			return std::make_shared<const function>(std::move(call));
+		else
+			return wrap([call = std::move(call)](timer &) mutable { call(); });
+	}
+	static void expire(twheel_loop *, twheel_handle *handle)
+	{
+		timer &self = *static_cast<timer *>(handle->data);
+		const auto keep = self.function_; /* the timer may go meanwhile */
+		(*keep)(self);
+	}
+	twheel_loop *live() const
+	{
+		return alive_.expired() ? fail("twheel::timer", ESTALE), loop_ : loop_;
+	}
+
+	twheel_loop *loop_;
+	std::weak_ptr<char> alive_;
+	std::shared_ptr<const function> function_;
+	twheel_handle handle_;
+};
+
+} // namespace twheel
+
+#endif // LIBTWHEEL_HPP

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops that are gone, flushes that are forgotten, waits that end too soon
+ */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "library.h"
+
+/* ---- Loops that were freed ------------------------------------------------------- */
+
+/* More than the library keeps of loops that were freed. */
+enum { LOOPS = 40 };
+
+static void check_stale(struct twheel_handle *handle)
+{
+	struct twheel_handle before = *handle;
+
+	CHECK_FAILS(twheel_again(handle, MSEC), ESTALE);
+	CHECK(!memcmp(&before, handle, sizeof(before)));
+}
+
+static void expire(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	CHECK(!twheel_start(loop, timer, MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+}
+
+static void start_and_stop(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	CHECK(!twheel_start(loop, timer, HOUR));
+	CHECK(!twheel_stop(timer));
+}
+
+static void arm_and_stop(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	CHECK(!twheel_start(loop, timer, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_stop(timer));
+}
+
+static void again_after_the_loop_is_estale(void)
+{
+	static void (*const use[])(struct twheel_loop *loop, struct twheel_handle *timer) = {
+		expire, start_and_stop, arm_and_stop,
+	};
+	struct twheel_handle timer[ARRAY_SIZE(use)];
+	struct twheel_loop *loop = new_loop();
+	int called = 0, loops;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(use); i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		use[i](loop, &timer[i]);
+	}
+	free_last_loop();
+	for (loops = 0; loops < LOOPS; loops++) {
+		for (i = 0; i < ARRAY_SIZE(use); i++)
+			check_stale(&timer[i]);
+		loop = new_loop();
+		free_last_loop();
+	}
+	/* Another loop takes them. */
+	loop = new_loop();
+	for (i = 0; i < ARRAY_SIZE(use); i++)
+		use[i](loop, &timer[i]);
+	CHECK(!twheel_again(&timer[2], MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+}
+
+static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+}
+
+static void a_loop_that_was_freed_is_estale(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_message message = { .call = do_nothing };
+
+	free_last_loop();
+	CHECK_FAILS(twheel_start(loop, &timer, 1), ESTALE);
+	CHECK_FAILS(twheel_start_at(loop, &timer, 1), ESTALE);
+	CHECK_FAILS(twheel_repeat(loop, &timer, 1, 1), ESTALE);
+	CHECK_FAILS(twheel_loop_flush(loop), ESTALE);
+	CHECK_FAILS(twheel_loop_dispatch(loop), ESTALE);
+	CHECK_FAILS(twheel_loop_wait(loop, 0), ESTALE);
+	CHECK_FAILS(twheel_loop_post(loop, &message), ESTALE);
+	CHECK_FAILS(twheel_loop_fd(loop), ESTALE);
+	twheel_loop_free(loop);
+}
+
+static void what_ran_in_a_loop_that_was_freed_is_estale(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle armed = { .callback = count_call };
+	struct twheel_handle linked = { .callback = count_call };
+
+	CHECK(!twheel_start(loop, &armed, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_start(loop, &linked, 1));
+	free_last_loop();
+	CHECK_FAILS(twheel_stop(&armed), ESTALE);
+	CHECK_FAILS(twheel_again(&armed, HOUR), ESTALE);
+	CHECK_FAILS(twheel_again(&linked, HOUR), ESTALE);
+	CHECK_FAILS(twheel_remaining(&armed), ESTALE);
+	CHECK_FAILS(twheel_set_interval(&armed, 1), ESTALE);
+	loop = new_loop();
+	CHECK_FAILS(twheel_start(loop, &armed, 1), EXDEV);
+}
+
+static int arrived;
+
+static void arrive(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+	arrived++;
+}
+
+static void messages_of_a_loop_that_was_freed_may_be_posted_again(void)
+{
+	struct twheel_message message[2] = { { .call = arrive }, { .call = arrive } };
+	struct twheel_loop *loop = new_loop();
+	int i;
+
+	arrived = 0;
+	for (i = 0; i < 2; i++)
+		CHECK(!twheel_loop_post(loop, &message[i]));
+	free_last_loop();
+	loop = new_loop();
+	for (i = 0; i < 2; i++)
+		CHECK(!twheel_loop_post(loop, &message[i]));
+	CHECK(!arrived);
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	CHECK(arrived == 2);
+}
+
+/* ---- Waits ------------------------------------------------------------------------ */
+
+static void a_wait_outlasts_what_was_put_off(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t began = now_ns();
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&timer, 60 * MSEC));
+	CHECK(twheel_loop_wait(loop, 30) == 0);
+	CHECK(now_ns() >= began + 30 * MSEC);
+	CHECK(twheel_loop_wait(loop, 1000) == 1);
+	CHECK(now_ns() >= began + 60 * MSEC);
+}
+
+static void a_wait_that_a_message_ends_counts_it(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_message message = { .call = arrive };
+
+	CHECK(!twheel_loop_post(loop, &message));
+	CHECK(twheel_loop_wait(loop, 1000) == 1);
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec * SEC + used.tv_nsec;
+}
+
+/* Nothing expires for a while, and nobody is told that there is no room. */
+static void a_wait_at_the_limit_does_not_spin(void)
+{
+	struct twheel_handle timer[4] = { };
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
+	uint64_t began = now_ns(), used = cpu_ns();
+	int called = 0, waits = 0, i;
+
+	for (i = 0; i < 4; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], (300 + i) * MSEC));
+	}
+	while (called < 4) {
+		waits++;
+		if (twheel_loop_wait(loop, -1) < 0)
+			CHECK(errno == ENOSPC);
+	}
+	CHECK(waits < 20);
+	CHECK(now_ns() >= began + 300 * MSEC);
+	CHECK(cpu_ns() - used < 200 * MSEC);
+}
+
+/* ---- Flushes that are forgotten --------------------------------------------------- */
+
+/* As the loops of other libraries do: they know of the descriptor, and nothing else. */
+static int wait_for_the_descriptor(struct twheel_loop *loop, int count)
+{
+	int called = 0, turns;
+
+	for (turns = 0; called < count && turns < 10 && becomes_readable(loop); turns++) {
+		int some = twheel_loop_dispatch(loop);
+
+		CHECK(some >= 0);
+		called += some;
+	}
+	return called;
+}
+
+static void a_start_without_a_flush_is_seen(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer[3] = { };
+	int called = 0, round, i;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 3; i++) {
+			twheel_handle_init(&timer[i], count_call, &called);
+			CHECK(!twheel_start(loop, &timer[i], (10 + i) * MSEC));
+		}
+		CHECK(wait_for_the_descriptor(loop, 3) == 3);
+	}
+	CHECK(!twheel_again(&timer[0], 10 * MSEC));
+	CHECK(wait_for_the_descriptor(loop, 1) == 1);
+	CHECK(!twheel_start_at(loop, &timer[0], 1));
+	CHECK(wait_for_the_descriptor(loop, 1) == 1);
+	CHECK(!twheel_repeat(loop, &timer[0], MSEC, MSEC));
+	CHECK(wait_for_the_descriptor(loop, 2) == 2);
+	CHECK(!twheel_loop_flush(loop));
+}
+
+/* Nothing says when a turn of the program's loop ends, so no time is kept for the next one. */
+static void a_turn_without_a_flush_has_its_own_time(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t last;
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
+	CHECK(becomes_readable(loop) && !twheel_loop_dispatch(loop));
+	CHECK(!twheel_again(&timer, 30 * MSEC));
+	sleep_for(20 * MSEC);
+	last = now_ns();
+	CHECK(!twheel_again(&timer, 30 * MSEC));
+	CHECK(wait_for_the_descriptor(loop, 1) == 1);
+	CHECK(now_ns() >= last + 30 * MSEC);
+}
+
+/* One call of the kernel for all starts, and its timer is gone when they are flushed. */
+static void starts_wake_once(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
+	struct twheel_handle timer[5] = { };
+	uint64_t before = added(loop);
+	int called = 0, i;
+
+	for (i = 0; i < 5; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], HOUR));
+		CHECK(is_readable(loop) || becomes_readable(loop));
+	}
+	CHECK(backend == TWHEEL_BACKEND_USER || added(loop) == before + 1);
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!is_readable(loop));
+	CHECK(backend == TWHEEL_BACKEND_USER || added(loop) == before + 6);
+	CHECK(twheel_loop_count(loop) == 5);
+}
+
+static void by_hand_nothing_wakes(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	sleep_for(5 * MSEC);
+	CHECK(!is_readable(loop));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(becomes_readable(loop));
+	CHECK(twheel_loop_dispatch(loop) == 1);
+}
+
+/* ---- Devices that are none --------------------------------------------------------- */
+
+/* A node with the number that the wheel's had before the module was loaded once more. */
+static void check_with_another_device(void)
+{
+	struct twheel_loop_config config = { .backend = TWHEEL_BACKEND_DEVICE };
+	struct twheel_loop *loop;
+
+	CHECK(!twheel_loop_new(&config) && errno == ENODEV);
+	config = (struct twheel_loop_config) { .flags = TWHEEL_LOOP_KERNEL };
+	loop = twheel_loop_new(&config);
+	CHECK(loop && twheel_loop_backend(loop) == TWHEEL_BACKEND_USER);
+	twheel_loop_free(loop);
+}
+
+static void a_node_that_is_no_wheel_is_enodev(void)
+{
+	pid_t child;
+
+	if (geteuid())
+		return;
+	CHECK(!rename(TWHEEL_DEVICE, TWHEEL_DEVICE ".away"));
+	child = fork();
+	if (!child) {
+		CHECK(!mknod(TWHEEL_DEVICE, S_IFCHR | 0666, makedev(1, 3)));
+		check_with_another_device();
+		CHECK(!unlink(TWHEEL_DEVICE));
+		CHECK(!mknod(TWHEEL_DEVICE, S_IFCHR | 0666, makedev(1, 5)));
+		check_with_another_device();
+		_exit(0);
+	}
+	CHECK(child_is_content(child) | !!rename(TWHEEL_DEVICE ".away", TWHEEL_DEVICE));
+}
+
+const struct test misuse_tests[] = {
+	{ "again is ESTALE when the loop was freed, for ever", again_after_the_loop_is_estale },
+	{ "a loop that was freed is ESTALE", a_loop_that_was_freed_is_estale },
+	{ "a timer that ran in a loop that was freed is ESTALE",
+	  what_ran_in_a_loop_that_was_freed_is_estale },
+	{ "messages of a loop that was freed may be posted again",
+	  messages_of_a_loop_that_was_freed_may_be_posted_again },
+	{ "a wait outlasts a timer that was put off", a_wait_outlasts_what_was_put_off },
+	{ "a wait that a message ends counts it", a_wait_that_a_message_ends_counts_it },
+	{ "a wait at the limit does not spin", a_wait_at_the_limit_does_not_spin },
+	{ "a start without a flush is seen", a_start_without_a_flush_is_seen },
+	{ "a turn of the program without a flush has its own time",
+	  a_turn_without_a_flush_has_its_own_time },
+	{ "starts wake the program once, and take no room", starts_wake_once },
+	{ "by hand, nothing wakes before the flush", by_hand_nothing_wakes },
+	{ }
+};
+
+const struct test misuse_device_tests[] = {
+	{ "a node that is no wheel is ENODEV, or does without", a_node_that_is_no_wheel_is_enodev },
+	{ }
+};

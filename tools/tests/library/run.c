@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops that end, that are walked, and that check themselves
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "library.h"
+
+/* ---- Running and counting ---------------------------------------------------------- */
+
+static void a_timer_is_running_until_it_expires(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0, flushed;
+
+	timer.data = &called;
+	CHECK(!twheel_is_running(NULL));
+	CHECK(!twheel_is_running(&timer));
+	for (flushed = 0; flushed < 2; flushed++) {
+		CHECK(!twheel_start(loop, &timer, MSEC));
+		if (flushed)
+			CHECK(!twheel_loop_flush(loop));
+		CHECK(twheel_is_running(&timer) == 1);
+		CHECK(!twheel_stop(&timer));
+		CHECK(!twheel_is_running(&timer));
+	}
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(!twheel_is_running(&timer));
+	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(twheel_is_running(&timer) == 1);
+}
+
+static void stop_the_last(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	struct twheel_handle *last = timer->data;
+
+	CHECK(twheel_loop_count(loop) == 2);
+	CHECK(!twheel_stop(last));
+	CHECK(twheel_loop_count(loop) == 1);
+}
+
+static void the_count_is_exact_at_any_time(void)
+{
+	enum { TIMERS = 1200 };
+	static struct twheel_handle timer[TIMERS];
+	struct twheel_loop *loop = new_loop();
+	int called = 0, i;
+
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], i < TIMERS - 3 ? HOUR : MSEC));
+		if (i == TIMERS / 2)
+			CHECK(!twheel_loop_flush(loop));
+		CHECK(twheel_loop_count(loop) == i + 1);
+	}
+	for (i = 0; i < TIMERS - 3; i++) {
+		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_loop_count(loop) == TIMERS - i - 1);
+	}
+	/* Two of three are left when the first one is called. */
+	timer[TIMERS - 3].callback = stop_the_last;
+	timer[TIMERS - 3].data = &timer[TIMERS - 1];
+	CHECK(run_for(loop, 2, 1000) == 2);
+	CHECK(twheel_loop_count(loop) == 0);
+	CHECK_FAILS(twheel_loop_count(NULL), EINVAL);
+}
+
+static void a_run_ends_with_the_last_timer(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer[3] = { };
+	int called = 0, i;
+
+	CHECK(!twheel_loop_run(loop));
+	for (i = 0; i < 3; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], 5 * i * MSEC));
+	}
+	CHECK(!twheel_again(&timer[0], 20 * MSEC));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 3);
+	CHECK_FAILS(twheel_loop_run(NULL), EINVAL);
+}
+
+static void stop_the_third_time(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	if (++*(int *)timer->data == 3)
+		CHECK(!twheel_loop_stop(loop));
+}
+
+static void a_callback_stops_the_run(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = stop_the_third_time };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 3 && twheel_is_running(&timer));
+	/* Before the run, it ends at once. */
+	CHECK(!twheel_loop_stop(loop));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 3);
+	CHECK_FAILS(twheel_loop_stop(NULL), EINVAL);
+}
+
+static void run_inside(struct twheel_loop *loop, struct twheel_handle *timer)
+{
+	struct twheel_handle inner = { .callback = stop_the_third_time };
+	int called = 2;
+
+	++*(int *)timer->data;
+	inner.data = &called;
+	CHECK(!twheel_start(loop, &inner, MSEC));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 3);
+}
+
+static void a_stop_ends_the_innermost_run(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer[2] = { };
+	int called = 0, i;
+
+	for (i = 0; i < 2; i++) {
+		twheel_handle_init(&timer[i], i ? count_call : run_inside, &called);
+		CHECK(!twheel_start(loop, &timer[i], MSEC + 20 * i * MSEC));
+	}
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 2);
+}
+
+static void timers_that_do_not_count_end_the_run(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle often = { .callback = count_call }, once = often;
+	int beats = 0, called = 0;
+
+	often.data = &beats;
+	once.data = &called;
+	CHECK(!twheel_repeat(loop, &often, MSEC, MSEC));
+	CHECK(!twheel_loop_unref(loop));
+	CHECK(!twheel_start(loop, &once, 10 * MSEC));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 1 && beats >= 1);
+	CHECK(twheel_loop_count(loop) == 0 && twheel_is_running(&often));
+	CHECK(!twheel_loop_ref(loop));
+	CHECK(twheel_loop_count(loop) == 1);
+	CHECK(!twheel_stop(&often));
+	CHECK(twheel_loop_count(loop) == 0);
+	CHECK(!twheel_loop_unref(loop));
+	CHECK(twheel_loop_count(loop) == 0);
+	CHECK_FAILS(twheel_loop_ref(NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_unref(NULL), EINVAL);
+}
+
+/* ---- Periods ----------------------------------------------------------------------- */
+
+static void the_period_of_a_running_timer_changes(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t first;
+	int called = 0;
+
+	timer.data = &called;
+	CHECK_FAILS(twheel_set_interval(NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_set_interval(&timer, 1), ENOENT);
+	first = twheel_loop_now(loop) + 10 * MSEC;
+	CHECK(!twheel_repeat(loop, &timer, 10 * MSEC, HOUR));
+	CHECK_FAILS(twheel_set_interval(&timer, UINT64_MAX), EINVAL);
+	CHECK(!twheel_set_interval(&timer, 3 * MSEC));
+	CHECK(run_for(loop, 3, 1000) == 3);
+	CHECK((twheel_loop_now(loop) + twheel_remaining(&timer) - first) % (3 * MSEC) == 0);
+	/* Once more, and then no longer. */
+	CHECK(!twheel_set_interval(&timer, 0));
+	CHECK(run_for(loop, 2, 50) == 1);
+	CHECK(!twheel_is_running(&timer));
+	/* One that was to expire once repeats. */
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(!twheel_set_interval(&timer, MSEC));
+	CHECK(run_for(loop, 2, 1000) == 2);
+}
+
+/* ---- Walking ------------------------------------------------------------------------ */
+
+enum { WALKED = 300 };
+
+struct visits {
+	struct twheel_handle *timer;
+	int seen[WALKED];
+	int total;
+	int end_at;
+};
+
+static int visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg)
+{
+	struct visits *visits = arg;
+
+	(void)loop;
+	visits->seen[handle - visits->timer]++;
+	return ++visits->total == visits->end_at ? 7 : 0;
+}
+
+static int visit_and_stop(struct twheel_loop *loop, struct twheel_handle *handle, void *arg)
+{
+	CHECK(!twheel_stop(handle));
+	return visit(loop, handle, arg);
+}
+
+static void a_walk_visits_each_running_timer(void)
+{
+	static struct twheel_handle timer[WALKED];
+	struct visits visits = { .timer = timer };
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_WALKABLE,
+	});
+	int called = 0, i;
+
+	CHECK(!twheel_loop_walk(loop, visit, &visits) && !visits.total);
+	for (i = 0; i < WALKED; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], i % 3 ? HOUR : MSEC));
+		if (i == WALKED / 2)
+			CHECK(!twheel_loop_flush(loop));
+	}
+	CHECK(!twheel_loop_walk(loop, visit, &visits) && visits.total == WALKED);
+	CHECK(run_for(loop, WALKED / 3, 1000) == WALKED / 3);
+	for (i = 1; i < WALKED; i += 30)
+		CHECK(!twheel_stop(&timer[i]));
+	visits = (struct visits) { .timer = timer };
+	CHECK(!twheel_loop_walk(loop, visit, &visits));
+	for (i = 0; i < WALKED; i++)
+		CHECK(visits.seen[i] == twheel_is_running(&timer[i]));
+	CHECK(visits.total == twheel_loop_count(loop));
+	visits = (struct visits) { .timer = timer, .end_at = 5 };
+	CHECK(twheel_loop_walk(loop, visit, &visits) == 7 && visits.total == 5);
+	CHECK(!twheel_loop_walk(loop, visit_and_stop, &visits));
+	CHECK(!twheel_loop_count(loop));
+	CHECK_FAILS(twheel_loop_walk(loop, NULL, NULL), EINVAL);
+	CHECK_FAILS(twheel_loop_walk(NULL, visit, NULL), EINVAL);
+	if (!getenv("TWHEEL_DEBUG"))
+		CHECK_FAILS(twheel_loop_walk(new_loop(), visit, &visits), EOPNOTSUPP);
+}
+
+/* ---- Taking -------------------------------------------------------------------------- */
+
+static void expired_timers_are_taken(void)
+{
+	enum { TIMERS = 1000, SOME = 300 };
+	static struct twheel_handle timer[TIMERS];
+	struct twheel_handle *taken[SOME];
+	struct twheel_loop *loop = new_loop();
+	int called = 0, total = 0, some, i;
+
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], MSEC));
+	}
+	CHECK(!twheel_stop(&timer[7]));
+	CHECK(!twheel_again(&timer[8], HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(5 * MSEC);
+	while (total < TIMERS - 2) {
+		CHECK(becomes_readable(loop));
+		some = twheel_loop_take(loop, taken, SOME);
+		CHECK(some == SOME || total + some == TIMERS - 2);
+		for (i = 0; i < some; i++)
+			CHECK(!twheel_is_running(taken[i]) && taken[i]->callback == count_call);
+		total += some;
+	}
+	CHECK(twheel_loop_take(loop, taken, SOME) == 0 && !is_readable(loop));
+	CHECK(!called);
+	CHECK(!twheel_repeat(loop, &timer[0], MSEC, MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(becomes_readable(loop));
+	CHECK(twheel_loop_take(loop, taken, SOME) == 1 && taken[0] == &timer[0]);
+	CHECK(twheel_is_running(&timer[0]) && timer[0].count >= 1);
+	CHECK_FAILS(twheel_loop_take(loop, taken, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_take(loop, NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_loop_take(NULL, taken, 1), EINVAL);
+}
+
+static void handles_may_come_from_the_library(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle *timer;
+	int called = 0;
+
+	CHECK(twheel_handle_size() == sizeof(*timer));
+	timer = twheel_handle_new(count_call, &called);
+	CHECK(timer && !twheel_start(loop, timer, MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(!twheel_start(loop, timer, HOUR));
+	twheel_handle_free(timer);
+	CHECK(!twheel_loop_count(loop));
+	timer = twheel_handle_new(count_call, &called);
+	CHECK(!twheel_start(loop, timer, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	free_last_loop();
+	twheel_handle_free(timer);
+	twheel_handle_free(NULL);
+}
+
+/* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
+
+/* The function aborts in a child, with a message. */
+static bool aborts(void (*function)(struct twheel_loop *loop))
+{
+	char text[256] = "";
+	int pipes[2], status;
+	pid_t child;
+
+	CHECK(!pipe(pipes));
+	child = fork();
+	if (!child) {
+		dup2(pipes[1], STDERR_FILENO);
+		signal(SIGABRT, SIG_DFL);
+		setenv("TWHEEL_DEBUG", "1", 1);
+		function(new_loop());
+		_exit(0);
+	}
+	close(pipes[1]);
+	CHECK(read(pipes[0], text, sizeof(text) - 1) >= 0);
+	close(pipes[0]);
+	CHECK(waitpid(child, &status, 0) == child);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
+}
+
+static struct twheel_handle watched;
+static int watched_calls;
+
+static void start_watched(struct twheel_loop *loop, bool flushed)
+{
+	twheel_handle_init(&watched, count_call, &watched_calls);
+	CHECK(!twheel_start(loop, &watched, HOUR));
+	if (flushed)
+		CHECK(!twheel_loop_flush(loop));
+}
+
+static void initialise_while_armed(struct twheel_loop *loop)
+{
+	start_watched(loop, true);
+	twheel_handle_init(&watched, count_call, NULL);
+	twheel_loop_flush(loop);
+}
+
+static void overwrite_while_linked(struct twheel_loop *loop)
+{
+	start_watched(loop, false);
+	memset(watched.link, 0, sizeof(watched.link));
+	twheel_loop_dispatch(loop);
+}
+
+static void *flush_there(void *loop)
+{
+	twheel_loop_flush(loop);
+	return NULL;
+}
+
+static void use_in_two_threads(struct twheel_loop *loop)
+{
+	pthread_t thread;
+
+	start_watched(loop, true);
+	pthread_create(&thread, NULL, flush_there, loop);
+	pthread_join(thread, NULL);
+}
+
+static void use_as_it_should_be(struct twheel_loop *loop)
+{
+	pthread_t thread;
+
+	/* Made and filled here, run there, freed here. */
+	start_watched(loop, false);
+	pthread_create(&thread, NULL, flush_there, loop);
+	pthread_join(thread, NULL);
+	free_last_loop();
+}
+
+static void debugging_finds_what_is_wrong(void)
+{
+	CHECK(aborts(initialise_while_armed));
+	CHECK(aborts(overwrite_while_linked));
+	CHECK(aborts(use_in_two_threads));
+	CHECK(!aborts(use_as_it_should_be));
+}
+
+const struct test run_tests[] = {
+	{ "a timer is running until it expires or is stopped",
+	  a_timer_is_running_until_it_expires },
+	{ "the count is exact at any time", the_count_is_exact_at_any_time },
+	{ "a run ends with the last timer", a_run_ends_with_the_last_timer },
+	{ "a callback stops the run", a_callback_stops_the_run },
+	{ "a stop ends the innermost run", a_stop_ends_the_innermost_run },
+	{ "timers that do not count do not keep the run going",
+	  timers_that_do_not_count_end_the_run },
+	{ "the period of a running timer changes", the_period_of_a_running_timer_changes },
+	{ "a walk visits each running timer once", a_walk_visits_each_running_timer },
+	{ "expired timers are taken, in place of callbacks", expired_timers_are_taken },
+	{ "handles may come from the library", handles_may_come_from_the_library },
+	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
+	  debugging_finds_what_is_wrong },
+	{ }
+};
