@@ -308,8 +308,46 @@ install-library: $(LIB) $(SHARED_LIB)
 		echo ".so man3/$(notdir $(m))" >$(DESTDIR)$(mandir)/man3/$$f.3; done;)
 	install -m 644 $(LIBRARY_MANUALS) $(DESTDIR)$(mandir)/man3
 
-.PHONY: uninstall uninstall-module uninstall-user
-uninstall: uninstall-module uninstall-user
+# The bindings. Debian has the sources of packages for Go and Rust in these folders.
+
+PYTHON ?= python3
+godir ?= $(prefix)/share/gocode/src
+cargodir ?= $(prefix)/share/cargo/registry
+pythondir ?= $(prefix)/lib/$(shell readlink -f $$(command -v $(PYTHON)) | \
+	sed 's|.*/||')/dist-packages
+GO_DIR = $(DESTDIR)$(godir)/twheel.example/timingwheel
+RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
+
+.PHONY: install-go install-rust install-python
+install-go:
+	install -d $(GO_DIR)/example
+	cd tools/bindings/go && install -m 644 go.mod device.go timingwheel.go $(GO_DIR)
+	install -m 644 tools/bindings/go/example/main.go $(GO_DIR)/example
+
+install-rust:
+	install -d $(RUST_DIR)/src $(RUST_DIR)/examples
+	sed '/^version = /s/"0.0.0".*/"$(VERSION)"/' tools/bindings/rust/Cargo.toml \
+		>$(RUST_DIR)/Cargo.toml
+	echo '{"files":{},"package":null}' >$(RUST_DIR)/.cargo-checksum.json
+	install -m 644 tools/bindings/rust/src/*.rs $(RUST_DIR)/src
+	install -m 644 tools/bindings/rust/examples/heartbeat.rs $(RUST_DIR)/examples
+
+# The extension is compiled in a copy, against this library.
+install-python: $(SHARED_LIB)
+	rm -rf $(BUILD)/python
+	mkdir -p $(BUILD)/python
+	cd tools/bindings/python && cp -r pyproject.toml setup.py twheel $(CURDIR)/$(BUILD)/python
+	cd $(BUILD)/python && TWHEEL_VERSION=$(VERSION) LDFLAGS="$(LDFLAGS) -L../lib" \
+		CFLAGS="$(CFLAGS) -I$(CURDIR)/tools/lib -I$(CURDIR)/include/uapi" \
+		$(PYTHON) -W ignore setup.py -q install --root=$(or $(DESTDIR),/) \
+		--install-lib=$(pythondir)
+
+.PHONY: uninstall uninstall-module uninstall-user uninstall-bindings
+uninstall: uninstall-module uninstall-user uninstall-bindings
+
+uninstall-bindings:
+	rm -rf $(GO_DIR) $(RUST_DIR) $(DESTDIR)$(prefix)/lib/python3*/dist-packages/twheel \
+		$(DESTDIR)$(prefix)/lib/python3*/dist-packages/twheel-*.egg-info
 
 # Of all kernels: the module may have been installed for one before an update.
 uninstall-module:
@@ -375,6 +413,7 @@ make fuzz-core        random operations on the core, for SECONDS=n
 sudo make install     module, command, library and header; prefix=/usr/local;
                       DESTDIR=DIR for a package; install-module, install-user: a part
 make install-library  the library and its header alone: it does without the module
+make install-go       timers for Go; install-rust, install-python: for those
 sudo make uninstall   removes them
 make in-tree LINUX=DIR  puts module, tests and documentation into a kernel's source
 make deb              Debian packages, in build/deb

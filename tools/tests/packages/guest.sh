@@ -44,6 +44,11 @@ says_hi()
 	somebody twheel after 1s hi | grep " hi "
 }
 
+in_python()
+{
+	somebody python3 -c '"import twheel; twheel.Loop(backend=\"device\")"'
+}
+
 linked()
 {
 	ldconfig -p | grep -F libtwheel.so.0
@@ -120,6 +125,7 @@ first_boot()
 	ok "the new one is loaded" loads "$NOW"
 	ok "an ordinary user runs a command of the new one" says_hi
 	ok "the library is where programs look for it" linked
+	ok "an ordinary user has timers in Python" in_python
 	ok "a module of make install is not in the way" beside_make_install
 	ok "a new kernel is installed" installed ./kernel/*.deb
 	ok "and the module is built for it" built "$NEXT" "$NOW"
@@ -133,7 +139,8 @@ second_boot()
 	ok "an ordinary user runs a command" says_hi
 	ok "without headers, installing says so and goes on" without_headers
 	ok "the packages are removed" apt-get -qq -y -o Dpkg::Use-Pty=0 purge \
-		twheel-dkms twheel libtwheel0 libtwheel-dev
+		twheel-dkms twheel libtwheel0 libtwheel-dev golang-twheel-dev \
+		librust-twheel-dev python3-twheel
 	ok "and nothing is left" nothing_left
 }
 

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+
+// Package timingwheel has timers by the million, on a hierarchical timing wheel of the kernel:
+// /dev/twheel. Where the device is missing, the timers are those of the standard library.
+//
+//	tw := timingwheel.NewTimingWheel(time.Millisecond, 256)
+//	tw.Start()
+//	defer tw.Stop()
+//
+//	idle := tw.AfterFunc(time.Minute, func() { conn.Close() })
+//	idle.Reset(time.Minute) // at each message: a store, no system call
+//	idle.Stop()
+//
+// All functions may be called by any goroutine. Each task runs in a goroutine of its own. No
+// timer expires early, and none is lost: one for which the device has no room becomes one of
+// the standard library.
+package timingwheel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Timers are spread over shards, each with a lock.
+const shards = 32
+
+// A TimingWheel is a set of timers. New makes it, Start has its timers expire, Stop drops it.
+type TimingWheel struct {
+	device *device // nil: the standard library
+	base   time.Time
+	next   atomic.Uint32
+	once   sync.Once
+	done   chan struct{} // closed when nothing is read any more
+	shards [shards]shard
+}
+
+type state int
+
+const (
+	created state = iota // timers expire unnoticed, and wait for Start
+	started
+	stopped
+)
+
+// A shard maps keys to timers. A key is what the device returns with an expired timer: the
+// index of a slot and its generation. A key that is stale finds nothing.
+type shard struct {
+	sync.Mutex
+	state state
+	slots []slot
+	free  []uint32
+	early []uint64 // expired before Start
+	add   add
+	index uint64   // in the wheel
+	_     [64]byte // no two shards in one cache line
+}
+
+type slot struct {
+	timer      *Timer
+	generation uint32
+}
+
+// A Scheduler determines when a task is executed.
+type Scheduler interface {
+	// Next returns the next execution time after the given, previous one. It returns a
+	// zero time if there is none.
+	Next(time.Time) time.Time
+}
+
+// A Timer is a single event of a TimingWheel.
+type Timer struct {
+	wheel     *TimingWheel
+	shard     *shard
+	task      func()
+	scheduled *scheduled
+	std       *time.Timer   // the standard library's, if it is one
+	deadline  time.Duration // since the wheel's base
+	armed     time.Duration // the deadline that the device knows; not after the former
+	id        uint64        // the device's
+	key       uint64        // 0: not armed
+	running   bool
+}
+
+type scheduled struct {
+	scheduler Scheduler
+	expires   time.Time
+	turn      int
+}
+
+// New makes a timing wheel with ticks of the given length and a number of buckets per level.
+// Without the device, or where it cannot be opened, the wheel is over the standard library. The
+// environment variable TWHEEL_BACKEND may hold "device" or "user" to allow only one of them.
+func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
+	if tick < time.Microsecond || wheelSize < 1 {
+		return nil, fmt.Errorf("timingwheel: ticks of %v in %d buckets", tick, wheelSize)
+	}
+	// Beyond the device's bounds, the nearest will do.
+	if tick > time.Hour {
+		tick = time.Hour
+	}
+	if wheelSize == 1 {
+		wheelSize = 2
+	} else if wheelSize > 65536 {
+		wheelSize = 65536
+	}
+	tw := &TimingWheel{base: time.Now(), done: make(chan struct{})}
+	for i := range tw.shards {
+		tw.shards[i].index = uint64(i)
+	}
+	var err error
+	switch backend := os.Getenv("TWHEEL_BACKEND"); backend {
+	case "":
+		tw.device, _ = openDevice(tick, wheelSize, 0)
+	case "device":
+		tw.device, err = openDevice(tick, wheelSize, 0)
+	case "user":
+	default:
+		err = fmt.Errorf("timingwheel: TWHEEL_BACKEND=%s: not device or user", backend)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tw, nil
+}
+
+// NewTimingWheel is New for programs that do not check: it panics.
+func NewTimingWheel(tick time.Duration, wheelSize int64) *TimingWheel {
+	tw, err := New(tick, wheelSize)
+	if err != nil {
+		panic(err)
+	}
+	return tw
+}
+
+// Device reports whether the wheel is one of the kernel.
+func (tw *TimingWheel) Device() bool {
+	return tw.device != nil
+}
+
+// Start begins to run what expires.
+func (tw *TimingWheel) Start() {
+	tw.once.Do(func() {
+		for i := range tw.shards {
+			sh := &tw.shards[i]
+			sh.Lock()
+			if sh.state == created {
+				sh.state = started
+			}
+			early := sh.early
+			sh.early = nil
+			sh.Unlock()
+			for _, key := range early {
+				tw.expired(key)
+			}
+		}
+		if tw.device != nil {
+			go tw.run()
+		} else {
+			close(tw.done)
+		}
+	})
+}
+
+// Stop drops the wheel and all its timers. It does not wait for tasks that run. What is
+// started later on never expires.
+func (tw *TimingWheel) Stop() {
+	// From here on nobody starts, and nothing is passed to the descriptor.
+	for i := range tw.shards {
+		sh := &tw.shards[i]
+		sh.Lock()
+		for _, slot := range sh.slots {
+			if t := slot.timer; t != nil && t.std != nil {
+				t.std.Stop()
+			}
+		}
+		sh.state, sh.slots, sh.free, sh.early = stopped, nil, nil, nil
+		sh.Unlock()
+	}
+	tw.once.Do(func() { close(tw.done) })
+	if tw.device != nil {
+		tw.device.file.Close()
+	}
+	<-tw.done
+}
+
+// run takes what expires until the wheel is stopped.
+func (tw *TimingWheel) run() {
+	defer close(tw.done)
+	events := make([]event, 1024)
+	for {
+		n, err := tw.device.read(events)
+		for i := range events[:n] {
+			tw.expired(events[i].data)
+		}
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil { // out of memory, for example: nothing is lost
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// AfterFunc waits for the duration to elapse and then calls f in its own goroutine.
+func (tw *TimingWheel) AfterFunc(d time.Duration, f func()) *Timer {
+	t := tw.newTimer(f)
+	t.start(d)
+	return t
+}
+
+// ScheduleFunc calls f in its own goroutine whenever the scheduler says, until that returns a
+// zero time. It returns nil if there is not even a first time. The scheduler is asked for the
+// next time when the one before has come, and need not be safe for use by several goroutines.
+func (tw *TimingWheel) ScheduleFunc(s Scheduler, f func()) *Timer {
+	first := s.Next(time.Now().UTC())
+	if first.IsZero() {
+		return nil
+	}
+	t := tw.newTimer(f)
+	t.scheduled = &scheduled{scheduler: s, expires: first}
+	t.start(time.Until(first))
+	return t
+}
+
+func (tw *TimingWheel) newTimer(f func()) *Timer {
+	return &Timer{wheel: tw, task: f, shard: &tw.shards[tw.next.Add(1)%shards]}
+}
+
+func (t *Timer) start(d time.Duration) {
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	t.arm(t.wheel.now(), d)
+}
+
+// Stop keeps the timer from firing. It returns true if the call does so: the task is not called
+// any more. It returns false if the timer has expired or been stopped before. Of a timer of
+// ScheduleFunc, the task of a time that has come may still run.
+func (t *Timer) Stop() bool {
+	if t == nil {
+		return false
+	}
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	running := t.running && t.shard.state != stopped
+	t.disarm()
+	return running
+}
+
+// Reset changes the timer to expire after the duration. It returns true if the timer had been
+// active. To put a deadline off is a store; the device is told when the old one has passed.
+// A timer of ScheduleFunc goes on with its schedule after the new time.
+func (t *Timer) Reset(d time.Duration) bool {
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	running := t.running && t.shard.state != stopped
+	now := t.wheel.now()
+	if t.scheduled != nil {
+		t.scheduled.expires = time.Now().UTC().Add(d)
+	}
+	if deadline := after(now, d); t.key != 0 && running && deadline >= t.armed {
+		t.deadline = deadline
+		return true
+	}
+	t.disarm()
+	t.arm(now, d)
+	return running
+}
+
+// now is the time since the base.
+func (tw *TimingWheel) now() time.Duration {
+	return time.Since(tw.base)
+}
+
+// after is the end of a delay; the last time there is, if it is later than that.
+func after(now, d time.Duration) time.Duration {
+	if d > 0 && now+d < now {
+		return 1<<63 - 1
+	}
+	return now + d
+}
+
+// arm starts a timer that is not armed. The shard is locked.
+func (t *Timer) arm(now, d time.Duration) {
+	sh, tw := t.shard, t.wheel
+	if sh.state == stopped {
+		return
+	}
+	if d < 0 {
+		d = 0
+	}
+	t.deadline = after(now, d)
+	t.armed, t.running = t.deadline, true
+	t.key = sh.insert(t)
+	if tw.device != nil {
+		sh.add = add{time: uint64(d), data: t.key}
+		if tw.device.add(&sh.add) == nil {
+			t.id = sh.add.id
+			return
+		}
+	}
+	key := t.key
+	t.std = time.AfterFunc(d, func() { tw.expired(key) })
+}
+
+// disarm stops a timer. The shard is locked.
+func (t *Timer) disarm() {
+	t.running = false
+	if t.key == 0 || t.shard.take(t.key) == nil {
+		return
+	}
+	if t.std != nil {
+		t.std.Stop()
+		t.std = nil
+	} else {
+		// One that has been read is not there any more; its key is stale.
+		t.wheel.device.cancel(&t.id)
+	}
+	t.key = 0
+}
+
+// insert gives a timer a key: the generation, the slot, and in its lowest bits the shard.
+func (sh *shard) insert(t *Timer) uint64 {
+	var index uint32
+	if n := len(sh.free); n > 0 {
+		index = sh.free[n-1]
+		sh.free = sh.free[:n-1]
+	} else {
+		index = uint32(len(sh.slots))
+		sh.slots = append(sh.slots, slot{generation: 1})
+	}
+	sh.slots[index].timer = t
+	return uint64(sh.slots[index].generation)<<32 | uint64(index)*shards | sh.index
+}
+
+// find returns the timer that has a key, or nil.
+func (sh *shard) find(key uint64) *Timer {
+	index := uint32(key) / shards
+	if index >= uint32(len(sh.slots)) || sh.slots[index].generation != uint32(key>>32) {
+		return nil
+	}
+	return sh.slots[index].timer
+}
+
+// take makes a key stale, and returns the timer that had it, or nil.
+func (sh *shard) take(key uint64) *Timer {
+	t := sh.find(key)
+	if t != nil {
+		index := uint32(key) / shards
+		generation := sh.slots[index].generation + 1
+		if generation == 0 { // a key is never 0
+			generation = 1
+		}
+		sh.slots[index] = slot{generation: generation}
+		sh.free = append(sh.free, index)
+	}
+	return t
+}
+
+// expired runs the timer that has a key, unless it is stale or the timer has been put off.
+func (tw *TimingWheel) expired(key uint64) {
+	sh := &tw.shards[key%shards]
+	sh.Lock()
+	defer sh.Unlock()
+	if sh.state == created {
+		sh.early = append(sh.early, key)
+		return
+	}
+	t := sh.take(key)
+	if t == nil {
+		return
+	}
+	t.key, t.std = 0, nil
+	if now := tw.now(); t.deadline > now {
+		t.arm(now, t.deadline-now)
+		return
+	}
+	if t.scheduled == nil {
+		t.running = false
+		go t.task()
+		return
+	}
+	t.scheduled.turn++
+	go t.turn(t.scheduled.turn, t.scheduled.expires)
+}
+
+// turn arms a timer of ScheduleFunc for its next time, unless somebody did so or stopped it,
+// and runs its task.
+func (t *Timer) turn(turn int, expires time.Time) {
+	next := t.scheduled.scheduler.Next(expires)
+	t.shard.Lock()
+	if t.running && t.key == 0 && t.scheduled.turn == turn {
+		if t.running = !next.IsZero(); t.running {
+			t.scheduled.expires = next
+			t.arm(t.wheel.now(), time.Until(next))
+		}
+	}
+	t.shard.Unlock()
+	t.task()
+}

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: MIT
+"""What the package promises, over the backend that TWHEEL_BACKEND names."""
+
+import asyncio
+import contextvars
+import errno
+import gc
+import os
+import random
+import resource
+import signal
+import sys
+import threading
+import time
+import unittest
+import weakref
+
+import twheel
+
+
+def nothing(*unused):
+    pass
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.loop = twheel.Loop()
+        self.addCleanup(self.loop.close)
+        self.called = []
+
+    def wait_for(self, seconds):
+        """Waits for as long, whatever expires."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.loop.wait(end - time.monotonic())
+
+
+class Timers(Base):
+    def test_the_backend_is_the_one_that_was_asked_for(self):
+        self.assertEqual(self.loop.backend, os.environ["TWHEEL_BACKEND"])
+
+    def test_a_timer_expires_once_and_not_early(self):
+        for delay in 0, 0.001, 0.0075, 0.05, -1:
+            began = time.monotonic()
+            timer = self.loop.call_later(delay, self.called.append, delay)
+            self.assertEqual(self.loop.wait(), 1)
+            self.assertGreaterEqual(time.monotonic() - began, delay)
+            self.assertFalse(timer.cancel())
+        self.assertEqual(self.loop.wait(0.01), 0)
+        self.assertEqual(self.called, [0, 0.001, 0.0075, 0.05, -1])
+        self.assertEqual(len(self.loop), 0)
+
+    def test_call_at_is_on_the_monotonic_clock(self):
+        when = time.monotonic() + 0.03
+        timer = self.loop.call_at(when, nothing)
+        self.assertAlmostEqual(timer.when(), when, 6)
+        self.loop.wait()
+        self.assertGreaterEqual(time.monotonic(), when)
+
+    def test_a_timer_repeats_and_counts_what_it_missed(self):
+        timer = self.loop.call_every(0.01, lambda: self.called.append(timer.count))
+        self.loop.flush()
+        time.sleep(0.055)
+        self.loop.wait()
+        self.assertGreaterEqual(sum(self.called), 5)
+        self.loop.wait()
+        self.assertEqual(len(self.loop), 1)
+        self.assertTrue(timer.cancel())
+        self.assertEqual(self.loop.wait(0.03), 0)
+
+    def test_wait_goes_on_when_a_timer_was_put_off(self):
+        timer = self.loop.call_later(0.01, nothing)
+        self.loop.flush()
+        timer.again(0.2)
+        began = time.monotonic()
+        self.assertEqual(self.loop.wait(0.1), 0)
+        self.assertGreaterEqual(time.monotonic() - began, 0.1)
+        self.assertEqual(self.loop.wait(), 1)
+        self.assertGreaterEqual(time.monotonic() - began, 0.2)
+
+    def test_again_brings_forward_and_starts_again(self):
+        timer = self.loop.call_later(60, self.called.append, 1)
+        self.loop.flush()
+        timer.again(0.001)
+        self.assertEqual(self.loop.wait(5), 1)
+        timer.again(0.001)
+        self.assertEqual(self.loop.wait(5), 1)
+        timer.cancel()
+        timer.again(0.001)
+        self.assertFalse(timer.cancelled())
+        self.assertEqual(self.loop.wait(5), 1)
+
+    def test_what_is_cancelled_is_not_called_even_if_it_expired(self):
+        timer = self.loop.call_later(0.001, self.called.append, 1)
+        self.loop.flush()
+        time.sleep(0.01)
+        self.assertTrue(timer.cancel())
+        self.assertTrue(timer.cancelled())
+        self.assertFalse(timer.cancel())
+        self.wait_for(0.01)
+        self.assertEqual(self.called, [])
+
+    def test_a_timer_runs_without_anybody_referring_to_it(self):
+        self.loop.call_later(0.001, self.called.append, 1)
+        gc.collect()
+        self.assertEqual(self.loop.wait(5), 1)
+
+    def test_a_delay_counts_from_now_after_long_work(self):
+        self.loop.call_later(10, nothing)
+        time.sleep(0.05)
+        began = time.monotonic()
+        self.loop.call_later(0.02, nothing)
+        self.loop.wait()
+        self.assertGreaterEqual(time.monotonic() - began, 0.02)
+
+    def test_callbacks_may_do_anything(self):
+        timers = [self.loop.call_later(0.001, lambda: [t.cancel() for t in timers])
+                  for _ in range(100)]
+        self.assertEqual(self.loop.wait(), 1)
+        self.loop.call_later(0, lambda: self.loop.call_later(0, self.loop.close))
+        self.assertEqual(self.loop.wait(), 1)
+        self.assertEqual(self.loop.wait(), 1)
+        with self.assertRaises(ValueError):
+            self.loop.wait()
+
+    def test_a_million(self):
+        count = int(os.environ.get("TWHEEL_TIMERS", 1_000_000))
+        called = bytearray(count)
+        expected = bytearray(b"\1") * count
+
+        def expire(number):
+            called[number] += 1
+
+        timers = twheel.Timers(self.loop, count, expire)
+        objects = len(gc.get_objects())
+        number = 0
+        for number in range(count):
+            timers.start(number, random.random() / 10)
+            if number % 4 == 0:
+                other = random.randrange(number + 1)
+                if timers.stop(other):
+                    expected[other] = 0
+            if number % 10007 == 0:
+                self.loop.wait(0)
+        self.assertLess(len(gc.get_objects()) - objects, 1000)
+        self.wait_for(0.2)
+        self.assertEqual(called, expected)
+
+
+class Numbered(Base):
+    def test_timers_with_numbers(self):
+        timers = twheel.Timers(self.loop, 3, self.called.append)
+        for number, delay in (0, 0.02), (1, 0.01), (2, 0.03):
+            timers.start(number, delay)
+        timers.start(0, 0.04)
+        self.assertTrue(timers.stop(2))
+        self.assertFalse(timers.stop(2))
+        self.wait_for(0.06)
+        self.assertEqual(self.called, [1, 0])
+        timers.start(0, 0)
+        self.loop.wait()
+        self.assertEqual(self.called, [1, 0, 0])
+
+    def test_dropping_them_stops_them(self):
+        timers = twheel.Timers(self.loop, 100, self.called.append)
+        for number in range(100):
+            timers.start(number, 0.001)
+        self.loop.flush()
+        time.sleep(0.01)
+        del timers
+        self.wait_for(0.02)
+        self.assertEqual(self.called, [])
+
+    def test_bad_numbers(self):
+        timers = twheel.Timers(self.loop, 3, nothing)
+        for number in -1, 3, 1 << 40:
+            self.assertRaises(IndexError, timers.start, number, 1)
+            self.assertRaises(IndexError, timers.stop, number)
+        self.assertRaises((OverflowError, IndexError), timers.stop, 1 << 70)
+        self.assertRaises(TypeError, timers.start, "1", 1)
+        self.assertRaises(TypeError, timers.start, 1)
+        self.assertRaises(ValueError, twheel.Timers, self.loop, -1, nothing)
+        self.assertRaises(MemoryError, twheel.Timers, self.loop, sys.maxsize, nothing)
+        self.assertRaises(TypeError, twheel.Timers, None, 3, nothing)
+        self.loop.close()
+        self.assertRaises(ValueError, timers.start, 0, 1)
+        self.assertFalse(timers.stop(0))
+
+
+class Errors(Base):
+    def test_bad_input(self):
+        for arguments in (), (1,), (1, None), ("1", nothing), (None, nothing):
+            self.assertRaises(TypeError, self.loop.call_later, *arguments)
+        for delay in float("nan"),:
+            self.assertRaises(ValueError, self.loop.call_later, delay, nothing)
+        self.assertRaises(OSError, self.loop.call_every, 0, nothing)
+        self.assertRaises(TypeError, self.loop.call_later, 1, nothing, other=1)
+        self.assertRaises(AttributeError, twheel.Timer().again, 1)
+        self.assertRaises(AttributeError, twheel.Timer().cancel)
+        timer = self.loop.call_later(float("inf"), nothing)
+        self.assertRaises(ValueError, timer.again, float("nan"))
+        self.assertRaises(TypeError, timer.again, "1")
+        self.assertTrue(timer.cancel())
+        self.assertEqual(len(self.loop), 0)
+
+    def test_bad_loops_have_errno(self):
+        for config in {"tick": 1e-9}, {"tick": 3601}, {"wheel_size": 1}, {"wheel_size": 65537}:
+            with self.assertRaises(OSError) as error:
+                twheel.Loop(**config)
+            self.assertEqual(error.exception.errno, errno.EINVAL)
+        self.assertRaises(KeyError, twheel.Loop, backend="else")
+        self.assertRaises(TypeError, twheel.Loop, 1)
+        self.assertRaises(ValueError, twheel.Loop.__new__(twheel.Loop).flush)
+        twheel.Loop.__new__(twheel.Loop).close()
+        self.assertRaises(RuntimeError, self.loop.__init__)
+
+    def test_without_descriptors(self):
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            with self.assertRaises(OSError) as error:
+                twheel.Loop()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        self.assertEqual(error.exception.errno, errno.EMFILE)
+
+    def test_a_closed_loop_and_its_timers(self):
+        running = self.loop.call_later(60, nothing)
+        expired = self.loop.call_later(0, nothing)
+        self.loop.wait()
+        self.loop.close()
+        self.loop.close()
+        for act in (self.loop.flush, self.loop.dispatch, self.loop.wait, self.loop.fileno,
+                    lambda: running.again(1), lambda: expired.again(1),
+                    lambda: self.loop.call_later(1, nothing)):
+            self.assertRaises(ValueError, act)
+        self.assertFalse(running.cancel())
+
+    def test_other_threads_get_an_error(self):
+        timer = self.loop.call_later(60, nothing)
+        errors = []
+
+        def act():
+            for function in (self.loop.wait, self.loop.close, lambda: timer.again(1),
+                             timer.cancel, lambda: self.loop.call_later(1, nothing)):
+                try:
+                    function()
+                except RuntimeError as error:
+                    errors.append(error)
+
+        thread = threading.Thread(target=act)
+        thread.start()
+        thread.join()
+        self.assertEqual(len(errors), 5)
+
+    def test_other_threads_run_while_one_waits(self):
+        threading.Timer(0.02, self.called.append, (1,)).start()
+        self.loop.wait(0.3)
+        self.assertEqual(self.called, [1])
+
+    def test_what_callbacks_raise_comes_when_all_were_called(self):
+        self.loop.call_later(0.001, lambda: 1 / 0)
+        self.loop.call_later(0.002, self.called.append, 1)
+        self.loop.flush()
+        time.sleep(0.01)
+        self.assertRaises(ZeroDivisionError, self.loop.wait)
+        self.assertEqual(self.called, [1])
+        self.loop.call_later(0, lambda: 1 / 0)
+        self.loop.call_later(0, sys.exit)
+        self.loop.flush()
+        time.sleep(0.01)
+        with self.assertRaises(BaseExceptionGroup) as group:
+            self.loop.wait()
+        self.assertEqual(len(group.exception.exceptions), 2)
+
+    def test_a_callback_cannot_wait(self):
+        self.loop.call_later(0, self.loop.wait, 0)
+        self.assertRaises(RuntimeError, self.loop.wait)
+
+    def test_a_signal_ends_a_wait(self):
+        def alarm(*_):
+            raise InterruptedError
+
+        old = signal.signal(signal.SIGALRM, alarm)
+        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        self.assertRaises(InterruptedError, self.loop.wait, 10)
+
+    def test_no_timer_is_lost_at_a_limit(self):
+        loop = twheel.Loop(max_timers=10)
+        for i in range(100):
+            loop.call_later(i % 20 / 1000, self.called.append, i)
+        with self.assertRaises(OSError) as error:
+            loop.flush()
+        self.assertEqual(error.exception.errno, errno.ENOSPC)
+        end = time.monotonic() + 20
+        while len(self.called) < 100 and time.monotonic() < end:
+            try:
+                loop.wait(1)
+            except OSError as full:
+                self.assertEqual(full.errno, errno.ENOSPC)
+        self.assertEqual(sorted(self.called), list(range(100)))
+
+    def test_a_child_gets_an_error(self):
+        self.loop.call_later(60, nothing)
+        self.loop.flush()
+        child = os.fork()
+        if child == 0:
+            try:
+                self.loop.flush()
+            except OSError as error:
+                os._exit(error.errno)
+            os._exit(0)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), errno.EOWNERDEAD)
+
+    def test_nothing_leaks(self):
+        class Thing:
+            def act(self):
+                pass
+
+        things = []
+        for close in True, False:
+            loop, thing = twheel.Loop(), Thing()
+            things.append(weakref.ref(thing))
+            thing.timer = loop.call_later(60, thing.act)
+            thing.timers = twheel.Timers(loop, 3, thing.act)
+            thing.timers.start(1, 60)
+            thing.loop = loop
+            if close:
+                loop.close()
+            del loop, thing
+        gc.collect()
+        self.assertEqual([thing() for thing in things], [None, None])
+
+
+class Asyncio(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.called = []
+
+    async def test_sleep_and_wait_for_run_over_the_wheel(self):
+        wheel = twheel.install()
+        began = time.monotonic()
+        sleep = asyncio.ensure_future(asyncio.sleep(0.05, "slept"))
+        await asyncio.sleep(0)
+        self.assertEqual(len(wheel), 1)
+        self.assertEqual(await sleep, "slept")
+        self.assertGreaterEqual(time.monotonic() - began, 0.05)
+        with self.assertRaises(TimeoutError):
+            await asyncio.wait_for(asyncio.sleep(60), 0.02)
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await asyncio.sleep(60)
+        self.assertEqual(len(wheel), 0)
+        wheel.close()
+        await asyncio.sleep(0.001)
+
+    async def test_timeout(self):
+        with self.assertRaises(TimeoutError):
+            async with twheel.timeout(0.02) as timeout:
+                await asyncio.sleep(60)
+        self.assertTrue(timeout.expired())
+        async with twheel.timeout(0.05) as timeout:
+            timeout.again(10)
+            await asyncio.sleep(0.1)
+        async with twheel.timeout(None):
+            await asyncio.sleep(0)
+        with self.assertRaises(ZeroDivisionError):
+            async with twheel.timeout(1):
+                raise ZeroDivisionError
+        with self.assertRaises(TimeoutError):
+            async with twheel.timeout(0.02):
+                async with twheel.timeout(10):
+                    await asyncio.sleep(60)
+        self.assertEqual(len(twheel.attach()), 0)
+        self.assertEqual(asyncio.current_task().cancelling(), 0)
+
+    async def test_many_timers_in_any_order(self):
+        wheel = twheel.attach()
+        done = asyncio.Event()
+        for i in range(10000):
+            wheel.call_later(random.random() / 10, self.called.append, i)
+        wheel.call_later(0.12, done.set)
+        await done.wait()
+        self.assertEqual(sorted(self.called), list(range(10000)))
+
+    async def test_errors_and_contexts(self):
+        variable = contextvars.ContextVar("variable", default=0)
+        errors = []
+        wheel = twheel.attach()
+        asyncio.get_running_loop().set_exception_handler(lambda _, c: errors.append(c))
+        wheel.call_later(0, lambda: 1 / 0)
+        variable.set(1)
+        wheel.call_later(0, lambda: self.called.append(variable.get()))
+        wheel.call_later(0, lambda: self.called.append(variable.get()),
+                         context=contextvars.Context())
+        variable.set(2)
+        await asyncio.sleep(0.05)
+        self.assertEqual(self.called, [1, 0])
+        self.assertIsInstance(errors[0]["exception"], ZeroDivisionError)
+
+    async def test_a_timer_may_close_the_wheel(self):
+        wheel = twheel.attach()
+        wheel.call_later(0, wheel.close)
+        wheel.call_later(0.01, self.called.append, 1)
+        await asyncio.sleep(0.05)
+        self.assertEqual(self.called, [])
+        self.assertIsNot(twheel.attach(), wheel)
+        self.assertRaises(ValueError, wheel.call_later, 1, nothing)
+
+    async def test_a_limit_is_reported_and_nothing_is_lost(self):
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, c: errors.append(c))
+        wheel = twheel.attach(max_timers=10)
+        for i in range(100):
+            wheel.call_later(i % 10 / 1000, self.called.append, i)
+        while len(self.called) < 100:
+            await asyncio.sleep(0.01)
+        self.assertEqual(errors[0]["exception"].errno, errno.ENOSPC)
+
+
+class Ended(unittest.TestCase):
+    def test_a_loop_of_asyncio_that_ended_takes_its_wheel_along(self):
+        async def main():
+            wheel = twheel.install()
+            wheel.call_later(60, nothing)
+            return weakref.ref(wheel)
+
+        wheel = asyncio.run(main())
+        gc.collect()
+        self.assertIsNone(wheel())
+
+
+if __name__ == "__main__":
+    unittest.main()

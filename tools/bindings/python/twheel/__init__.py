@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Timers by the million, over libtwheel: for a program of its own a Loop, in a coroutine
+
+    twheel.install()                # has all timers of asyncio take the wheel
+
+or, for timers of its own alone, attach() and timeout()."""
+
+import asyncio
+import weakref
+
+from twheel._twheel import Loop, Timer, Timers
+
+__all__ = ["AsyncioLoop", "Loop", "Timer", "Timers", "attach", "install", "timeout"]
+
+_attached = weakref.WeakKeyDictionary()
+
+
+class AsyncioLoop(Loop):
+    """A wheel that an event loop of asyncio waits for; attach() makes it."""
+
+    def __init__(self, loop, **config):
+        super().__init__(on_change=self._soon_flush, on_error=self._report, **config)
+        self._asyncio, self._expired = weakref.ref(loop), False
+        loop.add_reader(self.fileno(), self._ready)
+
+    def _soon_flush(self):
+        self._asyncio().call_soon(self._try, self.flush)
+
+    def _ready(self):
+        if not self._expired:
+            self._expired = True # dispatch after all I/O of this turn: a message may put timers off
+            self._asyncio().call_soon(self._try, self.dispatch)
+
+    def _try(self, act):
+        self._expired = self._expired and act != self.dispatch
+        try:
+            act()
+        except OSError as error: # what cannot be armed waits for the next flush
+            self._report(error)
+            loop = self._asyncio()
+            type(loop).call_later(loop, 0.01, self._try, self.flush)
+        except ValueError:
+            pass  # closed
+
+    def _report(self, error):
+        self._asyncio().call_exception_handler({"message": "a timer's callback",
+                                                "exception": error})
+
+    def close(self):
+        loop = self._asyncio()
+        if loop and loop in _attached and not loop.is_closed():
+            loop.remove_reader(self.fileno())
+            del _attached[loop]
+            for name in "call_later", "call_at":
+                vars(loop).pop(name, None)
+        super().close()
+
+
+def attach(loop=None, **config):
+    """The wheel of an event loop, the running one by default. It is made once."""
+    loop = loop or asyncio.get_running_loop()
+    if loop not in _attached:
+        _attached[loop] = AsyncioLoop(loop, **config)
+    return _attached[loop]
+
+
+def install(loop=None, **config):
+    """Has an event loop's call_later() and call_at() take the wheel, and with them sleep(),
+    wait_for() and all else that has timers there."""
+    loop = loop or asyncio.get_running_loop()
+    wheel = attach(loop, **config)
+    loop.call_later, loop.call_at = wheel.call_later, wheel.call_at
+    return wheel
+
+
+class timeout:
+    """async with timeout(seconds): what takes longer is cancelled, and raises TimeoutError."""
+
+    def __init__(self, delay):
+        self._delay = delay
+        self._timer = self._task = None
+        self._expired = False
+
+    async def __aenter__(self):
+        self._task = asyncio.current_task()
+        self._cancelling = self._task.cancelling()
+        if self._delay is not None:
+            self._timer = attach().call_later(self._delay, self._expire)
+        return self
+
+    def _expire(self):
+        self._expired = True
+        self._task.cancel()
+
+    def again(self, delay):
+        """Gives it a new deadline, from now."""
+        self._timer.again(delay)
+
+    def expired(self):
+        return self._expired
+
+    async def __aexit__(self, kind, error, traceback):
+        if self._timer:
+            self._timer.cancel()
+        if (self._expired and self._task.uncancel() <= self._cancelling
+                and kind is asyncio.CancelledError):
+            raise TimeoutError from error

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+from contextvars import Context
+from typing import Any, Callable, Literal
+
+class Timer:
+    count: int  # in a callback of call_every(): how many periods have passed
+    def again(self, delay: float) -> None:
+        """Puts the timer off, or starts it again: in seconds from now."""
+    def cancel(self) -> bool: ...  # whether it was running
+    def cancelled(self) -> bool: ...
+    def when(self) -> float: ...  # as time.monotonic()
+
+class Loop:
+    backend: Literal["device", "user"]
+    def __init__(self, *, tick: float = 0, max_timers: int = 0, wheel_size: int = 0,
+                 boottime: bool = False, backend: Literal["any", "device", "user"] = "any",
+                 on_change: Callable[[], object] | None = None,
+                 on_error: Callable[[Exception], object] | None = None) -> None:
+        """Zero stands for the library's default. on_change is called for the first change
+        after each flush, on_error for what a callback raises."""
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any,
+                   context: Context | None = None) -> Timer: ...
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any,
+                context: Context | None = None) -> Timer: ...
+    def call_every(self, interval: float, callback: Callable[..., object], *args: Any,
+                   context: Context | None = None) -> Timer: ...
+    def flush(self) -> None: ...  # before the program waits for fileno()
+    def dispatch(self) -> int: ...  # calls back: how many; raises what they raised
+    def wait(self, timeout: float | None = None) -> int: ...  # flushes and dispatches
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+    def __len__(self) -> int: ...
+
+class Timers:
+    """Timers with numbers, and nothing else: 80 bytes each."""
+    def __init__(self, loop: Loop, size: int, callback: Callable[[int], object]) -> None: ...
+    def start(self, number: int, delay: float) -> None: ...  # or put off
+    def stop(self, number: int) -> bool: ...

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+# cython: language_level=3, nonecheck=True
+"""Loops and timers of libtwheel; _twheel.pyi says what they do.
+
+A timer has its handle inside. A loop refers to the timers that run, a timer to its loop: it is
+stopped before its memory goes, and the loop is freed after its last timer. In a loop that was
+closed, the library's is NULL, and nothing acts on the handles that it had."""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
+from cpython.pythread cimport PyThread_get_thread_ident
+from libc.errno cimport EINTR, ENOENT, ENOMEM, ENOSPC, errno
+from libc.math cimport ceil
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from time import monotonic
+
+cdef extern from "Python.h":
+    object PyContext_CopyCurrent()
+
+cdef extern from "poll.h" nogil:
+    struct pollfd:
+        int fd
+        short events
+    enum: POLLIN
+    int poll(pollfd *fds, int n, int ms)
+
+cdef extern from "libtwheel.h":
+    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_LOOP_BY_HAND
+    uint64_t TWHEEL_TIME_MAX_NS
+    struct twheel_loop:
+        pass
+    struct twheel_handle:
+        void *data
+        uint32_t count
+        twheel_loop *loop
+    struct twheel_loop_config:
+        uint64_t tick_ns, max_timers
+        uint32_t wheel_size, clock_id, backend, flags
+    ctypedef void (*twheel_callback)(twheel_loop *loop, twheel_handle *handle)
+    twheel_loop *twheel_loop_new(const twheel_loop_config *config)
+    void twheel_loop_free(twheel_loop *loop)
+    int twheel_loop_fd(twheel_loop *loop)
+    int twheel_loop_backend(twheel_loop *loop)
+    uint64_t twheel_loop_now(twheel_loop *loop)
+    int twheel_loop_update(twheel_loop *loop)
+    int twheel_loop_flush(twheel_loop *loop)
+    int twheel_loop_dispatch(twheel_loop *loop)
+    void twheel_handle_init(twheel_handle *handle, twheel_callback callback, void *data)
+    int twheel_start(twheel_loop *loop, twheel_handle *handle, uint64_t delay)
+    int twheel_start_at(twheel_loop *loop, twheel_handle *handle, uint64_t deadline)
+    int twheel_repeat(twheel_loop *loop, twheel_handle *handle, uint64_t delay, uint64_t period)
+    int twheel_again(twheel_handle *handle, uint64_t delay)
+    int twheel_stop(twheel_handle *handle)
+    bint twheel_is_running(const twheel_handle *handle)
+    int64_t twheel_remaining(const twheel_handle *handle)
+
+cdef enum:
+    LATER, AT, EVERY, BOOTTIME = 7
+BACKENDS = {"any": 0, "device": TWHEEL_BACKEND_DEVICE, "user": 2}
+
+
+cdef int check(int result) except -1:
+    if result < 0:
+        PyErr_SetFromErrno(OSError)
+        return -1
+    return result
+
+
+cdef uint64_t nanoseconds(double seconds) except? 0xffffffffffffffff:
+    """Rounded up; of what is out of range the nearest."""
+    cdef double ns = ceil(seconds * 1e9)
+    if ns != ns:
+        raise ValueError("a time that is not a number")
+    return 0 if ns <= 0 else TWHEEL_TIME_MAX_NS if ns >= 9.2e18 else <uint64_t>ns
+
+
+cdef class Loop:
+    cdef twheel_loop *loop
+    cdef readonly object on_change
+    cdef readonly object on_error
+    cdef set running
+    cdef list errors
+    cdef unsigned long thread
+    cdef int called
+    cdef bint dirty, dispatching, closing
+    cdef object __weakref__
+
+    def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
+                 bint boottime=False, str backend="any", on_change=None, on_error=None):
+        cdef twheel_loop_config config = [nanoseconds(tick), max_timers, wheel_size,
+                                          BOOTTIME if boottime else 0, BACKENDS[backend],
+                                          TWHEEL_LOOP_BY_HAND if on_change else 0]
+        if self.loop != NULL:
+            raise RuntimeError("a loop is made once")
+        self.loop = twheel_loop_new(&config)
+        if self.loop == NULL:
+            PyErr_SetFromErrno(OSError)
+        self.thread = PyThread_get_thread_ident()
+        self.on_change, self.on_error = on_change, on_error
+        self.running, self.errors = set(), []
+
+    def __dealloc__(self):
+        twheel_loop_free(self.loop)
+
+    cdef int check(self, bint outside=False) except -1:
+        if self.loop == NULL:
+            raise ValueError("the loop is closed")
+        if self.thread != PyThread_get_thread_ident():
+            raise RuntimeError("the loop belongs to another thread")
+        if outside and self.dispatching:
+            raise RuntimeError("called by a callback")
+
+    cdef int changed(self) except -1:
+        if not self.dirty and not self.dispatching and self.on_change is not None:
+            self.on_change()
+            self.dirty = True
+
+    cdef Timer begin(self, int how, double time, callback, tuple args, context):
+        cdef Timer timer = Timer.__new__(Timer)
+        cdef uint64_t ns = nanoseconds(time)
+        self.check()
+        if not callable(callback):
+            raise TypeError("a callback that cannot be called")
+        if context is None and self.on_change is not None:
+            context = PyContext_CopyCurrent()
+        twheel_handle_init(&timer.handle, on_timer, <void *>timer)
+        timer.owner, timer.callback, timer.args, timer.context = self, callback, args, context
+        twheel_loop_update(self.loop)
+        check(twheel_start(self.loop, &timer.handle, ns) if how == LATER else
+              twheel_start_at(self.loop, &timer.handle, ns) if how == AT else
+              twheel_repeat(self.loop, &timer.handle, ns, ns))
+        timer.deadline = ns if how == AT else twheel_loop_now(self.loop) + ns
+        self.running.add(timer)
+        self.changed()
+        return timer
+
+    def call_later(self, double delay, callback, *args, context=None):
+        return self.begin(LATER, delay, callback, args, context)
+
+    def call_at(self, double when, callback, *args, context=None):
+        return self.begin(AT, when, callback, args, context)
+
+    def call_every(self, double interval, callback, *args, context=None):
+        return self.begin(EVERY, interval, callback, args, context)
+
+    def flush(self):
+        self.check()
+        self.dirty = False
+        check(twheel_loop_flush(self.loop))
+
+    def dispatch(self):
+        cdef int result
+        self.check(True)
+        self.dispatching, self.dirty, self.called = True, False, 0
+        result = twheel_loop_dispatch(self.loop)
+        self.dispatching = False
+        if self.closing:
+            self.close()
+        if self.errors:
+            errors, self.errors = self.errors, []
+            raise errors[0] if len(errors) == 1 else BaseExceptionGroup("callbacks", errors)
+        if not self.called:
+            check(result)
+        return self.called
+
+    def wait(self, timeout=None):
+        cdef pollfd fd = [twheel_loop_fd(self.loop), POLLIN]
+        cdef int ms, called, error = 0
+        self.check(True)
+        end = None if timeout is None else monotonic() + timeout
+        while True:
+            self.dirty = False
+            if twheel_loop_flush(self.loop):
+                error = errno
+                if error != ENOSPC and error != ENOMEM:
+                    check(-1)
+            left = 1e6 if end is None else max(0, end - monotonic())
+            ms = <int>ceil(min(left, 0.01 if error else 1e6) * 1000)
+            with nogil:
+                ready = poll(&fd, 1, ms)
+            if ready < 0 and errno == EINTR:
+                PyErr_CheckSignals()
+            else:
+                check(ready)
+            called = self.dispatch() if ready > 0 else 0
+            if called or self.loop == NULL:
+                return called
+            if error:
+                raise OSError(error, "timers wait for room")
+            if left <= 0:
+                return 0
+
+    def fileno(self):
+        self.check()
+        return twheel_loop_fd(self.loop)
+
+    @property
+    def backend(self):
+        self.check()
+        return "device" if twheel_loop_backend(self.loop) == TWHEEL_BACKEND_DEVICE else "user"
+
+    def close(self):
+        cdef twheel_loop *loop = self.loop
+        if loop == NULL:
+            return
+        self.check()
+        self.closing = self.dispatching
+        if not self.closing:
+            self.loop = NULL
+            twheel_loop_free(loop)
+            self.running.clear()
+
+    def __len__(self):
+        return len(self.running)
+
+
+cdef int again(Loop owner, twheel_handle *handle, uint64_t ns) except -1:
+    """To put a timer off is no change: the old deadline wakes the program."""
+    cdef int64_t left = twheel_remaining(handle)
+    if handle.loop == NULL:
+        check(twheel_start(owner.loop, handle, ns))
+    else:
+        check(twheel_again(handle, ns))
+    if left < 0 or ns < <uint64_t>left:
+        owner.changed()
+
+
+cdef bint stop(Loop owner, twheel_handle *handle) except -1:
+    if owner.loop == NULL:
+        return False
+    owner.check()
+    if twheel_stop(handle) == 0:
+        return True
+    if errno != ENOENT:
+        check(-1)
+    return False
+
+
+cdef void call(Loop owner, object callback, tuple args, object context):
+    """Calls back. No exception passes through the library."""
+    owner.called += 1
+    try:
+        if context is None:
+            callback(*args)
+        else:
+            context.run(callback, *args)
+    except BaseException as error:
+        if owner.on_error is None or not isinstance(error, Exception):
+            owner.errors.append(error)
+        else:
+            owner.on_error(error)
+
+
+cdef void on_timer(twheel_loop *loop, twheel_handle *handle):
+    cdef Timer timer = <Timer>handle.data
+    if not twheel_is_running(handle):
+        timer.owner.running.discard(timer)
+    call(timer.owner, timer.callback, timer.args, timer.context)
+
+
+cdef void on_numbered(twheel_loop *loop, twheel_handle *handle):
+    cdef Timers timers = <Timers>handle.data
+    call(timers.owner, timers.callback, (handle - timers.handles,), None)
+
+
+@cython.no_gc_clear
+cdef class Timer:
+    cdef twheel_handle handle
+    cdef Loop owner
+    cdef object callback, context
+    cdef tuple args
+    cdef uint64_t deadline
+    cdef bint is_cancelled
+
+    def __dealloc__(self):
+        if self.owner is not None and self.owner.loop != NULL:
+            twheel_stop(&self.handle)
+
+    def again(self, double delay):
+        cdef uint64_t ns = nanoseconds(delay)
+        self.owner.check()
+        twheel_loop_update(self.owner.loop)
+        again(self.owner, &self.handle, ns)
+        self.deadline, self.is_cancelled = twheel_loop_now(self.owner.loop) + ns, False
+        self.owner.running.add(self)
+
+    def cancel(self):
+        cdef bint running = stop(self.owner, &self.handle)
+        self.is_cancelled = self.is_cancelled or running
+        self.owner.running.discard(self)
+        return running
+
+    def cancelled(self):
+        return self.is_cancelled
+
+    def when(self):
+        return self.deadline / 1e9
+
+    @property
+    def count(self):
+        return self.handle.count or 1
+
+
+@cython.no_gc_clear
+cdef class Timers:
+    cdef Loop owner
+    cdef object callback
+    cdef twheel_handle *handles
+    cdef Py_ssize_t size
+
+    def __cinit__(self, Loop loop not None, Py_ssize_t size, callback):
+        cdef Py_ssize_t i
+        if size < 0:
+            raise ValueError("a negative number of timers")
+        self.owner, self.callback = loop, callback
+        self.handles = <twheel_handle *>calloc(max(size, 1), sizeof(twheel_handle))
+        if self.handles == NULL:
+            raise MemoryError
+        self.size = size
+        for i in range(size):
+            twheel_handle_init(&self.handles[i], on_numbered, <void *>self)
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.owner is not None and self.owner.loop != NULL:
+            for i in range(self.size):
+                twheel_stop(&self.handles[i])
+        free(self.handles)
+
+    cdef twheel_handle *find(self, Py_ssize_t number) except NULL:
+        if number < 0 or number >= self.size:
+            raise IndexError(f"timer {number} of {self.size}")
+        return &self.handles[number]
+
+    def start(self, Py_ssize_t number, double delay):
+        cdef twheel_handle *handle = self.find(number)
+        cdef uint64_t ns = nanoseconds(delay)
+        self.owner.check()
+        twheel_loop_update(self.owner.loop)
+        again(self.owner, handle, ns)
+
+    def stop(self, Py_ssize_t number):
+        return stop(self.owner, self.find(number))

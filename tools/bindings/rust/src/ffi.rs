@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+
+//! What of libtwheel.h is used here. The test `layout` compares it with the header.
+
+use std::os::raw::{c_int, c_void};
+
+/// struct twheel_loop, of which nothing is known here.
+pub enum Loop {}
+
+pub type Callback = unsafe extern "C" fn(*mut Loop, *mut Handle);
+
+/// struct twheel_handle: its public members, and room for the rest.
+#[repr(C)]
+pub struct Handle {
+    pub callback: Callback,
+    pub data: *const c_void,
+    pub count: u32,
+    private: [u32; 1],
+    rest: [u64; 7],
+}
+
+impl Handle {
+    pub fn new(callback: Callback) -> Handle {
+        Handle { callback, data: std::ptr::null(), count: 0, private: [0], rest: [0; 7] }
+    }
+}
+#[repr(C)]
+#[derive(Default)]
+pub struct Config {
+    pub tick_ns: u64,
+    pub max_timers: u64,
+    pub wheel_size: u32,
+    pub clock_id: u32,
+    pub backend: u32,
+    pub flags: u32,
+    pub unarmed: usize,
+    pub data: usize,
+    pub reserved: [u64; 4],
+}
+
+pub const TIME_MAX: u64 = i64::MAX as u64;
+#[link(name = "twheel")]
+extern "C" {
+    pub fn twheel_loop_new(config: *const Config) -> *mut Loop;
+    pub fn twheel_loop_free(lp: *mut Loop);
+    pub fn twheel_loop_fd(lp: *const Loop) -> c_int;
+    pub fn twheel_loop_backend(lp: *const Loop) -> c_int;
+    pub fn twheel_loop_now(lp: *mut Loop) -> u64;
+    pub fn twheel_loop_update(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_flush(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_dispatch(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_wait(lp: *mut Loop, timeout_ms: c_int) -> c_int;
+    pub fn twheel_start(lp: *mut Loop, handle: *mut Handle, delay_ns: u64) -> c_int;
+    pub fn twheel_repeat(lp: *mut Loop, handle: *mut Handle, delay_ns: u64, interval_ns: u64)
+        -> c_int;
+    pub fn twheel_again(handle: *mut Handle, delay_ns: u64) -> c_int;
+    pub fn twheel_stop(handle: *mut Handle) -> c_int;
+    pub fn twheel_handle_size() -> usize;
+    pub fn twheel_remaining(handle: *const Handle) -> i64;
+}
+
+#[cfg(test)]
+mod tests;

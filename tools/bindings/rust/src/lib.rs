@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+
+//! Timers by the million, over libtwheel: a hierarchical timing wheel in the kernel, behind
+//! `/dev/twheel`, or in the program's memory.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! let wheel = twheel::Loop::new()?;
+//! let idle = wheel.timer(|_| println!("idle"));
+//! idle.as_ref().start(Duration::from_secs(60))?;
+//! idle.as_ref().again(Duration::from_secs(60))?; // puts it off: a store
+//! wheel.wait(None)?;
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! A [`Loop`] and its timers belong to one thread:
+//!
+//! ```compile_fail
+//! let wheel = twheel::Loop::new().unwrap();
+//! std::thread::spawn(move || wheel.dispatch());
+//! ```
+//!
+//! A [`Queue`] is an iterator that returns
+//! values when their time has come. All changes are collected in memory, and take effect with
+//! the next [`Loop::flush`], which [`Loop::wait`] includes.
+
+#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+
+mod ffi;
+mod queue;
+mod timer;
+
+use std::os::raw::c_int;
+use std::os::unix::io::{AsRawFd, RawFd};
+use std::{any::Any, cell::Cell, io, panic::resume_unwind, pin::Pin, rc::Rc, time::Duration};
+
+pub use queue::{Key, Queue};
+pub use timer::Timer;
+
+/// What a loop runs over: the best, `/dev/twheel`, or the program's memory and a timerfd.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    #[default]
+    Any = 0,
+    Device = 1,
+    User = 2,
+}
+
+/// The parameters of a loop; `Default` has the library's.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// The length of a tick, 1 us to 1 h; zero stands for 1 ms.
+    pub tick: Duration,
+    /// How many timers may be armed at once; 0 stands for the module's limit.
+    pub max_timers: u64,
+    /// Buckets per level, 2 to 65536; 0 stands for 256.
+    pub wheel_size: u32,
+    /// Whether time goes on while the machine is suspended.
+    pub boottime: bool,
+    /// Changes do not make the descriptor readable: the program flushes before it waits.
+    pub by_hand: bool,
+    /// What the loop runs over.
+    pub backend: Backend,
+}
+
+/// A set of timers. Clones are the same loop; it is dropped with the last of them, of its
+/// timers and of its queues.
+#[derive(Clone)]
+pub struct Loop(Rc<Inner>);
+
+struct Inner {
+    raw: *mut ffi::Loop,
+    dispatching: Cell<bool>,
+    panic: Cell<Option<Box<dyn Any + Send>>>, // of a callback
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: no timer refers to it any more.
+        unsafe { ffi::twheel_loop_free(self.raw) }
+    }
+}
+
+/// The result of a function that returns -1 with errno set.
+fn check(result: c_int) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Nanoseconds, or the most that the library knows.
+fn nanoseconds(time: Duration) -> u64 {
+    time.as_nanos().min(ffi::TIME_MAX.into()) as u64
+}
+
+impl Loop {
+    /// Makes a loop with the usual parameters.
+    pub fn new() -> io::Result<Loop> {
+        Loop::with(&Config::default())
+    }
+
+    /// Makes a loop. The environment variable `TWHEEL_BACKEND` chooses between device and
+    /// memory where the config does not.
+    pub fn with(config: &Config) -> io::Result<Loop> {
+        let config = ffi::Config {
+            tick_ns: nanoseconds(config.tick),
+            max_timers: config.max_timers,
+            wheel_size: config.wheel_size,
+            clock_id: if config.boottime { 7 } else { 0 },
+            backend: config.backend as u32,
+            flags: config.by_hand.into(),
+            ..Default::default()
+        };
+        // SAFETY: the config lives while it is read, and a handle has room for the library's.
+        if unsafe { ffi::twheel_handle_size() } > std::mem::size_of::<ffi::Handle>() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let raw = unsafe { ffi::twheel_loop_new(&config) };
+        if raw.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Loop(Rc::new(Inner { raw, dispatching: Cell::default(), panic: Cell::default() })))
+    }
+
+    /// What the loop runs over.
+    pub fn backend(&self) -> Backend {
+        // SAFETY: here and below, the loop lives as long as `self`.
+        match unsafe { ffi::twheel_loop_backend(self.0.raw) } {
+            1 => Backend::Device,
+            _ => Backend::User,
+        }
+    }
+
+    /// The loop's time: the one that delays count from.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(unsafe { ffi::twheel_loop_now(self.0.raw) })
+    }
+
+    /// Has the loop's time read again: after work that took long, so that no delay ends early.
+    pub fn update(&self) {
+        unsafe { ffi::twheel_loop_update(self.0.raw) };
+    }
+
+    /// Makes a timer, on the heap. [`Timer::new`] makes one to be pinned elsewhere.
+    pub fn timer(&self, callback: impl FnMut(u32) + 'static) -> Pin<Box<Timer>> {
+        Box::pin(Timer::new(self, Box::new(callback)))
+    }
+
+    /// Has all changes take effect, before the program waits. Timers for which there is no
+    /// room wait for the next flush, and this one fails.
+    pub fn flush(&self) -> io::Result<()> {
+        check(unsafe { ffi::twheel_loop_flush(self.0.raw) }).map(drop)
+    }
+
+    /// Calls back for all timers that have expired: how many. Does not wait.
+    pub fn dispatch(&self) -> io::Result<usize> {
+        self.enter(|raw| unsafe { ffi::twheel_loop_dispatch(raw) })
+    }
+
+    /// Flushes, waits for as long at most, or with `None` for any time, and dispatches.
+    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
+        let ms = timeout.map_or(-1, |t| {
+            c_int::try_from((t.as_nanos() + 999_999) / 1_000_000).unwrap_or(c_int::MAX)
+        });
+        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ms) })
+    }
+
+    /// Calls what calls back. A callback is not called while it runs, so none may wait or
+    /// dispatch. One that panicked does so here, after the others.
+    fn enter(&self, call: impl FnOnce(*mut ffi::Loop) -> c_int) -> io::Result<usize> {
+        if self.0.dispatching.replace(true) {
+            return Err(io::Error::new(io::ErrorKind::Other, "called by a callback"));
+        }
+        let result = check(call(self.0.raw));
+        self.0.dispatching.set(false);
+        match self.0.panic.take() {
+            Some(panic) => resume_unwind(panic),
+            None => result,
+        }
+    }
+}
+
+/// Readable when there is something to dispatch.
+impl AsRawFd for Loop {
+    fn as_raw_fd(&self) -> RawFd {
+        unsafe { ffi::twheel_loop_fd(self.0.raw) }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+
+use crate::{check, ffi, nanoseconds, Loop};
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{io, marker::PhantomPinned, pin::Pin, time::Duration};
+
+/// A timer of a loop. Dropping it stops it.
+///
+/// Its callback is passed how many periods have passed, 1 unless it repeats and comes late. It
+/// may do whatever the program may, dropping its own timer included, but not wait.
+///
+/// The library keeps a timer's address while it runs: what starts one takes it pinned.
+pub struct Timer<F: FnMut(u32) + 'static = Box<dyn FnMut(u32)>> {
+    handle: UnsafeCell<ffi::Handle>,
+    callback: UnsafeCell<Option<F>>, // None while it runs
+    gone: Cell<*const Cell<bool>>,   // set when the timer is dropped while it runs
+    owner: Loop,
+    _pin: PhantomPinned,
+}
+
+impl<F: FnMut(u32) + 'static> Timer<F> {
+    /// Makes a timer, which does not run yet.
+    pub fn new(owner: &Loop, callback: F) -> Timer<F> {
+        Timer {
+            handle: UnsafeCell::new(ffi::Handle::new(expired::<F>)),
+            callback: UnsafeCell::new(Some(callback)),
+            gone: Cell::new(std::ptr::null()),
+            owner: owner.clone(),
+            _pin: PhantomPinned,
+        }
+    }
+
+    /// The handle, for the library to keep: it is pinned.
+    fn pinned(self: Pin<&Self>) -> *mut ffi::Handle {
+        let handle = self.handle.get();
+        // SAFETY: it is alive, and the library does not act on it at the moment.
+        unsafe {
+            (*handle).data = &*self as *const Self as *const _;
+            (*handle).count = 1;
+        }
+        handle
+    }
+
+    /// Starts the timer, which must not run: it expires after a delay.
+    pub fn start(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
+        let raw = self.owner.0.raw;
+        // SAFETY: here and below, the handle does not move until drop() has stopped it, and
+        // the loop is not freed before that.
+        check(unsafe { ffi::twheel_start(raw, self.pinned(), nanoseconds(delay)) }).map(drop)
+    }
+
+    /// Starts the timer, which must not run: it expires after a delay, and then again and again.
+    pub fn repeat(self: Pin<&Self>, delay: Duration, interval: Duration) -> io::Result<()> {
+        let (raw, delay, interval) = (self.owner.0.raw, nanoseconds(delay), nanoseconds(interval));
+        check(unsafe { ffi::twheel_repeat(raw, self.pinned(), delay, interval) }).map(drop)
+    }
+
+    /// Puts the deadline off, or starts a timer again that has expired or been stopped. It must
+    /// have been started before.
+    pub fn again(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
+        check(unsafe { ffi::twheel_again(self.pinned(), nanoseconds(delay)) }).map(drop)
+    }
+
+    /// Stops the timer. Returns whether it was running: then its callback is not called any
+    /// more.
+    pub fn stop(&self) -> io::Result<bool> {
+        match check(unsafe { ffi::twheel_stop(self.handle.get()) }) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How long until the timer expires, from the loop's time; `None` when it does not run.
+    pub fn remaining(&self) -> Option<Duration> {
+        let left = unsafe { ffi::twheel_remaining(self.handle.get()) };
+        u64::try_from(left).ok().map(Duration::from_nanos)
+    }
+}
+
+impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
+    fn drop(&mut self) {
+        match self.stop() {
+            // Of a loop of the process before fork(), nothing is called here.
+            // Else the descriptor is not the loop's, and the library would write to freed memory.
+            Err(error) if error.raw_os_error() != Some(130) => std::process::abort(),
+            _ => (),
+        }
+        // SAFETY: if set, it is in the frame of expired(), which is still running.
+        if let Some(gone) = unsafe { self.gone.get().as_ref() } {
+            gone.set(true);
+        }
+    }
+}
+
+/// What the library calls. No panic passes through it, and the closure lives on here while it
+/// runs, whatever becomes of its timer.
+unsafe extern "C" fn expired<F: FnMut(u32) + 'static>(_: *mut ffi::Loop, handle: *mut ffi::Handle) {
+    // SAFETY: the timer that runs is alive, and stays so until the closure is called; after
+    // that, unless it is gone.
+    unsafe {
+        let timer = (*handle).data as *const Timer<F>;
+        let owner = (*timer).owner.clone();
+        let count = (*handle).count;
+        let mut callback = match (*(*timer).callback.get()).take() {
+            Some(callback) => callback,
+            None => return,
+        };
+        let gone = Cell::new(false);
+        (*timer).gone.set(&gone);
+        let mut outcome = catch_unwind(AssertUnwindSafe(|| callback(count)));
+        if gone.get() {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(callback)));
+            outcome = outcome.and(dropped);
+        } else {
+            (*timer).gone.set(std::ptr::null());
+            *(*timer).callback.get() = Some(callback);
+        }
+        if let Err(panic) = outcome {
+            // Of several the last is seen; to drop one might panic here.
+            std::mem::forget(owner.0.panic.replace(Some(panic)));
+        }
+    }
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+
+//! What the crate promises, over the backend that TWHEEL_BACKEND names.
+
+#![deny(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use twheel::{Backend, Config, Loop, Queue, Timer};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn ms(n: u32) -> Duration {
+    MS * n
+}
+
+fn new() -> Loop {
+    let wheel = Loop::new().unwrap();
+    let asked = std::env::var("TWHEEL_BACKEND").unwrap() == "device";
+    assert_eq!(wheel.backend(), if asked { Backend::Device } else { Backend::User });
+    wheel
+}
+
+/// Waits for as long, whatever expires; fails when that fails.
+fn wait_for(wheel: &Loop, time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        wheel.wait(Some(end - Instant::now())).unwrap();
+    }
+}
+
+/// A counter, and a callback that counts.
+fn counter() -> (Rc<Cell<u32>>, impl FnMut(u32)) {
+    let count = Rc::new(Cell::new(0));
+    let counted = count.clone();
+    (count, move |n| counted.set(counted.get() + n))
+}
+
+#[test]
+fn a_timer_expires_once_and_not_early() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    assert!(timer.remaining().is_none());
+    for delay in [0, 1, 7, 50] {
+        wheel.update();
+        let began = Instant::now();
+        let before = count.get();
+        timer.as_ref().start(ms(delay)).unwrap();
+        assert!(timer.remaining().unwrap() <= ms(delay));
+        while count.get() == before {
+            wheel.wait(None).unwrap();
+        }
+        assert!(began.elapsed() >= ms(delay));
+    }
+    wait_for(&wheel, ms(10));
+    assert_eq!(count.get(), 4);
+}
+
+#[test]
+fn a_timer_may_be_pinned_anywhere() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = Box::pin(Timer::new(&wheel, callback));
+    timer.as_ref().start_now();
+    wheel.wait(None).unwrap();
+    assert_eq!(count.get(), 1);
+}
+
+trait StartNow {
+    fn start_now(self);
+}
+
+impl<F: FnMut(u32)> StartNow for std::pin::Pin<&Timer<F>> {
+    fn start_now(self) {
+        self.start(Duration::ZERO).unwrap();
+    }
+}
+
+#[test]
+fn periods_are_counted_and_keep_their_phase() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    timer.as_ref().repeat(ms(10), ms(10)).unwrap();
+    wheel.flush().unwrap();
+    std::thread::sleep(ms(55));
+    wheel.wait(None).unwrap();
+    assert!(count.get() >= 5);
+    assert!(timer.stop().unwrap());
+    let seen = count.get();
+    timer.as_ref().again(MS).unwrap();
+    wait_for(&wheel, ms(25));
+    assert_eq!(count.get(), seen + 1); // once: it was stopped
+}
+
+#[test]
+fn again_puts_off_brings_forward_and_starts_again() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    timer.as_ref().start(ms(10)).unwrap();
+    timer.as_ref().again(ms(60)).unwrap();
+    wait_for(&wheel, ms(30));
+    assert_eq!(count.get(), 0);
+    timer.as_ref().again(MS).unwrap();
+    wait_for(&wheel, ms(15));
+    assert_eq!(count.get(), 1);
+    timer.as_ref().again(MS).unwrap();
+    wait_for(&wheel, ms(15));
+    assert_eq!(count.get(), 2);
+}
+
+#[test]
+fn what_is_stopped_or_dropped_is_not_called() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let (stopped, dropped) = (wheel.timer(callback), wheel.timer(|_| panic!("dropped")));
+    stopped.as_ref().start(MS).unwrap();
+    dropped.as_ref().start(MS).unwrap();
+    wheel.flush().unwrap();
+    std::thread::sleep(ms(5));
+    assert!(stopped.stop().unwrap());
+    assert!(!stopped.stop().unwrap());
+    drop(dropped);
+    wait_for(&wheel, ms(10));
+    assert_eq!(count.get(), 0);
+}
+
+#[test]
+fn a_callback_may_drop_its_timer_and_others() {
+    let wheel = new();
+    let own = Rc::new(RefCell::new(Vec::new()));
+    let count = Rc::new(Cell::new(0));
+    for _ in 0..100 {
+        let (all, count, text) = (own.clone(), count.clone(), String::from("alive"));
+        let timer = wheel.timer(move |_| {
+            all.borrow_mut().clear();
+            assert_eq!(text, "alive"); // the closure outlives its timer
+            count.set(count.get() + 1);
+        });
+        timer.as_ref().repeat(MS, MS).unwrap();
+        own.borrow_mut().push(timer);
+    }
+    wait_for(&wheel, ms(10));
+    assert_eq!(count.get(), 1);
+}
+
+#[test]
+fn a_panic_comes_out_of_wait_and_the_others_are_called() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let (bad, good) = (wheel.timer(|_| panic!("as it should")), wheel.timer(callback));
+    for round in 1..3 {
+        bad.as_ref().start(MS).unwrap();
+        good.as_ref().start(MS).unwrap();
+        let began = Instant::now();
+        let mut panics = 0;
+        while (panics == 0 || count.get() < round) && began.elapsed() < ms(5000) {
+            let caught = catch_unwind(AssertUnwindSafe(|| wheel.wait(Some(ms(10))).unwrap()));
+            panics += caught.is_err() as u32;
+        }
+        assert_eq!((panics, count.get()), (1, round));
+    }
+}
+
+#[test]
+fn a_callback_cannot_wait() {
+    let wheel = new();
+    let seen = Rc::new(Cell::new(false));
+    let (inner, noted) = (wheel.clone(), seen.clone());
+    let timer = wheel.timer(move |_| {
+        noted.set(inner.wait(None).is_err() && inner.dispatch().is_err());
+        inner.flush().unwrap();
+    });
+    timer.as_ref().start_now();
+    wheel.wait(None).unwrap();
+    assert!(seen.get());
+}
+
+#[test]
+fn the_loop_lives_as_long_as_its_timers() {
+    let (count, callback) = counter();
+    let timer = new().timer(callback);
+    timer.as_ref().start_now();
+    assert!(timer.stop().unwrap());
+    timer.as_ref().again(MS).unwrap();
+    drop(timer);
+    assert_eq!(count.get(), 0);
+}
+
+#[test]
+fn a_forgotten_timer_is_called_still() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    timer.as_ref().start(MS).unwrap();
+    std::mem::forget(timer);
+    wait_for(&wheel, ms(10));
+    assert_eq!(count.get(), 1);
+}
+
+fn code<T>(result: io::Result<T>) -> i32 {
+    result.err().and_then(|error| error.raw_os_error()).unwrap_or(0)
+}
+
+#[test]
+fn bad_input_is_an_error() {
+    const EINVAL: i32 = 22;
+    let wheel = new();
+    let timer = wheel.timer(|_| ());
+    assert_eq!(code(timer.as_ref().again(MS)), EINVAL);
+    assert_eq!(code(timer.as_ref().repeat(MS, Duration::ZERO)), EINVAL);
+    timer.as_ref().start(Duration::MAX).unwrap();
+    assert_eq!(code(timer.as_ref().start(MS)), 114); // EALREADY
+    assert!(timer.stop().unwrap());
+    for config in [
+        Config { tick: Duration::from_nanos(1), ..Config::default() },
+        Config { tick: Duration::MAX, ..Config::default() },
+        Config { wheel_size: 1, ..Config::default() },
+        Config { wheel_size: 65537, ..Config::default() },
+    ] {
+        assert_eq!(code(Loop::with(&config)), EINVAL, "{:?}", config);
+    }
+    assert_eq!(wheel.wait(Some(Duration::ZERO)).unwrap(), 0);
+}
+
+#[test]
+fn other_clocks_and_sizes() {
+    let config = Config {
+        boottime: true,
+        by_hand: true,
+        wheel_size: 3,
+        tick: ms(2),
+        ..Config::default()
+    };
+    let wheel = Loop::with(&config).unwrap();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    timer.as_ref().start(ms(100)).unwrap();
+    wait_for(&wheel, ms(130));
+    assert_eq!(count.get(), 1);
+    assert!(wheel.now() > ms(100));
+}
+
+#[test]
+fn no_timer_is_lost_at_a_limit() {
+    let wheel = Loop::with(&Config { max_timers: 10, ..Config::default() }).unwrap();
+    let (count, _) = counter();
+    let timers: Vec<_> = (1..=100)
+        .map(|i| {
+            let count = count.clone();
+            let timer = wheel.timer(move |_| count.set(count.get() + 1));
+            timer.as_ref().start(ms(i % 20)).unwrap();
+            timer
+        })
+        .collect();
+    assert_eq!(code(wheel.flush()), 28); // ENOSPC
+    let began = Instant::now();
+    while count.get() < 100 && began.elapsed() < ms(10000) {
+        let result = wheel.wait(Some(ms(10)));
+        assert!(result.is_ok() || code(result) == 28);
+    }
+    assert_eq!(count.get(), 100);
+    drop(timers);
+}
+
+#[test]
+fn a_queue_returns_values_in_their_order() {
+    let mut queue = Queue::new(&new());
+    assert!(queue.next().is_none());
+    for n in [30, 10, 20] {
+        queue.push(n, ms(n)).unwrap();
+    }
+    let gone = queue.push(15, ms(15)).unwrap();
+    let later = queue.push(40, ms(5)).unwrap();
+    assert!(queue.reset(later, ms(60)).unwrap());
+    assert_eq!(queue.remove(gone).unwrap(), Some(15));
+    assert_eq!(queue.remove(gone).unwrap(), None);
+    assert!(!queue.reset(gone, MS).unwrap());
+    let again = queue.push(25, ms(25)).unwrap();
+    assert_ne!(gone, again);
+    assert_eq!(queue.len(), 5);
+    let all: Vec<u32> = queue.by_ref().map(Result::unwrap).collect();
+    assert_eq!(all, [10, 20, 25, 30, 40]);
+    assert_eq!(queue.len(), 0);
+}
+
+#[test]
+fn a_value_that_expired_can_be_removed() {
+    let wheel = new();
+    let mut queue = Queue::new(&wheel);
+    let keys: Vec<_> = (0..10).map(|n| queue.push(n, MS).unwrap()).collect();
+    wait_for(&wheel, ms(10));
+    assert!(!queue.reset(keys[3], MS).unwrap());
+    assert_eq!(queue.remove(keys[3]).unwrap(), Some(3));
+    queue.push(10, MS).unwrap();
+    let mut all: Vec<u32> = queue.by_ref().map(Result::unwrap).collect();
+    all.sort();
+    assert_eq!(all, [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]);
+}
+
+/// Random operations, and an account of each value.
+#[test]
+fn every_value_comes_back_once_or_is_removed() {
+    let mut seed = 1u64;
+    let mut random = move |n: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % n
+    };
+    let timers = std::env::var("TWHEEL_TIMERS").map_or(100_000, |n| n.parse().unwrap());
+    let mut queue = Queue::new(&new());
+    let mut seen = vec![0u8; timers];
+    let mut keys = Vec::new();
+    for n in 0..timers {
+        keys.push(queue.push(n, Duration::from_micros(random(500_000))).unwrap());
+        let other = keys[random(keys.len() as u64) as usize];
+        match random(4) {
+            0 => {
+                if let Some(value) = queue.remove(other).unwrap() {
+                    seen[value] += 1;
+                }
+            }
+            1 => {
+                queue.reset(other, Duration::from_micros(random(500_000))).unwrap();
+            }
+            2 if random(8) == 0 => seen[queue.next().unwrap().unwrap()] += 1,
+            _ => (),
+        }
+    }
+    for value in &mut queue {
+        seen[value.unwrap()] += 1;
+    }
+    assert!(seen.iter().all(|&n| n == 1));
+}
+
+#[test]
+fn without_descriptors() {
+    let mut files = Vec::new();
+    let error = loop {
+        match std::fs::File::open("/dev/null") {
+            Ok(file) => files.push(file),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.raw_os_error(), Some(24)); // EMFILE
+    assert_eq!(code(Loop::new()), 24);
+    drop(files);
+    new();
+}

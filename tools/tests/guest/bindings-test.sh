@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs the tests of the bindings where the module is loaded, or what they cost. For
+# tools/tests/bindings-test, which says what they need.
+#
+#	bindings-test.sh tests|race|bench [TIMERS]
+
+# shellcheck disable=SC2317 # the tests are called by name
+
+# shellcheck source=tools/tests/guest/tap.sh
+. ./tap.sh
+
+# tests NAME COMMAND: what a test program says.
+tests()
+{
+	echo "# Subtest: $1"
+	{
+		sh -c "$2"
+		echo $? >/tmp/status
+	} 2>&1 | sed -f bindings.sed | sed 's/^/    /'
+	result "$(cat /tmp/status)" "$1 over the device"
+}
+
+# says COMMAND...: the command prints what the heartbeat does.
+says()
+{
+	timeout 60 "$@" >output 2>&1
+	said=$(diff heartbeats output)
+}
+
+tar xf python.tar -C /
+LD_LIBRARY_PATH=$(cat library)
+export LD_LIBRARY_PATH PYTHONPATH=/python PYTHONDONTWRITEBYTECODE=1 PATH="$PATH:/usr/bin"
+# The device, and nothing in its place.
+export TWHEEL_BACKEND=device TWHEEL_ABI=/root/abi.list
+
+case $1 in
+tests)
+	ok "go: example" says heartbeat-go
+	ok "rust: example" says heartbeat-rust
+	ok "python: example" says python3 /python/examples/heartbeat.py
+	export TWHEEL_LATE=5ms
+	tests go "go-test -test.v -test.short"
+	tests rust "rust-test --test-threads=1"
+	tests python "TWHEEL_TIMERS=20000 python3 /python/tests/test_twheel.py -v"
+	ok "nothing keeps the module" rmmod twheel
+	;;
+race)
+	tests "go, a million timers" "go-test -test.v -test.run Exact"
+	tests "go, with its race detector" "go-race -test.v -test.short"
+	;;
+bench)
+	bench-c "$2" && bench-go "$2" && bench-rust "$2" && python3 /python/bench.py "$2"
+	exit
+	;;
+esac
+
+echo "1..$count"
+exit $status
