@@ -22,8 +22,17 @@ def nothing(*unused):
     pass
 
 
+def fail_on_ignored_exceptions(test):
+    """Fails the test after an exception that Python can only print, as of a C callback."""
+    ignored = []
+    test.addCleanup(setattr, sys, "unraisablehook", sys.unraisablehook)
+    test.addCleanup(test.assertEqual, ignored, [])
+    sys.unraisablehook = lambda unraisable: ignored.append(repr(unraisable.exc_value))
+
+
 class Base(unittest.TestCase):
     def setUp(self):
+        fail_on_ignored_exceptions(self)
         self.loop = twheel.Loop()
         self.addCleanup(self.loop.close)
         self.called = []
@@ -335,7 +344,50 @@ class Errors(Base):
 
 class Asyncio(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
+        fail_on_ignored_exceptions(self)
         self.called = []
+
+    async def test_timers_expire_in_the_order_of_their_deadlines(self):
+        wheel = twheel.attach()
+        for delay in 0.03, 0.01, 0.02:
+            wheel.call_later(delay, self.called.append, delay)
+        while len(wheel):
+            await asyncio.sleep(0.01)
+        self.assertEqual(self.called, [0.01, 0.02, 0.03])
+
+    async def test_a_timer_that_was_put_off_is_not_early(self):
+        done = asyncio.Event()
+        timer = twheel.attach().call_later(0.2, done.set)
+        await asyncio.sleep(0.02)
+        began = time.monotonic()
+        timer.again(0.3)
+        await done.wait()
+        self.assertGreaterEqual(time.monotonic() - began, 0.3)
+
+    async def test_a_cancelled_timer_is_not_called(self):
+        wheel = twheel.attach()
+        timer = wheel.call_later(0.01, self.called.append, 1)
+        self.assertTrue(timer.cancel())
+        self.assertFalse(timer.cancel())
+        self.assertEqual(len(wheel), 0)
+        await asyncio.sleep(0.05)
+        self.assertEqual(self.called, [])
+
+    async def test_again_has_a_stopped_timer_expire_once(self):
+        wheel = twheel.attach()
+        once = wheel.call_later(0.01, self.called.append, "once")
+        repeating = wheel.call_every(0.01, self.called.append, "often")
+        while self.called.count("often") < 2:
+            await asyncio.sleep(0.01)
+        repeating.cancel()
+        self.assertEqual(self.called.count("once"), 1)
+        self.called.clear()
+        once.again(0.01)
+        repeating.again(0.01)
+        while len(wheel):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        self.assertEqual(sorted(self.called), ["often", "once"])
 
     async def test_sleep_and_wait_for_run_over_the_wheel(self):
         wheel = twheel.install()
