@@ -35,7 +35,7 @@
 
 /* A bucket is sorted by digits of up to this many bits, with a bin for each value. */
 #ifndef TWHEEL_BIN_BITS
-#define TWHEEL_BIN_BITS		7
+#define TWHEEL_BIN_BITS		6
 #endif
 #define TWHEEL_BINS		BIT(TWHEEL_BIN_BITS)
 

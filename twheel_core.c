@@ -477,6 +477,9 @@ static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64
 	}
 	if (b == level->crowd)
 		close_crowd(w, level);
+	/* One timer is in order, and leaves no bucket behind that the levels must not add to. */
+	if (level->order == TWHEEL_UNSORTED && b->count == 1 && deadline_of(b->timers.next) <= time)
+		return expire_front(w, level, now, budget);
 	if (level->order != TWHEEL_SORTED)
 		return twheel_sort_bucket(w, level, b, budget);
 	return level->nr ? expire_front(w, level, now, budget) : expire_bucket(w, level);
