@@ -227,6 +227,8 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
 
+	/* epoll polls all that it has reported, one after the other. */
+	cond_resched();
 	poll_wait(filp, &file->wait, wait);
 	if (twheel_file_arm(file)) {
 		bool unread = !READ_ONCE(file->due);
@@ -239,7 +241,5 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 		if (unread)
 			return EPOLLIN | EPOLLRDNORM;
 	}
-	/* epoll polls all that it has reported, one after the other. */
-	cond_resched();
 	return 0;
 }
