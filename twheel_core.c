@@ -391,7 +391,7 @@ static struct twheel_bucket *find_crowd(struct twheel_level *level, u64 time)
 	return is_crowd(level, b) && opening(level, b) <= time ? b : NULL;
 }
 
-/* Set all timers of a crowd aside. Those that stay or come make for a new lower bound. */
+/* Set all timers of a crowd aside. The bucket gets a new lower bound from later ones. */
 static void open_crowd(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b)
 {
 	level->crowd = b;

@@ -126,7 +126,7 @@ static void crowd_moves_while_others_expire(struct kunit *test)
 	KUNIT_EXPECT_LE(test, most, 128);
 }
 
-/* Whoever wakes up when twheel_next_hint() says does not do so in vain. */
+/* A wake-up at the time of twheel_next_hint() is not spurious. */
 static void after_is_not_too_early(struct kunit *test)
 {
 	const u32 *size = test->param_value;

@@ -468,7 +468,7 @@ static void longest_delay_fits_anywhere(struct kunit *test)
 	}
 }
 
-/* The clock has gone to tick @end, the last: whatever is not due by then never is. */
+/* The clock is at the last tick, @end: a timer that is not due then never is. */
 static void expect_never(struct kunit *test, u64 end, unsigned int count)
 {
 	struct fixture *f = test->priv;

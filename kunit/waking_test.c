@@ -119,7 +119,7 @@ static bool was_cancelled(struct kunit *test, u64 tick)
 	return false;
 }
 
-/* Whatever was cancelled and when: in vain only at the tick of one that was. */
+/* A wake-up is spurious only at the tick of a timer that was cancelled. */
 static void sparse_wheel_wakes_in_vain_for_cancelled(struct kunit *test)
 {
 	const struct spread *s = test->param_value;

@@ -809,7 +809,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 	return ret;
 }
 
-/* Those that have changed since the last flush are counted one by one: mostly there is none. */
+/* Timers changed since the last flush are counted one by one: there are none most of the time. */
 int64_t twheel_loop_count(struct twheel_loop *loop)
 {
 	int64_t count;

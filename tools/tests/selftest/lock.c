@@ -278,12 +278,11 @@ TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
 }
 
 /*
- * A timer has become due while the lock is held: nobody can find out whether it is still there.
+ * A timer has become due while the lock is held: without the lock, no poll can look for it.
  */
 FIXTURE(a_poll)
 {
 	int fd;
-	__u64 id;
 	struct holder holder;
 };
 
@@ -292,7 +291,7 @@ FIXTURE_SETUP(a_poll)
 	__u64 deadline = now_ns() + 100 * MSEC;
 
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	ASSERT_NE(0, self->id = add_at(self->fd, deadline, 7));
+	ASSERT_NE(0, add_at(self->fd, deadline, 7));
 	ASSERT_TRUE(start_holder(&self->holder, self->fd, hold_in_add));
 	sleep_until(deadline + MSEC);
 }
