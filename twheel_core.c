@@ -1,70 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A hierarchical timing wheel as a pure data structure
+ * A hierarchical timing wheel: the algorithm
  *
- * The wheel knows no clock, takes no lock and sleeps nowhere: the caller passes
- * the time in as a count of ticks, serialises all calls on one wheel, and owns
- * the timers. Adding and cancelling a timer is O(1) whatever the wheel holds.
- *
- * Theory
- *
- * A level is a ring of @size buckets, each of which holds the timers of one
- * span of ticks. A bucket of level 0 spans one tick; a bucket of any other
- * level spans as much as the whole level below it, so level n is the overflow
- * wheel of level n - 1. With a tick of 1 ms and 256 buckets:
+ * A level is a ring of @size buckets, each of which holds the timers of one span of ticks. A
+ * bucket of level 0 spans one tick; a bucket of any other level spans as much as the whole level
+ * below it, so level n is the overflow wheel of level n - 1. With a tick of 1 ms and 256 buckets:
  *
  *	level	bucket length	range
  *	0	1 ms		256 ms
  *	1	256 ms		65 s
  *	2	65 s		4.6 h
  *	3	4.6 h		49 d
- *	4	49 d		34 y
  *
- * A timer goes to the lowest level whose range, counted from the bucket that the clock is
- * in, covers its tick. A bucket that is due expires in one of three ways:
+ * A timer goes to the lowest level whose range, counted from the bucket that the clock is in,
+ * covers its tick. A bucket that is due is sorted, and its timers expire from the front, each in
+ * its tick. It is sorted once: lower levels cover the span of a bucket that the clock has
+ * entered, so nothing is added to it any more.
  *
- * - On level 0 it has a single tick: it is spliced onto the list of expired timers, in O(1).
- * - On a higher level it is sorted, and its timers expire from the front, each in its tick.
- *   Nothing is added to it any more, for lower levels cover the span of a bucket that the
- *   clock has entered. So it is sorted once.
- * - A crowd cascades ahead of its time: its timers are placed again, on lower levels.
+ * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed and Hierarchical
+ * Timing Wheels" (SOSP 1987). As in the form that Apache Kafka gave them, nothing ticks: the
+ * clock jumps from one bucket that holds timers to the next.
  *
- * So every timer expires at exactly its tick, and moves at most once for each level.
+ * When a bucket is opened
  *
- * Hashed and hierarchical wheels are due to G. Varghese and T. Lauck, "Hashed and
- * Hierarchical Timing Wheels" (SOSP 1987). As in the form that Apache Kafka gave them,
- * nothing ticks: the clock jumps from one bucket that holds timers to the next.
+ * The buckets of a level are due in the order of its ring, so each level has one key: the tick at
+ * which its first bucket has to be opened. The caller wakes up for the earliest key.
  *
- * The bucket queue
+ * That tick is when the first timer of the bucket is due, not when its span begins: opening and
+ * expiry are one wake-up. A bucket has a lower bound of its deadlines, which adding lowers and
+ * cancelling leaves as it is; a key that is too early is corrected when it comes. So, except for
+ * crowds, the caller wakes up once for each tick with timers due, plus one spurious wake-up if
+ * the timer it woke for was cancelled.
  *
- * The buckets of a level are due in the order in which they stand in its ring, and a bit for
- * each that is busy finds the next one. So only the levels need to be merged: the queue, a
- * timerqueue, has one node for each level with timers. Its key is the tick at which the first
- * bucket of that level has to be opened; its head is what the caller has to wake up for.
+ * Crowds
  *
- * A bucket is opened when its first timer is due, not when its span begins: opening and
- * expiry are then one wake-up. It has a lower bound of its deadlines, which adding lowers and
- * cancelling leaves as it is; a key that is too early is put right when it comes. So, except
- * for crowds, the caller wakes up once for each tick with timers due, plus one spurious
- * wake-up if the timer it woke for was cancelled.
- *
- * Bounded work
- *
- * twheel_advance() stops after a given number of steps and shows that there is more. The clock
- * waits for a bucket that is due until it is in order, or timers would be read out of order.
- * With half a million timers in it, those due right after its first one would be late (by 2.1
- * million instructions). Therefore a crowd, a bucket with many timers, is opened ahead of its
- * time, by the lead of its level. The level below covers all but the last of its timers then,
- * and they cascade there as low-priority work that yields to due timers and to the clock. The
- * rest stays and is opened again: when it is due; or, still a crowd, ahead of its time. A crowd
- * that is due before it has cascaded is sorted like any other bucket.
- *
- * Sorting
- *
- * A bucket with few timers is sorted by insertion, at once. Otherwise timers go to bins by a
- * digit of their ticks, and the bins are concatenated, for one digit after the other from low
- * to high. That can stop after any timer; cancelling takes a timer out of a bin as out of a
- * bucket. There are bins for one bucket: its sort is finished before another one begins.
+ * The clock waits until a due bucket is sorted, or timers would expire out of order. With half a
+ * million timers in it, those due right after its first one would be late (by 2.1 million
+ * instructions). Therefore a crowd, a bucket with many timers, is opened ahead of its time. The
+ * level below then covers all but its latest timers, and they cascade: they are placed again there,
+ * as low-priority work that yields to due timers and to the clock. The rest is opened later.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -73,13 +47,16 @@
 #include <linux/list.h>
 #include <linux/math64.h>
 
-#include "twheel_core.h"
+#include "twheel.h"
 
-/*
- * The clock, and where the levels are with it.
- */
+static u64 deadline_of(const struct list_head *node)
+{
+	return list_entry(node, struct twheel_timer, node)->deadline;
+}
 
-/* Put a level's ring where it covers most at @time. */
+/* ---- The clock, and the levels that follow it ---- */
+
+/* Bring a level up to date: its ring begins with the bucket of @time. */
 void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
 {
 	u64 number = twheel_divide(&level->span, time);
@@ -93,10 +70,10 @@ void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 t
 }
 
 /*
- * Bring the levels up to date. A stale level finds the right bucket, but covers less: timers
- * would go to a higher level. No level is ahead of the levels below it.
+ * A stale level finds the right bucket, but covers less: timers would go to a higher level. No
+ * level is ahead of the levels below it.
  */
-void twheel_sync_levels(struct twheel *w, u64 time)
+static void sync_levels(struct twheel *w, u64 time)
 {
 	unsigned int nr;
 
@@ -104,19 +81,23 @@ void twheel_sync_levels(struct twheel *w, u64 time)
 		twheel_sync_level(w, w->level[nr], time);
 }
 
+static void set_clock(struct twheel *w, u64 now)
+{
+	w->now = now;
+	w->time = now * w->tick.divisor;
+}
+
 /* Move the clock towards @now, but not to a tick that may have timers. */
 static void move_clock(struct twheel *w, u64 now)
 {
-	u64 next;
-
-	if (twheel_next(w, &next) && next <= now)
-		now = next - 1;
+	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
+	now = min(now, w->next->key - 1);
 	if (now > w->now)
 		set_clock(w, now);
 }
 
-/* The busy bucket of a level that is next in the ring after the one at @index, if any is. */
-static __always_inline u32 next_busy(const struct twheel_level *level, u32 index)
+/* Return the index of the next busy bucket in the ring after @index; there must be one. */
+static u32 next_busy(const struct twheel_level *level, u32 index)
 {
 	u32 words = BITS_TO_LONGS(level->size);
 	u32 word = BIT_WORD(index);
@@ -131,82 +112,62 @@ static __always_inline u32 next_busy(const struct twheel_level *level, u32 index
 	return word * BITS_PER_LONG + __ffs(bits);
 }
 
-/*
- * When a bucket is opened, and the bucket queue.
- */
-
-/* A lower bound of a bucket's deadlines, those included that are being cascaded. */
-static u64 first_expiry(const struct twheel_level *level, const struct twheel_bucket *b)
-{
-	return b == level->crowd ? min(level->crowd_expiry, b->first_expiry) : b->first_expiry;
-}
-
-/* Whether a bucket has many timers in no order. Only a first bucket can be in order. */
-static bool is_crowd(const struct twheel_level *level, const struct twheel_bucket *b)
-{
-	return b->count >= TWHEEL_CROWD &&
-	       (level->order == TWHEEL_UNSORTED || b != &level->bucket[level->first]);
-}
-
-/* When a bucket has to be opened: a crowd ahead of its time, unless another one already is. */
-static u64 opening(const struct twheel_level *level, const struct twheel_bucket *b)
-{
-	u64 expiry = first_expiry(level, b);
-
-	return is_crowd(level, b) && !level->crowd ? expiry - min(expiry - 1, level->lead) : expiry;
-}
+/* ---- When a bucket is opened ---- */
 
 static struct twheel_bucket *next_bucket(struct twheel_level *level, struct twheel_bucket *b)
 {
 	return ++b == level->bucket + level->size ? level->bucket : b;
 }
 
-/* Change when a level is due in the queue, in its place if it stays in order there. */
-static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
+/* Set @next to the level that is due first. */
+static void find_next(struct twheel *w)
 {
-	struct timerqueue_node *node = &level->node;
+	unsigned int nr;
 
-	if (timerqueue_node_queued(node)) {
-		struct timerqueue_node *next = timerqueue_iterate_next(node);
-
-		if (key < (u64)node->expires ? node == twheel_queue_head(w) :
-					       !next || key <= (u64)next->expires) {
-			node->expires = key;
-			return;
-		}
-		timerqueue_del(&w->queue, node);
-	}
-	node->expires = key;
-	timerqueue_add(&w->queue, node);
+	w->next = w->level[0];
+	for (nr = 1; nr < w->nr_levels; nr++)
+		if (w->level[nr]->key < w->next->key)
+			w->next = w->level[nr];
 }
 
-/*
- * Queue a level, which has timers, by its first bucket. The one behind it may be a crowd that
- * has to be opened before the first one is empty.
- */
-static void queue_level(struct twheel *w, struct twheel_level *level)
+/* Set the key of a level, and find the level that is due first. */
+static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
+{
+	level->key = key;
+	if (key < w->next->key || level == w->next)
+		find_next(w);
+}
+
+/* The second bucket may be a crowd that must be opened before the first one is empty. */
+static void update_key(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *first = &level->bucket[level->first];
 	struct twheel_bucket *next = next_bucket(level, first);
-	u64 time = opening(level, first);
+	u64 key = twheel_opening(w, level, first);
 
-	if (is_crowd(level, next))
-		time = min(time, opening(level, next));
-	set_key(w, level, twheel_tick(w, time));
+	if (twheel_is_crowd(level, next))
+		key = min(key, twheel_opening(w, level, next));
+	set_key(w, level, key);
 }
 
-/*
- * Put and emptied.
- */
+/* ---- Adding to buckets, and emptying them ---- */
 
-static void close_crowd(struct twheel *w, struct twheel_level *level);
+/* Stop cascading a crowd: every timer that can cascade has done so, or the crowd is due. */
+static void close_crowd(struct twheel *w, struct twheel_level *level)
+{
+	if (!list_empty(&level->cascading)) {
+		level->crowd->first_expiry = twheel_first_expiry(level, level->crowd);
+		list_splice_tail_init(&level->cascading, &level->crowd->timers);
+	}
+	level->crowd = NULL;
+	w->cascading_levels &= ~BIT_ULL(level->nr);
+}
 
-/* Put a timer into a bucket that is empty, has later ones only, or becomes a crowd by it. */
+/* Add a timer to a bucket that is empty, holds only later timers, or becomes a crowd by it. */
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 			     struct twheel_timer *timer, u32 index)
 {
 	struct twheel_bucket *b = &level->bucket[index];
-	u64 key;
 
 	timer->level = level->nr;
 	timer->bucket = index;
@@ -215,50 +176,44 @@ void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 	if (!b->count++) {
 		__set_bit(index, level->busy);
 		__set_bit(BIT_WORD(index), level->busy_words);
-		/* Buckets hold different ticks, so a lower bound says which comes first. */
+		/* Buckets hold different ticks, so lower bounds show which comes first. */
 		if (!level->nr_busy++ ||
-		    timer->deadline < first_expiry(level, &level->bucket[level->first]))
+		    timer->deadline < twheel_first_expiry(level, &level->bucket[level->first]))
 			level->first = index;
 	}
-	if (index != level->first && !is_crowd(level, b))
-		return;
-	key = twheel_tick(w, opening(level, b));
-	if (!timerqueue_node_queued(&level->node) || key < (u64)level->node.expires)
-		set_key(w, level, key);
+	twheel_lower_key(w, level, b);
 }
 EXPORT_SYMBOL_GPL(twheel_enqueue_slowpath);
 
-/* A bucket has lost its last timer. */
+/* Take a bucket that has lost its last timer out of the bitmaps, and correct the key. */
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	struct twheel_bucket *b = &level->bucket[index];
-	bool requeue = index == level->first || b == level->crowd;
+	bool first = index == level->first, crowd = b == level->crowd;
 
 	__clear_bit(index, level->busy);
 	if (!level->busy[BIT_WORD(index)])
 		__clear_bit(BIT_WORD(index), level->busy_words);
-	if (b == level->crowd)
+	if (crowd)
 		close_crowd(w, level);
 	b->first_expiry = U64_MAX;
-	if (index == level->first) {
-		if (level->order == TWHEEL_SORTING)
+	if (first) {
+		level->sorted = !level->nr;
+		if (w->sort->level == level)
 			w->sort->level = NULL;
-		/* On level 0 a bucket has one tick. */
-		if (level->nr)
-			level->order = TWHEEL_UNSORTED;
 	}
 	if (!--level->nr_busy) {
-		timerqueue_del(&w->queue, &level->node);
-	} else if (requeue) {
-		if (index == level->first)
+		set_key(w, level, U64_MAX);
+	} else if (first || crowd) {
+		if (first)
 			level->first = next_busy(level, index);
-		queue_level(w, level);
+		update_key(w, level);
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
 /*
- * The lowest level that covers a deadline, and the place of its bucket there; or NULL. The
+ * Find the lowest level that covers a deadline, and the index of its bucket there; or NULL. The
  * tick may end after the end of time, where only plain divisions are exact.
  */
 static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadline, u64 *index)
@@ -278,7 +233,7 @@ static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadli
 }
 
 /**
- * twheel_covers() - whether there are levels enough to add a timer
+ * twheel_covers() - whether there are enough levels to add a timer
  * @w: the wheel
  * @deadline: the timer's
  *
@@ -292,7 +247,7 @@ bool twheel_covers(const struct twheel *w, u64 deadline)
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
-/* twheel_add() for what is due, or beyond the end of any level, as it is at the end of time. */
+/* Add a timer whose deadline has passed, or is not before the limit of any level. */
 bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 {
 	struct twheel_level *level;
@@ -302,7 +257,7 @@ bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 		twheel_expire(w, timer);
 		return true;
 	}
-	twheel_sync_levels(w, w->time);
+	sync_levels(w, w->time);
 	level = find_level_at_end(w, timer->deadline, &index);
 	if (!level)
 		return false;
@@ -312,50 +267,30 @@ bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
-/*
- * Expiring.
- */
+/* ---- Sorting and expiring ---- */
 
-/* Expire the first bucket of level 0 as a whole. */
-static unsigned int expire_bucket(struct twheel *w, struct twheel_level *level)
-{
-	struct twheel_bucket *b = &level->bucket[level->first];
-
-	list_splice_tail_init(&b->timers, &w->expired);
-	w->nr_pending -= b->count;
-	w->nr_expired += b->count;
-	b->count = 0;
-	set_clock(w, level->node.expires);
-	twheel_bucket_emptied(w, level, level->first);
-	return 1;
-}
-
-/* The last time up to tick @now before another level is due. */
+/* Return the last time up to tick @now before another level is due. */
 static u64 run_limit(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
-	struct timerqueue_node *node = twheel_queue_head(w);
+	unsigned int nr;
 
-	if (node == &level->node)
-		node = timerqueue_iterate_next(node);
-	if (node)
-		now = min_t(u64, now, node->expires - 1);
-	return max_t(u64, now, level->node.expires) * w->tick.divisor;
+	for (nr = 0; nr < w->nr_levels && now > level->key; nr++)
+		if (w->level[nr] != level)
+			now = min(now, w->level[nr]->key - 1);
+	return max(now, level->key) * w->tick.divisor;
 }
 
-/*
- * Expire timers from the front of a level's first bucket, which is in order: those due by @now,
- * and before another level is. Returns how many steps it took.
- */
-static unsigned int expire_front(struct twheel *w, struct twheel_level *level, u64 now,
-				 unsigned int budget)
+/* Expire timers from the front of a first bucket that is in order. Returns how many. */
+static u64 expire_front(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *node = b->timers.next;
-	u64 until = run_limit(w, level, now);
-	u32 max = min(timers_of(budget), b->count), left, n;
+	u64 limit = run_limit(w, level, now);
+	u64 left, n;
 
-	for (left = max; left && deadline_of(node) <= until; left--) {
-		list_entry(node, struct twheel_timer, node)->level = TWHEEL_LEVEL_DUE;
+	max = min_t(u64, max, b->count);
+	for (left = max; left && deadline_of(node) <= limit; left--) {
+		list_entry(node, struct twheel_timer, node)->level = TWHEEL_LEVEL_EXPIRED;
 		node = node->next;
 	}
 	n = max - left;
@@ -370,60 +305,134 @@ static unsigned int expire_front(struct twheel *w, struct twheel_level *level, u
 		twheel_bucket_emptied(w, level, level->first);
 	} else {
 		b->first_expiry = deadline_of(b->timers.next);
-		queue_level(w, level);
+		update_key(w, level);
 	}
-	return steps_of(n);
+	return n;
 }
 
 /*
- * Crowds.
+ * Sort a small bucket: 3% of the cost where timers expire one by one. The bucket's head ends each
+ * search: its lower bound has the place of a timer's deadline.
  */
+static void sort_by_insertion(struct twheel_bucket *b)
+{
+	struct twheel_timer *timer, *next;
 
-/* Find the crowd that has to be opened by @time; or NULL. */
-static struct twheel_bucket *find_crowd(struct twheel_level *level, u64 time)
+	static_assert(offsetof(struct twheel_bucket, first_expiry) ==
+		      offsetof(struct twheel_timer, deadline));
+	list_for_each_entry_safe(timer, next, &b->timers, node) {
+		struct list_head *place = timer->node.prev;
+
+		while (deadline_of(place) > timer->deadline)
+			place = place->prev;
+		if (place != timer->node.prev) {
+			twheel_unlink(timer);
+			twheel_link(timer, place->next);
+		}
+	}
+}
+
+/* Put up to @max timers of a list into the bins of their digits. Returns how many. */
+static u64 fill_bins(const struct twheel *w, struct list_head *timers, u64 max)
+{
+	const struct twheel_level *level = w->sort->level;
+	struct list_head *bins = w->sort->bins, *node = timers->next;
+	struct twheel_divisor unit = w->tick;
+	/* Ticks are counted from the bucket's first one on. */
+	u64 zero = level->next_edge - level->span.divisor - (w->tick.divisor - 1);
+	u64 left;
+
+	unit.shift += w->sort->shift;
+	for (left = max; left && node != timers; left--) {
+		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
+		u64 number;
+
+		node = node->next;
+		number = twheel_divide(&unit, timer->deadline - zero);
+		twheel_link(timer, bins + number % TWHEEL_BINS);
+	}
+	__list_del(timers, node);
+	return max - left;
+}
+
+/* Concatenate the bins. */
+static void empty_bins(const struct twheel *w, struct list_head *timers)
+{
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_BINS; i++)
+		list_splice_tail_init(&w->sort->bins[i], timers);
+}
+
+/*
+ * For each digit of the ticks, from low to high, timers go to bins, and the bins are concatenated.
+ * This can stop after any timer: one is cancelled from a bin as from a bucket.
+ */
+static u64 sort_by_digits(const struct twheel *w, u64 max)
+{
+	struct twheel_sort *sort = w->sort;
+	struct twheel_level *level = sort->level;
+	struct list_head *timers = &level->bucket[level->first].timers;
+	u64 n = fill_bins(w, timers, max);
+
+	if (!list_empty(timers))
+		return n;
+	empty_bins(w, timers);
+	sort->shift += TWHEEL_DIGIT_BITS;
+	if (sort->shift >= fls64(twheel_divide(&w->tick, level->span.divisor - 1)))
+		sort->level = NULL;
+	return n + TWHEEL_BINS;
+}
+
+static u64 sort_bucket(struct twheel *w, struct twheel_level *level, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 
-	if (level->crowd)
-		return NULL;
-	if (!is_crowd(level, b))
-		b = next_bucket(level, b);
-	return is_crowd(level, b) && opening(level, b) <= time ? b : NULL;
-}
-
-/* Set all timers of a crowd aside. The bucket gets a new lower bound from later ones. */
-static void open_crowd(struct twheel *w, struct twheel_level *level, struct twheel_bucket *b)
-{
-	level->crowd = b;
-	level->crowd_expiry = b->first_expiry;
-	b->first_expiry = U64_MAX;
-	list_splice_tail_init(&b->timers, &level->cascading);
-	w->cascading_levels |= BIT_ULL(level->nr);
-}
-
-/* All that can cascade has done so, or the crowd is due. */
-static void close_crowd(struct twheel *w, struct twheel_level *level)
-{
-	if (!list_empty(&level->cascading)) {
-		level->crowd->first_expiry = first_expiry(level, level->crowd);
-		list_splice_tail_init(&level->cascading, &level->crowd->timers);
+	/* The clock enters the bucket: from now on lower levels cover its span. */
+	sync_levels(w, level->key * w->tick.divisor);
+	level->sorted = true;
+	if (b->count <= TWHEEL_INSERTION_MAX) {
+		sort_by_insertion(b);
+		return b->count * TWHEEL_TIMERS_PER_STEP;
 	}
-	level->crowd = NULL;
-	w->cascading_levels &= ~BIT_ULL(level->nr);
+	w->sort->level = level;
+	w->sort->shift = 0;
+	return sort_by_digits(w, max);
+}
+
+/* ---- Crowds ---- */
+
+/* Set a crowd's timers aside once its lead has begun. Timers added later get a new bound. */
+static void open_ahead(struct twheel *w, struct twheel_level *level)
+{
+	struct twheel_bucket *b = &level->bucket[level->first];
+
+	if (!twheel_is_crowd(level, b))
+		b = next_bucket(level, b);
+	if (!level->crowd && twheel_is_crowd(level, b) &&
+	    twheel_opening(w, level, b) <= level->key) {
+		level->crowd = b;
+		level->crowd_expiry = b->first_expiry;
+		b->first_expiry = U64_MAX;
+		list_splice_tail_init(&b->timers, &level->cascading);
+		w->cascading_levels |= BIT_ULL(level->nr);
+	}
+	update_key(w, level);
 }
 
 /*
- * Cascade up to @max timers of a crowd. They are scattered over the memory: alternating ends
+ * Cascade up to @max timers of the lowest crowd. They are scattered over memory: alternating ends
  * overlaps two cache misses (122 instead of 170 ns). Returns how many steps it took.
  */
-static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsigned int max)
+static unsigned int cascade(struct twheel *w, unsigned int max)
 {
+	struct twheel_level *level = w->level[__ffs64(w->cascading_levels)];
 	struct list_head *cascading = &level->cascading;
 	struct twheel_bucket *b = level->crowd;
 	u32 count = b->count;
 	unsigned int n;
 
-	twheel_sync_levels(w, w->time);
+	sync_levels(w, w->time);
 	for (n = 0; n < max && !list_empty(cascading); n++) {
 		struct list_head *node = n & 1 ? cascading->prev : cascading->next;
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
@@ -432,108 +441,88 @@ static unsigned int cascade(struct twheel *w, struct twheel_level *level, unsign
 		twheel_add(w, timer);
 	}
 	w->nr_pending -= n;
-	/* Those that stay in the bucket have been counted once more. */
+	/* Timers that stay in the bucket have been counted twice. */
 	w->cascaded += n - (b->count - count);
 	b->count -= n;
 	if (!b->count) {
 		twheel_bucket_emptied(w, level, b - level->bucket);
 	} else if (list_empty(cascading)) {
 		close_crowd(w, level);
-		queue_level(w, level);
+		update_key(w, level);
 	}
 	return n + 1;
 }
 
-/*
- * Advancing.
- */
+/* ---- Advancing ---- */
 
 /*
- * Do what a level's key says has to be done. Returns how many steps it took.
+ * Handle a level whose key has come. Returns how many timers were sorted or expired.
  *
- *	first bucket			what is done
- *	----------------------------	------------------------------------------------
+ *	first bucket			action
+ *	----------------------------	--------------------------------------------------
  *	not due yet, and
- *	  a crowd's lead has come	set its timers aside: they cascade ahead of time
- *	  nothing else			queue the level by what is first now: the timer
- *					that was has been cancelled
+ *	  a crowd's lead has begun	set its timers aside: they cascade ahead of time
+ *	  nothing else			correct the key: its timer has been cancelled
  *	due, and
- *	  a crowd that cascades		stop that, and go on as with any other bucket
- *	  in no order			sort it, a large one step by step
- *	  in order, or of level 0	expire what is due, from its front
+ *	  a crowd that cascades		stop that, and treat it as any other bucket
+ *	  unsorted			sort it
+ *	  sorted, or a single timer	expire due timers from its front
  */
-static unsigned int open_level(struct twheel *w, struct twheel_level *level, u64 now,
-			       unsigned int budget)
+static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 time = level->node.expires * w->tick.divisor;
+	u64 time = level->key * w->tick.divisor;
 
-	if (first_expiry(level, b) > time) {
-		b = find_crowd(level, time);
-		if (b)
-			open_crowd(w, level, b);
-		queue_level(w, level);
-		return 1;
+	if (twheel_first_expiry(level, b) > time) {
+		open_ahead(w, level);
+		return 0;
 	}
 	if (b == level->crowd)
 		close_crowd(w, level);
-	/* One timer is in order, and leaves no bucket behind that the levels must not add to. */
-	if (level->order == TWHEEL_UNSORTED && b->count == 1 && deadline_of(b->timers.next) <= time)
-		return expire_front(w, level, now, budget);
-	if (level->order != TWHEEL_SORTED)
-		return twheel_sort_bucket(w, level, b, budget);
-	return level->nr ? expire_front(w, level, now, budget) : expire_bucket(w, level);
+	if (level->sorted || (b->count == 1 && deadline_of(b->timers.next) <= time))
+		return expire_front(w, level, now, max);
+	return sort_bucket(w, level, max);
 }
 
-/*
- * Find the level that is due first; or NULL. A sort that has begun is finished first. In the
- * same tick level 0 comes first: its timers up to the clock have expired.
- */
-static struct twheel_level *due_level(const struct twheel *w, u64 now)
+/* Finish a sort that has begun, or open the level that is due first. Returns how many steps. */
+static unsigned int work(struct twheel *w, u64 now, unsigned int budget)
 {
-	struct timerqueue_node *node = twheel_queue_head(w);
-	struct twheel_level *lowest = w->level[0];
+	u64 max = (u64)budget * TWHEEL_TIMERS_PER_STEP;
+	u64 n = w->sort->level ? sort_by_digits(w, max) : open_level(w, w->next, now, max);
 
-	if (!node || (u64)node->expires > now)
-		return NULL;
-	if (w->sort->level)
-		return w->sort->level;
-	if (lowest->nr_busy && lowest->node.expires == node->expires)
-		return lowest;
-	return container_of(node, struct twheel_level, node);
+	return n / TWHEEL_TIMERS_PER_STEP + 1;
 }
 
 /**
- * twheel_next_hint() - when the wheel is likely to be advanced after what twheel_next() says
- * @w: the wheel, with a bucket that holds timers
+ * twheel_next_hint() - when the wheel is likely to be advanced after the time of twheel_next()
+ * @w: the wheel, with pending timers
  *
- * Return: a tick, or 0 if it knows of none. It is a guess from what is at hand: but for
- * timers that have been cancelled, it is not too early.
+ * Return: a tick, not too early unless timers were cancelled; or 0 if none is known.
  */
 u64 twheel_next_hint(const struct twheel *w)
 {
-	const struct twheel_level *level = container_of(twheel_queue_head(w),
-							struct twheel_level, node);
+	const struct twheel_level *level = w->next;
 	const struct twheel_bucket *b = &level->bucket[level->first];
-	const struct list_head *timer = b->timers.next;
 
-	if (b == level->crowd || level->order == TWHEEL_SORTING)
+	TWHEEL_EXPECT(w->nr_pending);
+	if (twheel_is_rewinding(w) || b == level->crowd || w->sort->level == level)
 		return 0;
-	/* One of the two may be the first. */
-	if (b->count > 1)
-		return twheel_tick(w, max(deadline_of(timer), deadline_of(timer->next)));
+	if (b->count > 1) /* either of the two may be the first */
+		return twheel_tick(w, max(deadline_of(b->timers.next),
+					  deadline_of(b->timers.next->next)));
 	if (level->nr_busy == 1)
 		return 0;
-	return twheel_tick(w, level->bucket[next_busy(level, level->first)].first_expiry);
+	b = &level->bucket[next_busy(level, level->first)];
+	return twheel_tick(w, twheel_first_expiry(level, b));
 }
 EXPORT_SYMBOL_GPL(twheel_next_hint);
 
 /**
- * twheel_cascading() - how many timers are cascading
+ * twheel_cascading() - how many timers of the lowest crowd are cascading
  * @w: the wheel
  * @tick: set to the tick at which the first of them is due, or 0
  *
- * Return: the number of timers in the lowest crowd that is being cascaded, or 0.
+ * Return: their number, or 0.
  */
 u32 twheel_cascading(const struct twheel *w, u64 *tick)
 {
@@ -549,59 +538,151 @@ u32 twheel_cascading(const struct twheel *w, u64 *tick)
 EXPORT_SYMBOL_GPL(twheel_cascading);
 
 /**
- * twheel_forward() - bring the clock forward, as far as nothing is due, and the levels with it
+ * twheel_forward() - move the clock forward, up to what is due, and the levels with it
  * @w: the wheel
- * @now: the time, in ticks; an earlier one than before stands for the same time
+ * @now: the time, in ticks; before the wheel's clock, it stands for that
  *
- * For use before twheel_add(): when the clock has stood still for long, or twheel_advance() has
- * moved it, near timers would go to far levels.
+ * Without this, twheel_add() puts near timers into high levels after a pause or an advance.
  */
 void twheel_forward(struct twheel *w, u64 now)
 {
 	move_clock(w, now);
-	twheel_sync_levels(w, w->time);
+	sync_levels(w, w->time);
 }
 EXPORT_SYMBOL_GPL(twheel_forward);
 
 /**
  * twheel_advance() - bring the clock to a tick and expire what is due
  * @w: the wheel
- * @now: the time, in ticks. The clock never goes back: an earlier time than
- *	before stands for the same time.
- * @budget: the number of steps to take, or a few more
+ * @now: the time, in ticks; before the wheel's clock, it stands for that
+ * @budget: the number of steps to take; the last can exceed it by up to TWHEEL_INSERTION_MAX
  *
- * Timers expire in the order of their ticks; those of one tick in any order. Each step is
- * O(1): a bucket that expires as a whole, or a timer that is moved, sorted or expires.
+ * Timers expire in the order of their ticks; those of one tick in any order. Each step is O(1).
  *
- * Return: true if there is more to do: call again. If twheel_next() says a tick that is
- * later than @now, that is not urgent: only a crowd that is cascaded ahead of its time.
+ * Return: true if there is more to do: call again. That is not urgent if twheel_next() shows a
+ * tick later than @now: only a crowd is cascading ahead of its time.
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
 	u64 nr_expired = w->nr_expired;
-	struct twheel_level *level;
-	unsigned int steps;
+	unsigned int steps, share;
 
+	TWHEEL_EXPECT(!twheel_is_rewinding(w));
 	now = max(now, w->now);
-	for (;;) {
+	for (;; budget -= min(budget, steps)) {
 		move_clock(w, now);
-		level = due_level(w, now);
-		if (!level) {
-			if (!w->cascading_levels)
-				return false;
-			/* There is less of it when somebody waits for what has expired. */
-			if (w->nr_expired != nr_expired) {
-				nr_expired = w->nr_expired;
-				budget /= 4;
-			}
-		}
+		if (w->next->key > now && !w->cascading_levels)
+			return false;
 		if (!budget)
 			return true;
-		if (level)
-			steps = open_level(w, level, now, budget);
-		else
-			steps = cascade(w, w->level[__ffs64(w->cascading_levels)], budget);
-		budget -= min(budget, steps);
+		if (w->next->key <= now) {
+			steps = work(w, now, budget);
+		} else {
+			/* While expired timers wait to be read, a quarter of the budget. */
+			share = w->nr_expired == nr_expired ? 1 : 4;
+			steps = cascade(w, budget / share) * share;
+		}
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
+
+/* ---- Setting the clock back ---- */
+
+/* Due before all else. Its key is not 0, as the clock can be moved to the tick before a key. */
+struct twheel_level twheel_rewinding = { .key = 1 };
+EXPORT_SYMBOL_GPL(twheel_rewinding);
+
+/* Abandon a sort: the timers are in no order after it. */
+static void stop_sorting(struct twheel *w, struct twheel_level *level)
+{
+	empty_bins(w, &level->bucket[level->first].timers);
+	w->sort->level = NULL;
+	level->sorted = false;
+}
+
+/* A timer of the lowest level with timers, or NULL if there is none. */
+static struct twheel_timer *any_pending(struct twheel *w)
+{
+	struct twheel_level *level;
+	struct twheel_bucket *b;
+	unsigned int nr = 0;
+
+	while (nr < w->nr_levels && !w->level[nr]->nr_busy)
+		nr++;
+	if (nr == w->nr_levels)
+		return NULL;
+	level = w->level[nr];
+	b = &level->bucket[level->first];
+	if (b == level->crowd)
+		close_crowd(w, level);
+	if (w->sort->level == level)
+		stop_sorting(w, level);
+	return list_first_entry(&b->timers, struct twheel_timer, node);
+}
+
+/*
+ * Take up to @max timers out of the wheel, to be placed again: expired ones first, from the last
+ * one on, to keep their order. Returns how many.
+ */
+static unsigned int unplace(struct twheel *w, unsigned int max)
+{
+	struct list_head *unplaced = &w->sort->unplaced;
+	struct twheel_timer *timer;
+	unsigned int n;
+
+	for (n = 0; n < max; n++) {
+		bool expired = w->nr_expired;
+
+		timer = expired ? list_last_entry(&w->expired, struct twheel_timer, node) :
+				  any_pending(w);
+		if (!timer)
+			break;
+		twheel_cancel(w, timer);
+		timer->level = TWHEEL_LEVEL_UNPLACED;
+		twheel_link(timer, expired ? unplaced->next : unplaced);
+		w->nr_pending++;
+	}
+	return n;
+}
+
+/**
+ * twheel_rewind() - set the clock back
+ * @w: the wheel, with levels for all of time
+ * @now: the time, in ticks
+ * @budget: the number of timers to move at most, where taking out and placing are a move each
+ *
+ * While @now is before the wheel's clock, timers are taken out of the wheel, expired ones too.
+ * When none is left, the clock is set; then they are placed again, and may be due. Each call does
+ * a part of this, and @now may differ from call to call.
+ *
+ * Return: true if there is more to do: call again, before twheel_advance() or twheel_pop().
+ */
+bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
+{
+	struct list_head *unplaced = &w->sort->unplaced;
+	unsigned int n, nr;
+
+	TWHEEL_EXPECT(twheel_max_delay(w) == S64_MAX);
+	w->next = &twheel_rewinding;
+	if (now < w->now) {
+		n = unplace(w, budget);
+		if (n == budget)
+			return true;
+		budget -= n;
+		set_clock(w, now);
+		for (nr = 0; nr < w->nr_levels; nr++)
+			twheel_sync_level(w, w->level[nr], w->time);
+	}
+	for (; budget && !list_empty(unplaced); budget--) {
+		struct twheel_timer *timer = list_first_entry(unplaced, struct twheel_timer, node);
+
+		twheel_unlink(timer);
+		w->nr_pending--;
+		twheel_add(w, timer);
+	}
+	if (!list_empty(unplaced))
+		return true;
+	find_next(w);
+	return false;
+}
+EXPORT_SYMBOL_GPL(twheel_rewind);

@@ -2,12 +2,10 @@
 /*
  * Division by an invariant
  *
- * A wheel divides by the same few numbers for every timer. Multiplying by the rounded-up
- * reciprocal and keeping the high part gives the same quotient in a few instructions
- * (T. Granlund and P. Montgomery, "Division by Invariant Integers using Multiplication",
- * PLDI 1994). With 2^(l-1) < d <= 2^l the multiplier floor(2^(63+l) / d) + 1 is exact for
- * dividends below 2^63, which is all of ktime_t; it has 64 bits. For d = 2^l it is exact
- * without the 1.
+ * Multiplying by the rounded-up reciprocal and keeping the high part gives the quotient in a few
+ * instructions (T. Granlund and P. Montgomery, "Division by Invariant Integers using
+ * Multiplication", PLDI 1994). With 2^(l-1) < d <= 2^l the multiplier floor(2^(63+l) / d) + 1 has
+ * 64 bits and is exact for dividends below 2^63. For d = 2^l it is exact without the 1.
  */
 #ifndef _TWHEEL_DIVIDE_H
 #define _TWHEEL_DIVIDE_H
@@ -31,8 +29,8 @@ struct twheel_divisor {
 };
 
 /**
- * twheel_divisor_init() - get ready to divide by a number
- * @d: set
+ * twheel_divisor_init() - prepare to divide by a number
+ * @d: the divisor to set
  * @n: the number, 1 to 2^63
  */
 static inline void twheel_divisor_init(struct twheel_divisor *d, u64 n)

@@ -2,25 +2,23 @@
 /*
  * Inline fast paths of the wheel; part of twheel.h
  *
- * Adding and cancelling are a few instructions, of which calls would be a large part.
- * Functions without kernel-doc are for callers that count instructions.
+ * Functions without kernel-doc are for the core, and for callers that count instructions.
  */
 #ifndef _TWHEEL_INLINE_H
 #define _TWHEEL_INLINE_H
 
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/kernel.h>
 #include <linux/overflow.h>
 
+void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time);
 bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer);
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 			     struct twheel_timer *timer, u32 index);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
 
-/*
- * Link and unlink a timer: list_add_tail() and list_del() but for their checks on kernels
- * with DEBUG_LIST, which cost a third of adding a timer.
- */
+/* list_add_tail() without the checks of DEBUG_LIST, which cost a third of adding a timer. */
 static __always_inline void twheel_link(struct twheel_timer *timer, struct list_head *next)
 {
 	struct list_head *prev = next->prev;
@@ -41,7 +39,7 @@ static __always_inline unsigned long twheel_log2(u64 n)
 	return BITS_PER_LONG == 64 ? __fls(n | 1) : fls64(n | 1) - 1;
 }
 
-/* The place in the ring of the bucket for a deadline, which the level covers. */
+/* Return the index of the bucket for a deadline that the level covers. */
 static __always_inline unsigned long twheel_index(const struct twheel_level *level,
 						  u64 deadline)
 {
@@ -51,16 +49,62 @@ static __always_inline unsigned long twheel_index(const struct twheel_level *lev
 	return check_sub_overflow(index, size, &wrapped) ? index : wrapped;
 }
 
-/* Put a timer into a bucket of @level; or false, and nothing has changed, if it takes a call. */
-static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
-						struct twheel_timer *timer)
+/* Return a lower bound of a bucket's deadlines, including those that are being cascaded. */
+static __always_inline u64 twheel_first_expiry(const struct twheel_level *level,
+					       const struct twheel_bucket *b)
 {
-	/* Where no bound can be exceeded, none is checked: UBSAN's checks are calls. */
+	return b == level->crowd ? min(level->crowd_expiry, b->first_expiry) : b->first_expiry;
+}
+
+static __always_inline bool twheel_is_crowd(const struct twheel_level *level,
+					    const struct twheel_bucket *b)
+{
+	return b->count >= TWHEEL_EARLY_CASCADE_MIN &&
+	       !(level->sorted && b == level->bucket + level->first);
+}
+
+/* When a bucket has to be opened: a crowd ahead of its time, unless another one cascades. */
+static __always_inline u64 twheel_opening(const struct twheel *w, const struct twheel_level *level,
+					  const struct twheel_bucket *b)
+{
+	u64 expiry = twheel_first_expiry(level, b);
+
+	if (twheel_is_crowd(level, b) && !level->crowd)
+		expiry -= min(expiry - 1, level->lead);
+	return twheel_divide(&w->tick, expiry - 1) + 1;
+}
+
+/* A bucket may have to be opened earlier than before, and so its level. */
+static __always_inline void twheel_lower_key(struct twheel *w, struct twheel_level *level,
+					     const struct twheel_bucket *b)
+{
+	u64 key = twheel_opening(w, level, b);
+
+	if (key >= level->key)
+		return;
+	level->key = key;
+	if (key < w->next->key)
+		w->next = level;
+}
+
+/*
+ * Add a timer to a bucket of @level. Returns false, and changes nothing, if that takes a call; or
+ * if the timer is the first of its bucket and not @first, which takes more registers.
+ */
+static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_level *level,
+						struct twheel_timer *timer, bool first)
+{
+	/* No indexing here: UBSAN's bounds checks are calls. */
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
+	u32 before_crowd = TWHEEL_EARLY_CASCADE_MIN - 1;
 
-	if (unlikely(timer->deadline < b->first_expiry || b->count == TWHEEL_CROWD - 1))
-		return false;
+	if (unlikely(timer->deadline < b->first_expiry || b->count == before_crowd)) {
+		if (!first || !b->count || b->count == before_crowd)
+			return false;
+		b->first_expiry = timer->deadline;
+		twheel_lower_key(w, level, b);
+	}
 	b->count++;
 	timer->level = level->nr;
 	timer->bucket = index;
@@ -71,16 +115,17 @@ static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
 static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
 					   struct twheel_timer *timer)
 {
-	if (unlikely(!twheel_enqueue_fast(level, timer)))
+	if (unlikely(!twheel_enqueue_fast(w, level, timer, false)))
 		twheel_enqueue_slowpath(w, level, timer, twheel_index(level, timer->deadline));
 }
 
-/* Find the lowest level that covers a deadline: there is none for one that has come. */
+/* Find the lowest level that covers a deadline. Fails without one, or if it has passed. */
 static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadline,
 					      struct twheel_level **level)
 {
 	unsigned int nr = *(w->level_hint + twheel_log2(deadline - 1 - w->time));
 
+	TWHEEL_EXPECT(deadline < TWHEEL_TIME_END);
 	*level = *(w->level + nr);
 	while (unlikely(deadline >= (*level)->limit)) {
 		if (++nr >= w->nr_levels)
@@ -95,7 +140,7 @@ static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadli
  * @w: the wheel
  * @timer: in no wheel, with its deadline set
  *
- * A timer whose tick is not after the wheel's clock expires at once. O(1).
+ * A timer that is due by the wheel's clock expires at once. O(1).
  *
  * Return: false, and nothing has changed, if the wheel has no level that covers
  * the deadline: see twheel_covers().
@@ -120,32 +165,32 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
  */
 static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer *timer)
 {
-	timer->level = TWHEEL_LEVEL_DUE;
+	timer->level = TWHEEL_LEVEL_EXPIRED;
 	twheel_link(timer, &w->expired);
 	w->nr_expired++;
 }
 
 /**
  * twheel_expired() - whether a timer has expired
- * @w: the wheel
- * @timer: in the wheel
- *
- * Buckets of level 0 are spliced without touching their timers, so the clock decides.
+ * @timer: in a wheel
  *
  * Return: true if it waits for twheel_pop().
  */
-static __always_inline bool twheel_expired(const struct twheel *w,
-					   const struct twheel_timer *timer)
+static __always_inline bool twheel_expired(const struct twheel_timer *timer)
 {
-	if (timer->level)
-		return timer->level == TWHEEL_LEVEL_DUE;
-	return timer->deadline <= w->time;
+	return timer->level == TWHEEL_LEVEL_EXPIRED;
 }
 
-/* A pending timer leaves its bucket, which is one of its level's. */
+static __always_inline bool twheel_in_bucket(const struct twheel_timer *timer)
+{
+	return timer->level < TWHEEL_LEVEL_UNPLACED;
+}
+
+/* Remove a pending timer from its bucket. */
 static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level *level,
 					   struct twheel_timer *timer)
 {
+	TWHEEL_EXPECT(timer->bucket < level->size && level->bucket[timer->bucket].count);
 	twheel_unlink(timer);
 	if (unlikely(!--level->bucket[timer->bucket].count))
 		twheel_bucket_emptied(w, level, timer->bucket);
@@ -162,9 +207,9 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 {
 	struct twheel_level *level;
 
-	if (unlikely(twheel_expired(w, timer))) {
+	if (unlikely(!twheel_in_bucket(timer))) {
 		twheel_unlink(timer);
-		w->nr_expired--;
+		*(twheel_expired(timer) ? &w->nr_expired : &w->nr_pending) -= 1;
 	} else {
 		level = w->level[timer->level];
 		w->nr_pending--;

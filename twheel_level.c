@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Wheels and levels of a hierarchical timing wheel: making and freeing them
+ * Making and freeing wheels and their levels
  *
- * Levels are made on demand: a caller that has a timer which no level covers allocates the
- * next one, without the wheel's lock if it likes, and installs it.
+ * A caller with a timer that no level covers allocates the next level, for which it can drop the
+ * wheel's lock, and installs it.
  */
 #include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
@@ -17,12 +18,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "twheel_core.h"
-
-/* A crowded bucket is opened as much ahead as its length divided by this. */
-#ifndef TWHEEL_LEAD_SHARE
-#define TWHEEL_LEAD_SHARE	16
-#endif
+#include "twheel.h"
 
 static u64 mul_capped(u64 a, u64 b)
 {
@@ -33,15 +29,14 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
-/* Dummy for missing levels: no deadline is before its limit. */
-static struct twheel_level no_level;
+/* Dummy for missing levels: no deadline is before its limit, and it is never due. */
+static struct twheel_level no_level = { .key = U64_MAX };
 
 /**
  * twheel_init() - make an empty wheel without levels
  * @w: the wheel
- * @tick: length of a tick in the caller's unit of time, at least 1: deadlines
- *	are divided by it. With 1, deadlines are ticks.
- * @size: number of buckets in a level, at least 2
+ * @tick: length of a tick in the caller's unit of time, at least 1
+ * @size: number of buckets in a level, 2 to 65536
  * @now: the time, in ticks
  */
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
@@ -50,25 +45,27 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	unsigned int log2;
 	u8 nr;
 
+	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536 && now <= div64_u64(S64_MAX, tick));
 	memset(w, 0, sizeof(*w));
 	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
 		w->level[nr] = &no_level;
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
-	timerqueue_init_head(&w->queue);
+	w->next = &no_level;
 	INIT_LIST_HEAD(&w->expired);
-	set_clock(w, now);
+	w->now = now;
+	w->time = now * tick;
 
 	/* A delay of log2 n is 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
 	nr = 0;
 	for (log2 = 0; log2 < TWHEEL_LOG2S - 1; log2++) {
-		while (range <= BIT_ULL(log2) && range < TWHEEL_TIME_END) {
+		while (range <= BIT_ULL(log2)) {
 			range = mul_capped(range, size);
 			nr++;
 		}
 		w->level_hint[log2] = nr;
 	}
-	/* A deadline that has passed. */
+	/* For deadlines that have passed. */
 	w->level_hint[log2] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
@@ -77,7 +74,7 @@ EXPORT_SYMBOL_GPL(twheel_init);
  * twheel_destroy() - free the levels of a wheel
  * @w: the wheel, which must not be used afterwards
  *
- * No timer is touched: the time this takes does not depend on how many there are.
+ * O(1): no timer is touched.
  */
 void twheel_destroy(struct twheel *w)
 {
@@ -87,11 +84,11 @@ void twheel_destroy(struct twheel *w)
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
 /**
- * twheel_level_bytes() - what one level of a wheel takes
+ * twheel_level_bytes() - how much memory a level takes
  * @w: the wheel; only what twheel_init() set is read, so no lock is needed
  * @nr: the number of the level: 0 takes more than the others
  *
- * Return: bytes, as many as the allocator takes for a level.
+ * Return: bytes, rounded up as the allocator does.
  */
 size_t twheel_level_bytes(const struct twheel *w, u8 nr)
 {
@@ -118,20 +115,14 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
 	level->range = mul_capped(level->span.divisor, w->size.divisor);
 	INIT_LIST_HEAD(&level->cascading);
-	level->lead = mul_capped(length / TWHEEL_LEAD_SHARE, w->tick.divisor);
-	timerqueue_init(&level->node);
+	level->lead = mul_capped(length / TWHEEL_LEAD_DIVISOR, w->tick.divisor);
+	level->key = U64_MAX;
 	level->size = w->size.divisor;
 	level->nr = nr;
-	level->order = nr ? TWHEEL_UNSORTED : TWHEEL_SORTED;
+	level->sorted = !nr;
 	level->busy = (unsigned long *)&level->bucket[level->size];
 	level->busy_words = level->busy + words;
 	memset(level->busy, 0, (words + BITS_TO_LONGS(words)) * sizeof(long));
-	level->sort = nr ? NULL : (struct twheel_sort *)(level->busy_words + BITS_TO_LONGS(words));
-	if (level->sort) {
-		level->sort->level = NULL;
-		for (i = 0; i < TWHEEL_BINS; i++)
-			INIT_LIST_HEAD(&level->sort->bins[i]);
-	}
 	for (i = 0; i < level->size; i++) {
 		INIT_LIST_HEAD(&level->bucket[i].timers);
 		level->bucket[i].first_expiry = U64_MAX;
@@ -142,7 +133,7 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 }
 
 /**
- * twheel_level_alloc() - make a level that is not yet part of the wheel
+ * twheel_level_alloc() - make a level, which is not yet part of the wheel
  * @w: the wheel; only what twheel_init() set is read, so no lock is needed
  * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
@@ -154,7 +145,8 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 	size_t bytes = twheel_level_bytes(w, nr);
 	struct twheel_level *level;
 
-	/* Several pages in a row are not worth looking hard for, and would be a power of two. */
+	TWHEEL_EXPECT(nr < TWHEEL_MAX_LEVELS);
+	/* kmalloc() would round up to a power of two contiguous pages. */
 	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
 	if (level)
 		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
@@ -172,37 +164,56 @@ void twheel_level_free(struct twheel_level *level)
 }
 EXPORT_SYMBOL_GPL(twheel_level_free);
 
+/* Set up the sort's memory, which is at the end of level 0. */
+static void init_sort(struct twheel *w)
+{
+	size_t words = BITS_TO_LONGS(w->size.divisor);
+	unsigned int i;
+
+	w->sort = (struct twheel_sort *)(w->level[0]->busy_words + BITS_TO_LONGS(words));
+	w->sort->level = NULL;
+	for (i = 0; i < TWHEEL_BINS; i++)
+		INIT_LIST_HEAD(&w->sort->bins[i]);
+	INIT_LIST_HEAD(&w->sort->unplaced);
+}
+
 /**
  * twheel_level_install() - put a level on top of a wheel
  * @w: the wheel
- * @level: from twheel_level_alloc(), with the number of levels the wheel has
+ * @level: from twheel_level_alloc(), with @nr the wheel's current number of levels
  */
 void twheel_level_install(struct twheel *w, struct twheel_level *level)
 {
+	TWHEEL_EXPECT(level->nr == w->nr_levels);
 	twheel_sync_level(w, level, w->time);
 	w->level[w->nr_levels] = level;
-	if (level->sort)
-		w->sort = level->sort;
+	if (!w->nr_levels)
+		init_sort(w);
 	/* Lockless readers see a complete level (pairs with the acquire in show_levels()). */
 	smp_store_release(&w->nr_levels, w->nr_levels + 1);
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
 
 /**
- * twheel_max_delay() - the longest delay for which there are levels enough
+ * twheel_max_delay() - the longest delay that the levels cover
  * @w: the wheel
  *
  * Return: the longest delay, in the unit of deadlines, for which twheel_add() succeeds at
- * any time of which the clock shows the tick; 0 without levels.
+ * any time within the clock's tick; 0 without levels.
  */
 u64 twheel_max_delay(const struct twheel *w)
 {
-	u64 longest;
+	const struct twheel_level *level;
+	u64 rest = w->tick.divisor - 1;
 
 	if (!w->nr_levels)
 		return 0;
-	/* What begins in the last tick of a bucket does not have that bucket any more. */
-	longest = mul_capped(w->level[w->nr_levels - 1]->span.divisor, w->size.divisor - 1);
-	return longest == TWHEEL_TIME_END ? S64_MAX : longest - (w->tick.divisor - 1);
+	level = w->level[w->nr_levels - 1];
+	/* The last tick may end after the end of time. */
+	if (div64_u64(S64_MAX + rest, level->span.divisor) < w->size.divisor)
+		return S64_MAX;
+	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
+	rest += level->span.divisor;
+	return level->range - min(level->range, rest);
 }
 EXPORT_SYMBOL_GPL(twheel_max_delay);

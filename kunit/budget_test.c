@@ -1,26 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the wheel: work in steps, and what may happen between them
+ * KUnit tests of the wheel: work in steps, and changes between them
  */
 #include "core.h"
 
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
 
-static void lowest_bucket_costs_one_step(struct kunit *test)
+/* However many timers are due at one tick, a step expires a few of them. */
+static void a_tick_expires_in_steps(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 256, 0);
+	struct fixture *f = test->priv;
+	u64 expired = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_TIMERS - 1; i++)
+		arm(test, &f->timer[i], 7 + i % 2);
+	while (twheel_advance(w, 100, 1)) {
+		KUNIT_ASSERT_GT(test, w->nr_expired, expired);
+		KUNIT_ASSERT_LE(test, w->nr_expired, expired + 2 * TWHEEL_TIMERS_PER_STEP);
+		KUNIT_ASSERT_EQ(test, w->nr_expired + w->nr_pending, NR_TIMERS - 1);
+		KUNIT_ASSERT_EQ(test, w->now, w->nr_expired <= NR_TIMERS / 2 ? 7 : 8);
+		expired = w->nr_expired;
+	}
+	KUNIT_EXPECT_EQ(test, w->now, 100);
+	expect_expired(test, NR_TIMERS - 1);
+	expect_nothing_pending(test);
+}
+
+/* The clock is in a tick that has expired in part. */
+static void a_tick_that_has_half_expired(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 256, 0);
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	for (i = 0; i < NR_TIMERS; i++)
-		arm(test, &f->timer[i], 7 + i % 2);
-	KUNIT_EXPECT_TRUE(test, twheel_advance(w, 100, 1));
-	KUNIT_EXPECT_EQ(test, w->nr_expired, NR_TIMERS / 2);
+	for (i = 0; i < 100; i++)
+		arm(test, &f->timer[i], 7);
+	KUNIT_EXPECT_TRUE(test, twheel_advance(w, 20, 5));
 	KUNIT_EXPECT_EQ(test, w->now, 7);
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, 100, 1));
-	KUNIT_EXPECT_EQ(test, w->now, 100);
-	expect_expired(test, NR_TIMERS);
-	expect_nothing_pending(test);
+	/* Timers are added as always: due at once, or a whole ring later. */
+	arm(test, &f->timer[100], 7);
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[100]));
+	arm(test, &f->timer[101], 7 + 256);
+	KUNIT_EXPECT_EQ(test, f->timer[101].level, 1);
+	for (i = 0; i < 100; i += 2)
+		twheel_cancel(w, &f->timer[i]);
+	KUNIT_EXPECT_EQ(test, w->nr_expired + w->nr_pending, 52);
+	expect_next(test, 7);
+	advance(test, 7);
+	expect_expired(test, 51);
+	expect_expiry_at(test, 7 + 256);
 }
 
 static void no_budget_no_step(struct kunit *test)
@@ -97,7 +127,7 @@ static void half_done_then_cancelled(struct kunit *test)
 	expect_expiry_at(test, 155);
 }
 
-/* Every other timer, of those in bins and those that are not. */
+/* Every other timer, in bins or not. */
 static void half_done_then_half_cancelled(struct kunit *test)
 {
 	struct twheel *w = start_half_done(test);
@@ -112,7 +142,7 @@ static void half_done_then_half_cancelled(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* All that are in no bin yet. */
+/* All timers that are in no bin yet. */
 static void half_done_then_rest_cancelled(struct kunit *test)
 {
 	struct twheel *w = start_half_done(test);
@@ -129,9 +159,9 @@ static void half_done_then_rest_cancelled(struct kunit *test)
 }
 
 /*
- * All timers of a crowded bucket are cancelled but every @keep-th, from @first to @last,
+ * All timers of a crowded bucket from @first to @last are cancelled, except every @keep-th:
  * before it is opened (@when 0), when some of them have moved ahead of time (1), or when
- * the first is due (2); or it is all overdue at once (3).
+ * the first is due (2); or they are all overdue at once (3).
  */
 struct thinned {
 	unsigned int first;
@@ -183,7 +213,7 @@ static void crowded_bucket_is_thinned(struct kunit *test)
 		twheel_advance(w, 640, 5);
 	}
 	for (i = param->first; i < param->last; i++) {
-		if (i % param->keep == param->keep - 1 || twheel_expired(w, &f->timer[i]))
+		if (i % param->keep == param->keep - 1 || twheel_expired(&f->timer[i]))
 			continue;
 		twheel_cancel(w, &f->timer[i]);
 		left--;
@@ -207,7 +237,7 @@ static void crowded_too_late(struct kunit *test)
 {
 	struct twheel *w = start(test, 1000, 64, 0);
 	struct fixture *f = test->priv;
-	const unsigned int crowd = TWHEEL_CROWD + 10;
+	const unsigned int crowd = TWHEEL_EARLY_CASCADE_MIN + 10;
 	unsigned int first, i;
 	u64 next;
 
@@ -221,7 +251,7 @@ static void crowded_too_late(struct kunit *test)
 			arm(test, &f->timer[i], (now + 702 + i % 2) * 1000);
 		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
 		KUNIT_EXPECT_LE(test, next, now + 638);
-		/* All but ten, or fewer: it is crowded no more. */
+		/* Cancel all but ten, or fewer: it is not crowded any more. */
 		for (i = 0; i < crowd; i++) {
 			if (i - first >= 10)
 				twheel_cancel(w, &f->timer[i]);
@@ -232,7 +262,7 @@ static void crowded_too_late(struct kunit *test)
 	}
 }
 
-/* Ahead of its time the bucket finds that it is crowded no more, again and again. */
+/* The bucket is opened ahead of time, and is not crowded any more, several times. */
 static void crowd_has_gone_when_it_is_opened(struct kunit *test)
 {
 	struct twheel *w = start(test, 1000, 64, 0);
@@ -240,7 +270,7 @@ static void crowd_has_gone_when_it_is_opened(struct kunit *test)
 	unsigned int i;
 	u64 early;
 
-	for (i = 0; i < TWHEEL_CROWD - 1; i++)
+	for (i = 0; i < TWHEEL_EARLY_CASCADE_MIN - 1; i++)
 		arm(test, &f->timer[i], (640 + i % 64) * 1000);
 	expect_next(test, 640);
 	for (early = 636; early < 640; early++) {
@@ -252,7 +282,7 @@ static void crowd_has_gone_when_it_is_opened(struct kunit *test)
 		expect_next(test, 640);
 	}
 	advance(test, 703);
-	expect_expired(test, TWHEEL_CROWD - 1);
+	expect_expired(test, TWHEEL_EARLY_CASCADE_MIN - 1);
 	expect_nothing_pending(test);
 }
 
@@ -267,12 +297,12 @@ static void half_done_then_added(struct kunit *test)
 
 	arm(test, &t[0], 49);
 	arm(test, &t[1], 50);
-	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[0]));
-	KUNIT_EXPECT_FALSE(test, twheel_expired(w, &t[1]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&t[0]));
+	KUNIT_EXPECT_FALSE(test, twheel_expired(&t[1]));
 	twheel_cancel(w, &t[0]);
 	for (i = 0; i < ARRAY_SIZE(later); i++) {
 		arm(test, &t[2 + i], later[i]);
-		KUNIT_EXPECT_FALSE(test, twheel_expired(w, &t[2 + i]));
+		KUNIT_EXPECT_FALSE(test, twheel_expired(&t[2 + i]));
 	}
 	advance(test, 70);
 	expect_expired(test, HALF_DONE + 1 + 5);
@@ -285,7 +315,7 @@ static void half_done_then_added(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* All of them, wherever they are by now, get a deadline one round later. */
+/* All of them, wherever they are, get a deadline one round later. */
 static void half_done_then_modified(struct kunit *test)
 {
 	struct twheel *w = start_half_done(test);
@@ -359,7 +389,7 @@ static void half_done_with_two_levels_due(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* The same, and a time comes in between that is earlier than the one before. */
+/* The same, with an advance to an earlier time in between. */
 static void half_done_then_earlier_time(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
@@ -407,14 +437,14 @@ static struct twheel *start_tied(struct kunit *test)
 	return w;
 }
 
-/* What says that it has expired waits to be popped, and nothing else does. */
+/* twheel_expired() is true of exactly the timers that wait to be popped. */
 static void expect_expired_to_be_known(struct kunit *test, unsigned int count)
 {
 	struct fixture *f = test->priv;
 	unsigned int i, expired = 0;
 
 	for (i = 0; i < count; i++)
-		expired += twheel_expired(&f->wheel, &f->timer[i]);
+		expired += twheel_expired(&f->timer[i]);
 	KUNIT_ASSERT_EQ(test, f->wheel.nr_expired, expired);
 	KUNIT_ASSERT_EQ(test, f->wheel.nr_pending, count - expired);
 }
@@ -426,7 +456,7 @@ static void levels_tied_step_by_step(struct kunit *test)
 
 	while (twheel_advance(w, 9401, 1)) {
 		expect_expired_to_be_known(test, TIED);
-		/* All of a tick is there before the clock goes on. */
+		/* All timers of a tick have expired before the clock moves on. */
 		if (w->now > 9400)
 			KUNIT_ASSERT_GE(test, w->nr_expired, 9);
 		KUNIT_ASSERT_LT(test, ++steps, 10 * TIED);
@@ -496,7 +526,8 @@ static void last_tick_of_overdue_bucket_tied(struct kunit *test)
 }
 
 static struct kunit_case budget_cases[] = {
-	KUNIT_CASE(lowest_bucket_costs_one_step),
+	KUNIT_CASE(a_tick_expires_in_steps),
+	KUNIT_CASE(a_tick_that_has_half_expired),
 	KUNIT_CASE(no_budget_no_step),
 	KUNIT_CASE_PARAM(work_is_bounded_by_budget, size_gen_params),
 	KUNIT_CASE(half_done_then_finished),

@@ -7,10 +7,10 @@
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
 
 /*
- * Cascading ahead of time. Timers are spread over the bucket of level @level that
- * begins at its @length, with the first of them: crowd enough to open it early.
+ * Cascading ahead of time. Enough timers to open it early are spread over the bucket of
+ * level @level that begins at its @length, which is where the first one is due.
  */
-#define CROWD	(3 * TWHEEL_CROWD)
+#define CROWD	(3 * TWHEEL_EARLY_CASCADE_MIN)
 
 struct crowd {
 	u32 size;
@@ -57,13 +57,13 @@ static struct twheel *start_crowd(struct kunit *test, u64 *early)
 	return w;
 }
 
-/* Wake up as twheel_next() asks: each timer expires at its very tick. */
+/* Wake up at the ticks of twheel_next(): each timer expires at exactly its tick. */
 static void expect_crowd_on_time(struct kunit *test, unsigned int count)
 {
 	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, count);
 }
 
-/* Advance, and see whether what is left to do is ahead of its time, all of it. */
+/* Advance, and return whether all work that is left is ahead of its time. */
 static bool only_ahead(struct kunit *test, u64 now, unsigned int budget)
 {
 	struct fixture *f = test->priv;
@@ -93,7 +93,7 @@ static void crowd_expires_on_time(struct kunit *test)
 	struct twheel *w = start_crowd(test, &early);
 
 	expect_crowd_on_time(test, CROWD);
-	/* Those that the level below does not cover yet have not moved twice. */
+	/* Timers that the level below does not cover yet have not moved twice. */
 	KUNIT_EXPECT_LE(test, w->cascaded, CROWD * c->level);
 }
 
@@ -119,7 +119,7 @@ static void crowd_is_never_early(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
-/* What is due while the crowd cascades goes first: one step is enough for it. */
+/* A timer that is due while the crowd cascades goes first: one step is enough for it. */
 static void crowd_gives_way_to_due(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
@@ -180,7 +180,7 @@ static void crowd_is_cancelled_meanwhile(struct kunit *test)
 		twheel_cancel(w, &f->timer[CROWD - 1 - i]);
 	expect_nothing_pending(test);
 
-	/* The bucket is in use again before its cascade knows that it is over. */
+	/* The bucket is in use again before its cascade has ended. */
 	for (i = 0; i < CROWD; i++)
 		arm(test, &f->timer[i], crowd_tick(c, i));
 	expect_crowd_on_time(test, CROWD);
@@ -207,7 +207,7 @@ static void crowd_comes_again(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
-/* The clock jumps past all of it: what is left of the cascade is late work. */
+/* The clock jumps past all of it: the rest of the cascade is late work. */
 static void crowd_is_overtaken(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
@@ -223,7 +223,7 @@ static void crowd_is_overtaken(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* A caller that spreads the early cascade over time knows that it may, and how long. */
+/* A caller can spread the early cascade over time: twheel_next() shows the end. */
 static void early_work_is_told(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
@@ -254,7 +254,7 @@ static void early_work_vanishes(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* Of a crowd that has half moved few are left when the clock jumps past all of it. */
+/* Few timers are left of a half-moved crowd when the clock jumps past all of it. */
 static void crowd_dwindles_and_is_overdue(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
@@ -306,7 +306,7 @@ static void early_work_is_not_what_is_due(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
-/* The clock has jumped past what is due: that cannot wait, so nothing is early work. */
+/* The clock has jumped past due timers, which cannot wait: nothing is early work. */
 static void early_work_is_not_what_is_overdue(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -352,7 +352,7 @@ static void crowd_does_not_wait_for_the_bucket_before(struct kunit *test)
 	expect_crowd_on_time(test, early == last ? CROWD : CROWD + 1);
 }
 
-/* A crowd has been opened ahead of its time, and a timer comes that is due before it. */
+/* A crowd has been opened ahead of its time, and a timer is added that is due before it. */
 struct newcomer {
 	u64 tick;
 	u64 now;
@@ -390,14 +390,14 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 
 	arm(test, &t[1], n->tick);
 	for (i = 0; twheel_advance(w, n->now, 1); i++) {
-		KUNIT_ASSERT_TRUE(test, w->now <= n->tick || twheel_expired(w, &t[1]));
+		KUNIT_ASSERT_TRUE(test, w->now <= n->tick || twheel_expired(&t[1]));
 		KUNIT_ASSERT_LT(test, i, 10 * CROWD);
 	}
 	expect_expired(test, due);
 	expect_crowd_on_time(test, CROWD + 2 - due);
 }
 
-/* The crowd comes when the time to open early has passed already. */
+/* The crowd is added after the time to open it early. */
 static void crowd_comes_late(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;

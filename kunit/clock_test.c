@@ -25,7 +25,7 @@ static void clock_never_goes_back(struct kunit *test)
 	expect_expired(test, 1);
 }
 
-/* With one loop turn for each tick these jumps would not end. */
+/* With one loop iteration for each tick these jumps would not end. */
 static void empty_wheel_jumps_at_no_cost(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -102,7 +102,7 @@ static void forward_waits_for_half_done(struct kunit *test)
 	expect_expired(test, HALF_DONE);
 }
 
-/* A crowd moves ahead of its time, also if something else expires each time. */
+/* A crowd moves ahead of its time even if something else expires in each advance. */
 static void crowd_moves_while_others_expire(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 256, 0);
@@ -127,7 +127,7 @@ static void crowd_moves_while_others_expire(struct kunit *test)
 }
 
 /* A wake-up at the time of twheel_next_hint() is not spurious. */
-static void after_is_not_too_early(struct kunit *test)
+static void hint_is_not_too_early(struct kunit *test)
 {
 	const u32 *size = test->param_value;
 	struct twheel *w = start(test, 1, *size, 0);
@@ -138,18 +138,56 @@ static void after_is_not_too_early(struct kunit *test)
 	for (i = 0; i < NR_TIMERS; i++)
 		arm(test, &f->timer[i], 1 + prandom_u32_state(&f->rnd) % 1000000);
 	while (twheel_next(w, &next)) {
-		u64 after = twheel_next_hint(w);
+		u64 hint = twheel_next_hint(w);
 
 		advance(test, next);
 		while (twheel_pop(w))
 			;
-		if (after <= next)
+		if (hint <= next)
 			continue;
 		guesses++;
 		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
-		KUNIT_ASSERT_GE(test, after, next);
+		KUNIT_ASSERT_GE(test, hint, next);
 	}
 	KUNIT_EXPECT_GT(test, guesses, NR_TIMERS / 4);
+}
+
+/* A crowd that cascades is still the hint after the bucket before it. */
+static void hint_sees_a_crowd_that_cascades(struct kunit *test)
+{
+	const u64 first = 2 * 65536 + 1;
+	struct twheel *w = start(test, 1, 256, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+	u64 next;
+
+	arm(test, &f->timer[0], first - 2);
+	for (i = 1; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], first + i - 1);
+	while (!w->cascading_levels && twheel_next(w, &next))
+		twheel_advance(w, next, 1);
+	KUNIT_EXPECT_EQ(test, w->nr_pending, NR_TIMERS);
+	KUNIT_EXPECT_EQ(test, twheel_next_hint(w), first);
+}
+
+/* To take a timer out of the wheel is a move, and so is to place it again. */
+static void rewind_keeps_to_its_budget(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 256, 1000);
+	struct fixture *f = test->priv;
+	unsigned int i, placed = 0;
+
+	while (twheel_max_delay(w) < S64_MAX)
+		add_level(test);
+	for (i = 0; i < 100; i++)
+		arm(test, &f->timer[i], 2000 + i);
+	KUNIT_EXPECT_TRUE(test, twheel_rewind(w, 500, 150));
+	for (i = 0; i < 100; i++)
+		placed += twheel_in_bucket(&f->timer[i]);
+	KUNIT_EXPECT_EQ(test, placed, 50);
+	KUNIT_EXPECT_FALSE(test, twheel_rewind(w, 500, 51));
+	advance(test, 2099);
+	expect_expired(test, 100);
 }
 
 /* A timer a year, in microseconds, and a clock that is read once in 150 years. */
@@ -181,7 +219,9 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
 	KUNIT_CASE(forward_waits_for_half_done),
 	KUNIT_CASE(crowd_moves_while_others_expire),
-	KUNIT_CASE_PARAM(after_is_not_too_early, size_gen_params),
+	KUNIT_CASE(hint_sees_a_crowd_that_cascades),
+	KUNIT_CASE(rewind_keeps_to_its_budget),
+	KUNIT_CASE_PARAM(hint_is_not_too_early, size_gen_params),
 	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
 	{}
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fixture of the KUnit tests of the wheel, and what several suites need
+ * The fixture of the KUnit tests of the wheel, and helpers of several suites
  *
- * Most cases run for a table of wheel sizes or of ticks. What is expected comes
- * from plain divisions that are made here, not from the functions under test.
+ * Most cases run for a table of wheel sizes or of ticks. Expected results come from
+ * plain divisions here, not from the functions under test.
  */
 #ifndef _CORE_H
 #define _CORE_H
@@ -18,7 +18,7 @@
 #define NR_TIMERS	1000
 #define HOUR_NS		3600000000000ULL
 
-/* The last time there is: those of a ktime_t. */
+/* The end of time, that of a ktime_t. */
 #define TIME_END	((u64)S64_MAX)
 
 struct fixture {
@@ -44,12 +44,13 @@ static inline void tick_desc(const u64 *tick, char *desc)
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "tick %llu", *tick);
 }
 
-/* Put a new, empty wheel into the fixture. */
+/* Put a new, empty wheel into the fixture, in memory that was used before. */
 static inline struct twheel *start(struct kunit *test, u64 tick, u32 size, u64 now)
 {
 	struct fixture *f = test->priv;
 
 	twheel_destroy(&f->wheel);
+	memset(&f->wheel, 0x5a, sizeof(f->wheel));
 	twheel_init(&f->wheel, tick, size, now);
 	return &f->wheel;
 }
@@ -83,7 +84,7 @@ static inline void arm(struct kunit *test, struct twheel_timer *timer, u64 deadl
 	KUNIT_ASSERT_TRUE(test, twheel_add(&f->wheel, timer));
 }
 
-/* Advance until nothing is left to do at @now, and see that it does end. */
+/* Advance until nothing is left to do at @now, and check that this ends. */
 static inline void advance(struct kunit *test, u64 now)
 {
 	struct fixture *f = test->priv;
@@ -96,7 +97,7 @@ static inline void advance(struct kunit *test, u64 now)
 	KUNIT_ASSERT_EQ(test, w->now, clock);
 }
 
-/* Take everything that expired: @count timers, in the order of their ticks. */
+/* Take all expired timers: @count of them, in the order of their ticks. */
 static inline void expect_expired(struct kunit *test, unsigned int count)
 {
 	struct fixture *f = test->priv;
@@ -127,7 +128,7 @@ static inline void expect_next(struct kunit *test, u64 expected)
 	KUNIT_EXPECT_EQ(test, tick, expected);
 }
 
-/* Nothing pending, and no bucket left in the queue to wake up for. */
+/* No timer is pending, and no level has a key to wake up for. */
 static inline void expect_nothing_pending(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -152,20 +153,20 @@ static inline void expect_expiry_at(struct kunit *test, u64 tick)
 }
 
 /**
- * struct sleeper - what became of a driver that sleeps until twheel_next()
+ * struct sleeper - a driver that sleeps until twheel_next()
  * @fires: how often it woke up, at different ticks.
- * @in_vain: how often of these no timer was due.
+ * @spurious: how many of these found no timer due.
  * @expired: number of timers.
  */
 struct sleeper {
 	unsigned int fires;
-	unsigned int in_vain;
+	unsigned int spurious;
 	unsigned int expired;
 };
 
 /*
- * Sleep once, and take what expires: each timer at its very tick. So the ticks at which
- * timers are due and no others are @fires less @in_vain.
+ * Sleep once, and take the expired timers, each at exactly its tick. So the ticks at which
+ * timers are due and no others are @fires less @spurious.
  */
 static inline bool sleep_once(struct kunit *test, struct sleeper *s)
 {
@@ -177,7 +178,7 @@ static inline bool sleep_once(struct kunit *test, struct sleeper *s)
 
 	if (!twheel_next(w, &tick))
 		return false;
-	/* One that has become crowded too late has to be opened at once. */
+	/* A bucket that has become crowded too late is opened at once. */
 	if (s->fires)
 		KUNIT_ASSERT_GT(test, tick, w->now);
 	advance(test, tick);
@@ -185,7 +186,7 @@ static inline bool sleep_once(struct kunit *test, struct sleeper *s)
 		KUNIT_ASSERT_EQ(test, twheel_tick(w, timer->deadline), w->now);
 		s->expired++;
 	}
-	s->in_vain += s->expired == expired;
+	s->spurious += s->expired == expired;
 	KUNIT_ASSERT_LT(test, ++s->fires, 100 * NR_TIMERS);
 	return true;
 }
@@ -221,7 +222,7 @@ static inline u64 mul_saturated(s64 a, s64 b)
 	return check_mul_overflow(a, b, &product) ? TIME_END : product;
 }
 
-/* A tick after @now, at a distance of any order of magnitude up to @bits (63) bits. */
+/* Return a tick after @now, at a distance of any order of magnitude up to @bits (63) bits. */
 static inline u64 random_tick(struct fixture *f, u64 now, unsigned int bits)
 {
 	u64 delay = random64(f) >> (64 - 1 - prandom_u32_state(&f->rnd) % bits);
@@ -241,7 +242,7 @@ struct place {
 	u32 index;
 };
 
-/* Where a timer belongs that is due at @tick, when the clock is at @now. */
+/* Return where a timer that is due at @tick belongs when the clock is at @now. */
 static inline struct place place_of(u32 size, u64 now, u64 tick)
 {
 	struct place p = { };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel must do: the model that the tests of the core compare it with; see
+ * A model of the wheel, with which the tests of the core compare it; see
  * model.h
  */
 #include <linux/kernel.h>
@@ -58,16 +58,16 @@ static void pend(struct model *m, struct model_timer *t)
 static void expire(struct model *m, struct model_timer *t)
 {
 	t->state = MODEL_EXPIRED;
-	t->turn = m->turn;
+	t->group = m->group;
 	list_add_tail(&t->expired, &m->expired);
 	m->nr_expired++;
 }
 
-/* Expired on the spot: its turn is its own. */
+/* Expired at once: it has a group of its own. */
 static void expire_at_once(struct model *m, struct model_timer *t)
 {
-	m->turn++;
-	m->turn_open = false;
+	m->group++;
+	m->group_open = false;
 	expire(m, t);
 }
 
@@ -75,9 +75,9 @@ static void expire_at_once(struct model *m, struct model_timer *t)
 static void expire_in_wheel(struct model *m, struct model_timer *t)
 {
 	MODEL_CHECK(m, t->tick >= m->last);
-	if (t->tick != m->last || !m->turn_open)
-		m->turn++;
-	m->turn_open = true;
+	if (t->tick != m->last || !m->group_open)
+		m->group++;
+	m->group_open = true;
 	m->last = t->tick;
 	rb_erase_cached(&t->node, &m->pending);
 	m->nr_pending--;
@@ -97,7 +97,7 @@ static void leave(struct model *m, struct model_timer *t)
 }
 
 /*
- * Follow the wheel's clock. Whatever it has passed has expired; only as long as
+ * Follow the wheel's clock. All timers before it have expired; only as long as
  * there is more work may timers that are due at this very tick be waiting.
  */
 static void follow(struct model *m)
@@ -107,7 +107,7 @@ static void follow(struct model *m)
 
 	for (t = model_first(m); t && t->tick <= clock; t = next) {
 		next = model_next(t);
-		if (twheel_expired(&m->wheel, &t->timer))
+		if (twheel_expired(&t->timer))
 			expire_in_wheel(m, t);
 		else
 			MODEL_CHECK(m, m->more && t->tick == clock);
@@ -117,41 +117,69 @@ static void follow(struct model *m)
 void model_compare(const struct model *m)
 {
 	const struct model_timer *first = model_first(m);
-	u64 tick;
+	u64 tick = 0;
 	bool next = twheel_next(&m->wheel, &tick);
 
 	MODEL_CHECK(m, m->wheel.nr_pending == m->nr_pending);
 	MODEL_CHECK(m, m->wheel.nr_expired == m->nr_expired);
 	MODEL_CHECK(m, next == !!first);
-	if (first)
+	if (first) {
+		const struct model_timer *last = rb_entry(rb_last(&m->pending.rb_root),
+							  struct model_timer, node);
+
 		MODEL_CHECK(m, tick <= first->tick);
+		MODEL_CHECK(m, twheel_next_hint(&m->wheel) <= last->tick);
+	}
 }
 
 /* Operations, on the wheel and on the model */
 
+static void set_tick(const struct model *m, struct model_timer *t)
+{
+	u64 deadline = t->timer.deadline;
+
+	t->tick = div64_u64(deadline, m->tick);
+	t->tick += t->tick * m->tick < deadline;
+}
+
+/* Every other timer as the driver does: without a call if that is possible. */
+static bool add(struct model *m, struct twheel_timer *timer)
+{
+	struct twheel_level *level;
+
+	m->without_call = !m->without_call;
+	if (!m->without_call || !twheel_find_level(&m->wheel, timer->deadline, &level) ||
+	    !twheel_enqueue_fast(&m->wheel, level, timer, true))
+		return twheel_add(&m->wheel, timer);
+	m->wheel.nr_pending++;
+	return true;
+}
+
 void model_add(struct model *m, struct model_timer *t, u64 deadline)
 {
 	t->timer.deadline = deadline;
-	t->tick = div64_u64(deadline, m->tick);
-	t->tick += t->tick * m->tick < deadline;
+	set_tick(m, t);
 	MODEL_CHECK(m, twheel_tick(&m->wheel, deadline) == t->tick);
-	MODEL_CHECK(m, twheel_add(&m->wheel, &t->timer));
+	MODEL_CHECK(m, add(m, &t->timer));
 	if (t->tick <= m->wheel.now)
 		expire_at_once(m, t);
 	else
 		pend(m, t);
-	MODEL_CHECK(m, twheel_expired(&m->wheel, &t->timer) == (t->state == MODEL_EXPIRED));
+	MODEL_CHECK(m, twheel_expired(&t->timer) == (t->state == MODEL_EXPIRED));
 }
 
 void model_cancel(struct model *m, struct model_timer *t)
 {
-	MODEL_CHECK(m, twheel_expired(&m->wheel, &t->timer) == (t->state == MODEL_EXPIRED));
+	if (!twheel_is_rewinding(&m->wheel))
+		MODEL_CHECK(m, twheel_expired(&t->timer) == (t->state == MODEL_EXPIRED));
 	twheel_cancel(&m->wheel, &t->timer);
 	leave(m, t);
 }
 
 void model_expire(struct model *m, struct model_timer *t)
 {
+	/* A clock that is set back makes it pending until then. */
+	set_tick(m, t);
 	twheel_expire(&m->wheel, &t->timer);
 	expire_at_once(m, t);
 }
@@ -167,14 +195,14 @@ struct model_timer *model_pop(struct model *m)
 		return NULL;
 	t = container_of(popped, struct model_timer, timer);
 	MODEL_CHECK(m, t->state == MODEL_EXPIRED);
-	MODEL_CHECK(m, t->turn == first->turn);
+	MODEL_CHECK(m, t->group == first->group);
 	leave(m, t);
 	return t;
 }
 
 /*
- * What the wheel says is left to do at @now, and when to come again, is so. Work ahead of
- * its time gives way to the clock and to what is due.
+ * Check what the wheel returned about more work at @now, and its next tick. Work ahead of its
+ * time yields to the clock and to due timers.
  */
 static void compare_next(const struct model *m, u64 now)
 {
@@ -207,7 +235,7 @@ void model_advance(struct model *m, u64 now, unsigned int budget)
 	compare_next(m, max(before, now));
 }
 
-/* Whatever is due stays to be expired by twheel_advance(). */
+/* Due timers stay pending until twheel_advance(). */
 void model_forward(struct model *m, u64 now)
 {
 	u64 before = m->wheel.now;
@@ -218,4 +246,42 @@ void model_forward(struct model *m, u64 now)
 	follow(m);
 	if (m->nr_pending && !m->more)
 		MODEL_CHECK(m, model_first(m)->tick > m->wheel.now);
+}
+
+/* After the clock has been set back, expired timers may be pending again. */
+static void pend_again(struct model *m, bool all)
+{
+	struct model_timer *t, *next;
+
+	list_for_each_entry_safe(t, next, &m->expired, expired) {
+		bool later = t->tick > m->wheel.now;
+
+		if (twheel_expired(&t->timer)) {
+			MODEL_CHECK(m, !all || !later);
+		} else {
+			MODEL_CHECK(m, later);
+			leave(m, t);
+			pend(m, t);
+		}
+	}
+}
+
+void model_rewind(struct model *m, u64 now, unsigned int budget, unsigned int calls)
+{
+	u64 before = m->wheel.now;
+
+	while (calls && twheel_rewind(&m->wheel, now, budget)) {
+		MODEL_CHECK(m, !m->wheel.nr_pending || !twheel_next_hint(&m->wheel));
+		calls--;
+	}
+	while (twheel_is_rewinding(&m->wheel))
+		twheel_rewind(&m->wheel, m->wheel.now, budget);
+	MODEL_CHECK(m, m->wheel.now == min(now, before) || (!calls && m->wheel.now == before));
+	if (m->wheel.now < before)
+		m->more = false;
+	m->now = m->wheel.now;
+	m->last = 0;
+	m->group_open = false;
+	pend_again(m, m->now < before);
+	follow(m);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a wheel must do: the model that the tests of the core compare it with
+ * A model of the wheel, with which the tests of the core compare it
  *
  * The model is a tree of pending timers sorted by tick and a list of expired
- * ones. What is called here is done with the wheel and with the model, and both must
- * agree on what is pending, what has expired and in which order. What to do, and with
- * which timers, is the caller's: a KUnit suite asks a seed, a fuzzer its input.
+ * ones. Each function here acts on the wheel and on the model, and both must agree on
+ * which timers are pending, which have expired and in which order. The caller chooses
+ * operations and timers: a KUnit suite from a seed, a fuzzer from its input.
  *
- * Compiled in the kernel, and in user space with the headers of tools/native.
+ * Compiled in the kernel, and in user space with the headers of tools/lib/kernel.
  */
 #ifndef _MODEL_H
 #define _MODEL_H
@@ -19,7 +19,7 @@
 
 #include "../twheel.h"
 
-/* The last time there is: those of a ktime_t. */
+/* The end of time, that of a ktime_t. */
 #define MODEL_TIME_END	((u64)S64_MAX)
 
 enum model_state {
@@ -29,46 +29,47 @@ enum model_state {
 };
 
 /**
- * struct model_timer - a timer of the wheel and what the model knows of it
+ * struct model_timer - a timer of the wheel and of the model
  * @node: its place among the pending timers of the model.
  * @expired: its place among the expired timers of the model.
  * @tick: when it is due.
- * @turn: when it expired. Timers of one tick that expire in the wheel have the
- *	same turn, for among them any order is right.
- * @state: what it is doing; set to MODEL_IDLE by the caller, before the first call.
- * @timer: the wheel's; the last, so that what is behind it is nobody's.
+ * @group: counts up as timers expire. Those of one tick that expire in the wheel are
+ *	one group, in any order.
+ * @state: its state; the caller sets it to MODEL_IDLE before the first call.
+ * @timer: the wheel's; the last, so that nothing follows it.
  */
 struct model_timer {
 	struct rb_node node;
 	struct list_head expired;
 	u64 tick;
-	u64 turn;
+	u64 group;
 	enum model_state state;
 	struct twheel_timer timer;
 };
 
 struct model;
 
-/* Says what is wrong, and where, and does not return. */
+/* Reports a difference, and does not return. */
 typedef void model_wrong_fn(const struct model *m, const char *file, int line,
 			    const char *what);
 
 /**
- * struct model - a wheel, and what is known of it
- * @wrong: what to call when they do not agree.
+ * struct model - a wheel and its model
+ * @wrong: called if they differ.
  * @wheel: the wheel under test; its levels are the caller's.
  * @size: its size.
  * @tick: the length of its tick.
  * @end: its last tick. A deadline after that never comes.
- * @now: the time, in ticks: where the wheel's clock was last told to go.
- * @more: the wheel said that it has not got there yet, or has other work.
+ * @now: the time, in ticks, that the wheel was last advanced to.
+ * @more: the wheel has not reached @now yet, or has other work.
+ * @without_call: the last timer was added by twheel_enqueue_fast(), if it could be.
  * @pending: the pending timers, ordered by tick.
  * @nr_pending: number of them.
  * @expired: the expired timers, oldest first.
  * @nr_expired: number of them.
- * @turn: the last turn that was given to an expired timer.
+ * @group: the last group of an expired timer.
  * @last: the last tick that expired in the wheel.
- * @turn_open: the next timer that expires at @last has turn @turn too.
+ * @group_open: the next timer that expires at @last is in @group, too.
  */
 struct model {
 	model_wrong_fn *wrong;
@@ -78,14 +79,15 @@ struct model {
 	u64 end;
 	u64 now;
 	bool more;
+	bool without_call;
 
 	struct rb_root_cached pending;
 	u64 nr_pending;
 	struct list_head expired;
 	u64 nr_expired;
-	u64 turn;
+	u64 group;
 	u64 last;
-	bool turn_open;
+	bool group_open;
 };
 
 #define MODEL_CHECK(m, condition)						\
@@ -104,15 +106,17 @@ void model_expire(struct model *m, struct model_timer *t);
 struct model_timer *model_pop(struct model *m);
 void model_advance(struct model *m, u64 now, unsigned int budget);
 void model_forward(struct model *m, u64 now);
+/* Set the clock back by calls of twheel_rewind(); give up after @calls of them. */
+void model_rewind(struct model *m, u64 now, unsigned int budget, unsigned int calls);
 
-/* Checks what both must agree on at any time. */
+/* Check that both agree, at any time. */
 void model_compare(const struct model *m);
 
 /* The pending timers, in the order of their ticks. */
 struct model_timer *model_first(const struct model *m);
 struct model_timer *model_next(struct model_timer *t);
 
-/* So many ticks later; but not after the last tick. */
+/* @delay ticks later, but not after the last tick. */
 u64 model_after(const struct model *m, u64 tick, u64 delay);
 
 #endif /* _MODEL_H */

@@ -35,7 +35,7 @@ MODULE_PARM_DESC(ops, "number of operations in each run of the model test");
 /**
  * struct run - a run of the test
  * @test: the KUnit test.
- * @seed: what the run depends on.
+ * @seed: of the random numbers.
  * @op: number of operations so far.
  * @rnd: the source of chance.
  * @model: the wheel and its model.
@@ -66,7 +66,7 @@ static void wrong(const struct model *m, const char *file, int line, const char 
 
 	KUNIT_ASSERT_TRUE_MSG(r->test, false,
 			      "%s:%d: not so: %s\n"
-			      "seed %llu, operation %u: size %u, tick %llu, clock %llu, told to go to %llu",
+			      "seed %llu, operation %u: size %u, tick %llu, clock %llu, advanced to %llu",
 			      file, line, what, r->seed, r->op, m->size, m->tick, m->wheel.now,
 			      m->now);
 }
@@ -98,17 +98,19 @@ static u64 magnitude(struct run *r, unsigned int bits)
 
 /* Operations */
 
-static void grow(struct run *r, u64 deadline)
+static void add_level(struct run *r)
 {
 	struct twheel *w = &r->model.wheel;
+	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	while (!twheel_covers(w, deadline)) {
-		struct twheel_level *level;
+	KUNIT_ASSERT_NOT_NULL(r->test, level);
+	twheel_level_install(w, level);
+}
 
-		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(r->test, level);
-		twheel_level_install(w, level);
-	}
+static void grow(struct run *r, u64 deadline)
+{
+	while (!twheel_covers(&r->model.wheel, deadline))
+		add_level(r);
 }
 
 /* A deadline near or far, in the past, or amid a crowd of others. */
@@ -167,6 +169,21 @@ static void cancel(struct run *r, struct model_timer *t)
 		model_cancel(&r->model, t);
 }
 
+/* Set the clock back; sometimes forward again before the wheel has followed. */
+static void do_rewind(struct run *r)
+{
+	struct twheel *w = &r->model.wheel;
+	unsigned int calls = one_in(r, 3) ? below(r, 10) : UINT_MAX;
+
+	/* Levels for all of time would take too much memory. */
+	if (r->model.size > 1000 || !one_in(r, 10))
+		return;
+	while (twheel_max_delay(w) < S64_MAX)
+		add_level(r);
+	model_rewind(&r->model, w->now - min(w->now, magnitude(r, r->reach)), 1 + below(r, 200),
+		     calls);
+}
+
 static void one_operation(struct run *r)
 {
 	struct model_timer *t = &r->timer[below(r, r->nr_timers)];
@@ -181,8 +198,10 @@ static void one_operation(struct run *r)
 	} else if (what < 51) {
 		cancel(r, t);
 		model_expire(&r->model, t);
+	} else if (what < 52) {
+		do_rewind(r);
 	} else {
-		/* A new deadline, whatever the timer was doing. */
+		/* A new deadline, in any state. */
 		cancel(r, t);
 		do_add(r, t);
 	}
@@ -210,7 +229,7 @@ static void start_episode(struct run *r)
 	model_init(&r->model, tick, size, start, wrong);
 }
 
-/* Let everything expire that the wheel holds and that ever will, in a last jump. */
+/* Expire everything in the wheel that ever can, in a last jump. */
 static void drain(struct run *r)
 {
 	struct model *m = &r->model;
@@ -299,13 +318,13 @@ static int set_parameter(const char *name, const char *value)
 		if (!strcmp(kp->name, name))
 			return value ? kp->ops->set(value, kp) : -EINVAL;
 	}
-	/* What is unknown the module loader will report. */
+	/* The module loader reports unknown parameters. */
 	return 0;
 }
 
 /*
- * Before 6.6 KUnit runs the suites of a module that is still coming, whose
- * parameters have not been set yet: see to it here.
+ * Before 6.6 KUnit runs the suites while the module is still being loaded. Its
+ * parameters have not been set then: set them here.
  */
 static int model_suite_init(struct kunit_suite *suite)
 {

@@ -44,7 +44,7 @@ static void jumps_of_every_length(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* A driver that sleeps until twheel_next() has every timer at its own tick. */
+/* A driver that sleeps until twheel_next() gets every timer at its own tick. */
 static void next_leads_to_every_expiry(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -100,7 +100,7 @@ static void due_timers_queue_behind_expired(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, w->nr_expired, 7);
 	for (i = 0; i < 7; i++) {
-		KUNIT_EXPECT_TRUE(test, twheel_expired(w, &t[i]));
+		KUNIT_EXPECT_TRUE(test, twheel_expired(&t[i]));
 		KUNIT_EXPECT_PTR_EQ(test, twheel_pop(w), &t[i]);
 	}
 	KUNIT_EXPECT_NULL(test, twheel_pop(w));
@@ -127,7 +127,7 @@ static void due_up_to_the_clocks_tick(struct kunit *test)
 	expect_expiry_at(test, 1001);
 }
 
-/* What the core does not use of a timer comes back as it was. */
+/* The caller's fields of a timer come back unchanged. */
 static void the_tag_is_left_alone(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
@@ -178,8 +178,8 @@ static void overdue_bucket_is_read_in_order(struct kunit *test)
 }
 
 /*
- * However many are due in however small a part of the bucket, and at one tick of it: they
- * expire in order, also when some are cancelled meanwhile, and few steps are enough.
+ * Any number of timers in any part of the bucket, even in one tick of it, expire in order, in
+ * few steps, and even if some are cancelled in between.
  */
 static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
 {
@@ -195,7 +195,7 @@ static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, f->timer[0].level, 2);
 	for (i = 0; twheel_advance(w, 2 * length - 1, 1); i++) {
 		KUNIT_ASSERT_LT(test, i, 20 * NR_TIMERS);
-		if (i % 16 || i / 16 >= NR_TIMERS || twheel_expired(w, &f->timer[i / 16]))
+		if (i % 16 || i / 16 >= NR_TIMERS || twheel_expired(&f->timer[i / 16]))
 			continue;
 		twheel_cancel(w, &f->timer[i / 16]);
 		cancelled++;
@@ -205,7 +205,7 @@ static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* While one overdue bucket is sorted, timers come that make for another, before it. */
+/* While an overdue bucket is sorted, timers with earlier deadlines are added. */
 static void overdue_before_one_that_is_sorted(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
@@ -217,12 +217,12 @@ static void overdue_before_one_that_is_sorted(struct kunit *test)
 	advance(test, 95);
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
 	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
-	/* The clock is about to enter the bucket: what would be due before expires at once. */
+	/* The clock is about to enter the bucket: earlier deadlines expire at once. */
 	KUNIT_ASSERT_EQ(test, w->now, 149);
 	for (; i < 200; i++)
 		arm(test, &f->timer[i], 110 + (i - 100) / 10);
 	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
-	KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[199]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[199]));
 	while (twheel_advance(w, 300, 10))
 		KUNIT_ASSERT_LT(test, i++, 1000);
 	expect_expired(test, 200);
@@ -238,8 +238,8 @@ static void overdue_but_for_the_last(struct kunit *test)
 	arm(test, &f->timer[20], 2 * length - 1);
 	arm(test, &f->timer[21], 2 * length - 2);
 	advance(test, 2 * length - 2);
-	KUNIT_EXPECT_FALSE(test, twheel_expired(&f->wheel, &f->timer[20]));
-	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[21]));
+	KUNIT_EXPECT_FALSE(test, twheel_expired(&f->timer[20]));
+	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[21]));
 	advance(test, 2 * length - 1);
 	expect_expired(test, 22);
 }
@@ -267,7 +267,7 @@ static void overdue_then_cancelled(struct kunit *test)
 
 	advance(test, 2 * length);
 	for (i = 0; i < 5; i++)
-		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->wheel, &f->timer[i]));
+		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[i]));
 	twheel_cancel(&f->wheel, &f->timer[2]);
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
 	expect_expired(test, 4);

@@ -34,7 +34,7 @@ static void tick_of_chosen_deadlines(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(marks); i++) {
 		u64 multiple = div64_u64(marks[i], *tick) * *tick;
 
-		/* What is below zero or beyond the end of time is no deadline. */
+		/* Deadlines are neither below zero nor after the end of time. */
 		for (j = 0; j < 4; j++) {
 			expect_tick(test, marks[i] + j);
 			expect_tick(test, marks[i] - j);
@@ -85,7 +85,7 @@ static void expect_place(struct kunit *test, u64 tick)
 	KUNIT_ASSERT_TRUE_MSG(test, in_bucket(w, timer, &p), "tick %llu at %llu",
 			      tick, w->now);
 	expect_next(test, tick);
-	KUNIT_EXPECT_FALSE(test, twheel_expired(w, timer));
+	KUNIT_EXPECT_FALSE(test, twheel_expired(timer));
 	twheel_cancel(w, timer);
 }
 
@@ -131,7 +131,7 @@ static void expect_places(struct kunit *test, u64 tick)
 	expect_nothing_pending(test);
 }
 
-/* The tick decides which way twheel_add() goes about it. */
+/* For several ticks, as twheel_add() divides by the tick. */
 static void placed_at_lowest_level_that_covers(struct kunit *test)
 {
 	expect_places(test, 1);
@@ -142,7 +142,7 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 	expect_places(test, 1000);
 }
 
-/* Whatever levels there are, and however long ago it was. */
+/* With any number of levels, and however long ago it was. */
 static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 {
 	static const u64 lengths[] = { 1, 2, 3, 4, 5, 8, 1000, 1000000 };
@@ -164,7 +164,7 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 			};
 
 			advance(test, now);
-			/* What comes next meets levels that have been in use. */
+			/* The next ones are added to levels that have been in use. */
 			expect_places_at_edges(test);
 			for (j = 0; j < ARRAY_SIZE(deadlines); j++) {
 				struct twheel_timer *timer = &f->timer[0];
@@ -172,7 +172,7 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 				if (twheel_tick(&f->wheel, deadlines[j]) > now)
 					continue;
 				arm(test, timer, deadlines[j]);
-				KUNIT_ASSERT_EQ_MSG(test, timer->level, TWHEEL_LEVEL_DUE,
+				KUNIT_ASSERT_EQ_MSG(test, timer->level, TWHEEL_LEVEL_EXPIRED,
 						    "deadline %llu at %llu, tick %llu",
 						    deadlines[j], now, lengths[i]);
 				KUNIT_ASSERT_PTR_EQ(test, timer, twheel_pop(&f->wheel));
@@ -181,17 +181,18 @@ static void expires_at_once_if_the_tick_has_come(struct kunit *test)
 	}
 }
 
-static bool add_quickly(struct twheel *w, struct twheel_timer *timer)
+static bool add_quickly(struct twheel *w, struct twheel_timer *timer, bool first)
 {
 	struct twheel_level *level;
 
-	if (!twheel_find_level(w, timer->deadline, &level) || !twheel_enqueue_fast(level, timer))
+	if (!twheel_find_level(w, timer->deadline, &level) ||
+	    !twheel_enqueue_fast(w, level, timer, first))
 		return false;
 	w->nr_pending++;
 	return true;
 }
 
-/* Only where that needs no call: an empty bucket is one that does, with any size. */
+/* The fast path adds only where no call is needed. An empty bucket always needs one. */
 static void added_quickly_or_not_at_all(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -201,31 +202,74 @@ static void added_quickly_or_not_at_all(struct kunit *test)
 
 	start(test, tick, *size, 77);
 	timer[0].deadline = 77 * tick + 2;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[0]));
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[0], true));
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
 	arm(test, &timer[0], 77 * tick + 2);
 
-	for (n = 1; n < TWHEEL_CROWD - 1; n++) {
-		timer[n].deadline = 77 * tick + 1 + n;
-		KUNIT_EXPECT_TRUE(test, add_quickly(&f->wheel, &timer[n]));
+	for (n = 1; n < TWHEEL_EARLY_CASCADE_MIN - 1; n++) {
+		timer[n].deadline = 77 * tick + 2 + n;
+		KUNIT_EXPECT_TRUE(test, add_quickly(&f->wheel, &timer[n], true));
 	}
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
 	KUNIT_EXPECT_EQ(test, f->wheel.level[0]->bucket[timer[0].bucket].count, n);
 	/* Earlier than all others in the bucket; due; and too far ahead. */
 	timer[n].deadline = 77 * tick + 1;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], false));
 	timer[n].deadline = 77 * tick;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], true));
 	timer[n].deadline = TIME_END;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], true));
 	/* One more, and the bucket is crowded. */
 	timer[n].deadline = 78 * tick;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n]));
+	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], true));
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
 	KUNIT_EXPECT_EQ(test, f->wheel.nr_expired, 0);
 
 	advance(test, 78);
 	expect_expired(test, n);
+}
+
+/* Levels that were left behind by the clock catch up when one of them is needed. */
+static void stale_levels_catch_up(struct kunit *test)
+{
+	struct twheel *w = start(test, 1, 256, 0);
+	struct fixture *f = test->priv;
+
+	arm(test, &f->timer[0], 5);
+	advance(test, 1000000);
+	expect_expired(test, 1);
+	f->timer[1].deadline = 1000010;
+	KUNIT_EXPECT_FALSE(test, add_quickly(w, &f->timer[1], true));
+	KUNIT_ASSERT_TRUE(test, twheel_add(w, &f->timer[1]));
+	f->timer[2].deadline = 1000010;
+	KUNIT_EXPECT_TRUE(test, add_quickly(w, &f->timer[2], false));
+	advance(test, 1000010);
+	expect_expired(test, 2);
+}
+
+/* As a batch in falling order: each is the first of a bucket, which becomes a crowd. */
+static void first_ones_added_quickly(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u64 tick = 70000, next;
+	unsigned int calls = 0, i;
+
+	start(test, 1, 256, 0);
+	for (i = 0; i < NR_TIMERS; i++, tick--) {
+		f->timer[i].deadline = tick;
+		if (!add_quickly(&f->wheel, &f->timer[i], true)) {
+			arm(test, &f->timer[i], tick);
+			calls++;
+		}
+		KUNIT_ASSERT_TRUE(test, twheel_next(&f->wheel, &next));
+		KUNIT_ASSERT_LE(test, next, tick);
+	}
+	/* For a bucket that was empty, and for one that becomes a crowd. */
+	KUNIT_EXPECT_LE(test, calls, 2 * (NR_TIMERS / 256 + 2));
+	advance(test, tick);
+	expect_expired(test, 0);
+	advance(test, 70000);
+	expect_expired(test, NR_TIMERS);
 }
 
 /*
@@ -309,7 +353,7 @@ static void example_buckets(struct kunit *test)
 	}
 }
 
-/* Where a timer is put: what is in [c+3..c+5] is near from c+3 on. */
+/* The bucket of a timer: [c+3..c+5] is near from c+3 on. */
 static u8 example_level(unsigned int step, unsigned int tick)
 {
 	if (tick < (step < 3 ? 3 : 6))
@@ -392,7 +436,7 @@ static void missing_level_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_add(w, timer));
 	expect_nothing_pending(test);
 
-	/* A timer that is due already needs no bucket. */
+	/* A timer that is already due needs no bucket. */
 	timer->deadline = 5;
 	KUNIT_EXPECT_TRUE(test, twheel_covers(w, 5));
 	KUNIT_EXPECT_TRUE(test, twheel_add(w, timer));
@@ -445,6 +489,18 @@ static void expect_longest(struct kunit *test, u64 tick, s64 length)
 	}
 }
 
+/* The last tick may end after the end of time, and need one more level. */
+static void longest_delay_is_all_of_time(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+
+	start(test, 1024, *size, 0);
+	while (twheel_max_delay(&f->wheel) < S64_MAX)
+		add_level(test);
+	KUNIT_EXPECT_TRUE(test, twheel_covers(&f->wheel, S64_MAX));
+}
+
 static void longest_delay_fits_anywhere(struct kunit *test)
 {
 	static const u64 lengths[] = { 1, 3, 1000, BIT_ULL(32) + 1 };
@@ -481,7 +537,7 @@ static void expect_never(struct kunit *test, u64 end, unsigned int count)
 	if (count)
 		expect_next(test, end + 1);
 	for (i = 0; i < count; i++) {
-		KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+		KUNIT_EXPECT_FALSE(test, twheel_expired(&f->timer[i]));
 		twheel_cancel(w, &f->timer[i]);
 	}
 	expect_nothing_pending(test);
@@ -500,7 +556,7 @@ static void expect_deadlines_at_the_end(struct kunit *test, u64 tick, u32 size)
 	const unsigned int never = cut ? 2 : 0, last = ARRAY_SIZE(deadlines) - 1;
 	unsigned int i;
 
-	/* Those that never expire first. */
+	/* First, the timers that never expire. */
 	for (i = 0; i <= last; i++)
 		arm(test, &f->timer[i], deadlines[last - i]);
 	for (i = last; i + 1 > never; i--) {
@@ -508,10 +564,10 @@ static void expect_deadlines_at_the_end(struct kunit *test, u64 tick, u32 size)
 
 		if (expiry > w->now) {
 			advance(test, expiry - 1);
-			KUNIT_EXPECT_FALSE(test, twheel_expired(w, &f->timer[i]));
+			KUNIT_EXPECT_FALSE(test, twheel_expired(&f->timer[i]));
 			advance(test, expiry);
 		}
-		KUNIT_EXPECT_TRUE(test, twheel_expired(w, &f->timer[i]));
+		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[i]));
 	}
 	expect_expired(test, last + 1 - never);
 	expect_never(test, end, never);
@@ -526,7 +582,7 @@ static void deadline_at_the_end_of_time(struct kunit *test)
 		expect_deadlines_at_the_end(test, *tick, sizes[i]);
 }
 
-/* A crowd in what is left of time after the last tick: it may cascade, no more. */
+/* A crowd in the rest of time after the last tick: it may cascade, no more. */
 static void expect_crowd_never(struct kunit *test, u64 tick, u32 size)
 {
 	const u64 end = div64_u64(TIME_END, tick), cut = TIME_END - end * tick;
@@ -537,7 +593,7 @@ static void expect_crowd_never(struct kunit *test, u64 tick, u32 size)
 	if (!cut)
 		return;
 	start(test, tick, size, end / 4);
-	for (i = 0; i < 2 * TWHEEL_CROWD; i++)
+	for (i = 0; i < 2 * TWHEEL_EARLY_CASCADE_MIN; i++)
 		arm(test, &f->timer[i], TIME_END - min((u64)i, cut - 1));
 	advance(test, end - 1);
 	expect_never(test, end, i);
@@ -579,12 +635,15 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
 	KUNIT_CASE_PARAM(expires_at_once_if_the_tick_has_come, size_gen_params),
 	KUNIT_CASE_PARAM(added_quickly_or_not_at_all, size_gen_params),
+	KUNIT_CASE(stale_levels_catch_up),
+	KUNIT_CASE(first_ones_added_quickly),
 	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
 	KUNIT_CASE(example_walk),
 	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
 	KUNIT_CASE_PARAM(a_level_can_be_freed_unused, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
+	KUNIT_CASE_PARAM(longest_delay_is_all_of_time, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
 	KUNIT_CASE_PARAM(crowd_after_the_last_tick, size_gen_params),
 	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),

@@ -168,6 +168,21 @@ static void a_stale_id_outlives_its_page(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, find(test->priv, id));
 }
 
+static void no_id_comes_twice_however_often_its_page_goes(struct kunit *test)
+{
+	struct twheel_entry *entry;
+	unsigned int i;
+	u64 last = 0;
+
+	for (i = 0; i < 100; i++) {
+		entry = get(test);
+		KUNIT_ASSERT_GT(test, twheel_entry_id(entry), last);
+		last = twheel_entry_id(entry);
+		twheel_store_put(test->priv, entry);
+		twheel_pages_free(twheel_store_trim(test->priv, 0));
+	}
+}
+
 static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
@@ -175,7 +190,7 @@ static void a_page_out_of_tags_is_not_used_again(struct kunit *test)
 	struct twheel_entry *last, *next;
 	u64 id;
 
-	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
+	page->generation = U32_MAX - TWHEEL_PAGE_ENTRIES;
 	last = get_free(store);
 	KUNIT_ASSERT_NOT_NULL(test, last);
 	id = twheel_entry_id(last);
@@ -229,7 +244,7 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
 /* More blocks than fit the first directory, so that it has to grow. */
 static void the_directory_grows(struct kunit *test)
 {
-	const u32 blocks = TWHEEL_DIR_CHUNKS * TWHEEL_CHUNK_BLOCKS + 3;
+	const u32 blocks = TWHEEL_DIR_MIN_CHUNKS * TWHEEL_DIR_CHUNK_BLOCKS + 3;
 	struct twheel_store *store = test->priv;
 	struct twheel_entry *entry;
 	u64 first, last;
@@ -241,7 +256,7 @@ static void the_directory_grows(struct kunit *test)
 		grow(test);
 		cond_resched();
 	}
-	KUNIT_EXPECT_EQ(test, store->dir_chunks, 2 * TWHEEL_DIR_CHUNKS);
+	KUNIT_EXPECT_EQ(test, store->dir_chunks, 2 * TWHEEL_DIR_MIN_CHUNKS);
 	bytes = twheel_store_bytes(store);
 	KUNIT_EXPECT_GE(test, bytes, blocks * PAGE_SIZE);
 	KUNIT_EXPECT_LE(test, bytes, (blocks + 20) * PAGE_SIZE);
@@ -254,7 +269,7 @@ static void the_directory_grows(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, entry, find(store, last));
 }
 
-/* All blocks have a number: only one without a page can still get one. */
+/* All block numbers are used: only a block without a page can get another page. */
 static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
@@ -329,16 +344,16 @@ static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 	u64 id, other;
 
 	grow(test);
-	twheel_run_begin(store, &run);
+	KUNIT_ASSERT_NE(test, twheel_run_begin(store, &run), 0);
 	id = run.id;
 	KUNIT_EXPECT_NULL(test, find(store, id));
 	twheel_run_end(store, &run);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
-	KUNIT_EXPECT_NOT_NULL(test, twheel_store_get(store, &other));
+	KUNIT_ASSERT_NOT_NULL(test, twheel_store_get(store, &other));
 	KUNIT_EXPECT_EQ(test, id, other);
 }
 
-/* It goes on with what was never in use, and gives out nothing twice. */
+/* A run continues with entries that were never in use, and returns none twice. */
 static void a_run_takes_what_was_freed_first(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
@@ -369,7 +384,7 @@ static void a_run_takes_what_was_freed_first(struct kunit *test)
 	}
 }
 
-/* One that is full then is no different, and there has been a tag for each entry. */
+/* The same for a full page, which had a generation for each of its entries. */
 static void a_full_page_can_be_out_of_tags(struct kunit *test)
 {
 	struct twheel_page *page = grow(test);
@@ -378,7 +393,7 @@ static void a_full_page_can_be_out_of_tags(struct kunit *test)
 	struct twheel_run run;
 	unsigned int i;
 
-	page->tag = U32_MAX - TWHEEL_PAGE_ENTRIES;
+	page->generation = U32_MAX - TWHEEL_PAGE_ENTRIES;
 	KUNIT_ASSERT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES);
 	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
 		entry[i] = run_get(test, &run);
@@ -395,7 +410,7 @@ static void a_full_page_can_be_out_of_tags(struct kunit *test)
 
 #define MODEL_SLOTS	1000
 
-/* Take and free at random: what is in use is found, what is not is not. */
+/* Take and free at random: entries in use are found, and no others. */
 static void random_use_matches_a_model(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
@@ -445,6 +460,7 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(ids_near_a_real_one_find_nothing),
 	KUNIT_CASE(a_stale_id_finds_nothing),
 	KUNIT_CASE(a_stale_id_outlives_its_page),
+	KUNIT_CASE(no_id_comes_twice_however_often_its_page_goes),
 	KUNIT_CASE(a_page_out_of_tags_is_not_used_again),
 	KUNIT_CASE(freed_entries_are_used_before_memory_grows),
 	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),

@@ -16,8 +16,8 @@ struct spread {
 
 /* Never so many that a bucket is crowded. */
 static const struct spread sparse[] = {
-	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 2, NR_TIMERS, 0 },
-	{ 3, TWHEEL_CROWD - 1, 1800000000 }, { 3, NR_TIMERS, 0 },
+	{ 2, TWHEEL_EARLY_CASCADE_MIN - 1, 1800000000 }, { 2, NR_TIMERS, 0 },
+	{ 3, TWHEEL_EARLY_CASCADE_MIN - 1, 1800000000 }, { 3, NR_TIMERS, 0 },
 	{ 60, NR_TIMERS, 12000000000 }, { 60, NR_TIMERS, 0 },
 	{ 256, NR_TIMERS, 1800000000 }, { 256, NR_TIMERS, 0 },
 	{ 65536, NR_TIMERS, 1800000000 }, { 65536, NR_TIMERS, 0 },
@@ -49,8 +49,8 @@ static void arm_sparse(struct kunit *test, struct twheel_timer *timer)
 	arm(test, timer, random_deadline(f, s));
 	if (timer->level)
 		KUNIT_ASSERT_LT(test, f->wheel.level[timer->level]->bucket[timer->bucket].count,
-				TWHEEL_CROWD);
-	/* Which are cancelled later on. */
+				TWHEEL_EARLY_CASCADE_MIN);
+	/* Set for timers that are cancelled later. */
 	timer->tag = 0;
 }
 
@@ -67,7 +67,7 @@ static struct twheel *start_sparse(struct kunit *test)
 }
 
 /* No more often than there are different ticks with timers due. */
-static void sparse_wheel_never_wakes_in_vain(struct kunit *test)
+static void sparse_wheel_has_no_spurious_wake_ups(struct kunit *test)
 {
 	const struct spread *s = test->param_value;
 	struct sleeper sleeper;
@@ -76,11 +76,12 @@ static void sparse_wheel_never_wakes_in_vain(struct kunit *test)
 	sleeper = sleep_through(test);
 	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
 	KUNIT_EXPECT_LE(test, sleeper.fires, s->count);
-	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+	KUNIT_EXPECT_EQ(test, sleeper.spurious, 0);
 }
 
 static const struct spread live[] = {
-	{ 2, TWHEEL_CROWD - 1, 1800000000 }, { 3, TWHEEL_CROWD - 1, 1800000000 },
+	{ 2, TWHEEL_EARLY_CASCADE_MIN - 1, 1800000000 },
+	{ 3, TWHEEL_EARLY_CASCADE_MIN - 1, 1800000000 },
 	{ 60, 250, 12000000000 }, { 256, 250, 1800000000 },
 	{ 65536, 250, 1800000000 },
 };
@@ -88,7 +89,7 @@ static const struct spread live[] = {
 KUNIT_ARRAY_PARAM(live, live, spread_desc);
 
 /* The same while every timer that expires is armed again. */
-static void live_wheel_never_wakes_in_vain(struct kunit *test)
+static void live_wheel_has_no_spurious_wake_ups(struct kunit *test)
 {
 	const struct spread *s = test->param_value;
 	struct twheel *w = start_sparse(test);
@@ -103,7 +104,7 @@ static void live_wheel_never_wakes_in_vain(struct kunit *test)
 				arm_sparse(test, &f->timer[i]);
 		}
 	}
-	KUNIT_EXPECT_EQ(test, sleeper.in_vain, 0);
+	KUNIT_EXPECT_EQ(test, sleeper.spurious, 0);
 }
 
 static bool was_cancelled(struct kunit *test, u64 tick)
@@ -120,13 +121,13 @@ static bool was_cancelled(struct kunit *test, u64 tick)
 }
 
 /* A wake-up is spurious only at the tick of a timer that was cancelled. */
-static void sparse_wheel_wakes_in_vain_for_cancelled(struct kunit *test)
+static void spurious_wake_ups_are_of_cancelled_timers(struct kunit *test)
 {
 	const struct spread *s = test->param_value;
 	struct twheel *w = start_sparse(test);
 	struct fixture *f = test->priv;
 	struct sleeper sleeper = { };
-	unsigned int in_vain, i, cancelled = 0;
+	unsigned int spurious, i, cancelled = 0;
 
 	do {
 		for (i = 0; i < s->count; i++) {
@@ -137,14 +138,14 @@ static void sparse_wheel_wakes_in_vain_for_cancelled(struct kunit *test)
 			f->timer[i].tag = 1;
 			cancelled++;
 		}
-		in_vain = sleeper.in_vain;
+		spurious = sleeper.spurious;
 		if (!sleep_once(test, &sleeper))
 			break;
-		if (sleeper.in_vain > in_vain)
+		if (sleeper.spurious > spurious)
 			KUNIT_ASSERT_TRUE(test, was_cancelled(test, w->now));
 	} while (w->nr_pending);
 	KUNIT_EXPECT_EQ(test, sleeper.expired + cancelled, s->count);
-	KUNIT_EXPECT_LE(test, sleeper.in_vain, cancelled);
+	KUNIT_EXPECT_LE(test, sleeper.spurious, cancelled);
 	expect_nothing_pending(test);
 }
 
@@ -171,7 +172,7 @@ static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count
 
 		timers = bucket == number ? timers + 1 : 1;
 		number = bucket;
-		n += number != clock && timers == TWHEEL_CROWD;
+		n += number != clock && timers == TWHEEL_EARLY_CASCADE_MIN;
 	}
 	return n;
 }
@@ -179,7 +180,7 @@ static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count
 /*
  * How often a wheel may wake up ahead of time at most. A crowded bucket is opened when
  * the level below, of which a bucket is over, reaches past the first timer by all of its
- * own length but the lead. What is beyond that stays for another time, if it is crowded.
+ * own length but the lead. The rest stays for another time, if it is crowded.
  */
 static unsigned int most_ahead(struct fixture *f, unsigned int count)
 {
@@ -211,13 +212,13 @@ static void crowds_wake_once_an_opening_at_most(struct kunit *test)
 	most = most_ahead(f, s->count);
 	sleeper = sleep_through(test);
 	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
-	KUNIT_EXPECT_LE(test, sleeper.in_vain, most);
+	KUNIT_EXPECT_LE(test, sleeper.spurious, most);
 }
 
 static struct kunit_case waking_cases[] = {
-	KUNIT_CASE_PARAM(sparse_wheel_never_wakes_in_vain, sparse_gen_params),
-	KUNIT_CASE_PARAM(live_wheel_never_wakes_in_vain, live_gen_params),
-	KUNIT_CASE_PARAM(sparse_wheel_wakes_in_vain_for_cancelled, sparse_gen_params),
+	KUNIT_CASE_PARAM(sparse_wheel_has_no_spurious_wake_ups, sparse_gen_params),
+	KUNIT_CASE_PARAM(live_wheel_has_no_spurious_wake_ups, live_gen_params),
+	KUNIT_CASE_PARAM(spurious_wake_ups_are_of_cancelled_timers, sparse_gen_params),
 	KUNIT_CASE_PARAM(crowds_wake_once_an_opening_at_most, crowded_gen_params),
 	{}
 };
