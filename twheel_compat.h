@@ -6,6 +6,8 @@
 #define _TWHEEL_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/io_uring.h>
+#include <linux/mm.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
 
@@ -19,7 +21,30 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* There, no more than 32 bits can be read without the checks of get_user(). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define uring_cmd_data(ioucmd)			((ioucmd)->cmd)
+#else
+#define uring_cmd_data(ioucmd)			((const void *)(ioucmd)->sqe->cmd)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define uring_cmd_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, 0, flags)
+#else
+#define uring_cmd_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, flags)
+#endif
+
+/* 32-bit ARM can read no more than 32 bits without the checks of get_user(). */
 #ifdef CONFIG_ARM
 #define unsafe_get_u64(x, ptr, label)	unsafe_op_wrap(get_user(x, ptr), label)
 #else

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel says of itself, to whoever may look into /proc/PID/fdinfo
+ * Showing a wheel in /proc/PID/fdinfo
  *
- * Whoever looks there never waits for the lock, which the wheel's user can hold for as long
- * as he likes: it shows the wheel as it was last used. The cost of that is a pass over the
- * buckets, which are part of the memory that its user is charged for.
+ * Readers of fdinfo do not wait for the lock, which a user of the wheel can hold without bound:
+ * they see the wheel as it was last used. The cost is a pass over the buckets, which are part of
+ * the memory that the user is charged for.
  */
 #include <linux/compiler.h>
 #include <linux/cred.h>
@@ -15,8 +15,8 @@
 
 #include "twheel_file.h"
 
-/* Of what changes meanwhile, either the number before or the one after will do. */
-#define peek(number)	data_race(number) /* a counter, or what TWHEEL_SETUP sets */
+/* For a number that may change concurrently, either value is right. */
+#define peek(number)	data_race(number) /* a counter, or set by TWHEEL_SETUP */
 
 /**
  * twheel_fill_info() - the parameters and counters of a wheel
@@ -76,9 +76,9 @@ static void show_levels(struct seq_file *m, const struct twheel_file *file)
 
 	if (!peek(file->added))
 		return;
-	/* The lock has been taken between freeing a level and the first timer. */
+	/* Levels are freed only before the first timer is added; both are under the lock. */
 	smp_rmb();
-	/* A level that counts is complete. */
+	/* Levels below @nr_levels are complete. */
 	nr_levels = smp_load_acquire(&w->nr_levels);
 	for (nr = 0; nr < nr_levels; nr++)
 		show_level(m, w->level[nr]);
@@ -86,7 +86,7 @@ static void show_levels(struct seq_file *m, const struct twheel_file *file)
 
 /**
  * twheel_show_fdinfo() - write the lines of an open file in /proc/PID/fdinfo
- * @m: where to
+ * @m: the output
  * @filp: the file
  *
  * Takes no lock.

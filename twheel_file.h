@@ -2,7 +2,7 @@
 /*
  * An open file: one wheel with its lock, its clock, its waiters and its memory
  *
- * The comment at the top of twheel_file.c says how they go together.
+ * The comment at the top of twheel_file.c describes how they work together.
  */
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
@@ -10,11 +10,13 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/fs.h>
+#include <linux/gfp.h>
 #include <linux/hrtimer.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/timekeeping.h>
+#include <linux/uidgid.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
 
@@ -22,27 +24,48 @@
 
 #include "twheel.h"
 #include "twheel_store.h"
-#include "twheel_user.h"
 
-/* Timers that one hold of the lock adds, modifies, cancels or reads. */
+/* The most timers that one hold of the lock adds, modifies, cancels or reads. */
 #define TWHEEL_CHUNK		84
-/* Each of them may be the last one in its page: all those pages go back. */
+/* Each of them may be the last one in its page: all these pages can be freed at once. */
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 /* Empty pages of timers kept for the next adds. */
 #define TWHEEL_KEEP_PAGES	16
-/* Steps of the wheel with one hold of the lock, and when events are read with it, too. */
+/* Steps of the wheel with one hold of the lock; fewer if events are read in the same hold. */
 #define TWHEEL_STEPS		192
 #define TWHEEL_FEW_STEPS	64
+
+/*
+ * Memory is charged to the opener's control group. When that is full, the call fails: no
+ * process of the group is killed, and nothing is logged.
+ */
+#define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* A time that has come, whatever the clock shows; and one that never comes. */
 #define TWHEEL_AT_ONCE		1
 #define TWHEEL_NEVER		U64_MAX
 
 /*
- * What a chunk of work lacks: see twheel_file_provide(). The number of the missing level is
- * added, and @growing has been incremented for it.
+ * A chunk of work lacks a page, an advance, or a level: see twheel_file_provide(). The number
+ * of the missing level is added, and @growing has been incremented for it.
  */
 enum twheel_need { TWHEEL_NEED_PAGE = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL };
+
+/**
+ * struct twheel_ring_memory - the ring of a file
+ * @shared: the memory that programs map, and can write anything to.
+ * @event: its slots.
+ * @size: its size in bytes.
+ * @slots: number of slots.
+ * @tail: the kernel's copy of its tail, under the lock of the file: programs can write to @shared.
+ */
+struct twheel_ring_memory {
+	struct twheel_ring *shared;
+	struct twheel_event *event;
+	u32 size;
+	u32 slots;
+	u32 tail;
+};
 
 /**
  * struct twheel_file - an open file
@@ -53,20 +76,21 @@ enum twheel_need { TWHEEL_NEED_PAGE = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL 
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
  * @more: the last advance stopped with more to do.
+ * @filled: events have been moved to the ring since the last unlock.
  * @woken: waiters have been woken, and the wheel has not been advanced since. Set under
  *	@wait.lock, cleared under @lock.
- * @contended: a poll could not have @lock. Set without a lock.
+ * @contended: a poll did not get @lock. Set without a lock.
  * @clock_id: the clock.
- * @growing: calls that need a level, for which TWHEEL_SETUP has to wait.
- * @readers: how many tasks are blocked in read(); under @wait.lock.
+ * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
+ * @ring: its ring, or NULL; once set, it stays.
  * @max_timers: how many timers there may be.
  * @max_delay: the longest interval that the existing levels cover.
- * @added: see struct twheel_info; so with the next four.
+ * @added: see struct twheel_info.
  * @modified: see struct twheel_info.
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
- * @due: the time from when on there is something to read or to do, or TWHEEL_NEVER; 0 while
+ * @due: the time from which there is something to read or to do, or TWHEEL_NEVER; 0 while
  *	something is unread, TWHEEL_AT_ONCE while @woken or @more. Written under @wait.lock,
  *	and except by the hrtimer with @lock held; read without.
  * @hint: when the wheel is likely to be due after @due, or 0; under @wait.lock.
@@ -76,7 +100,7 @@ enum twheel_need { TWHEEL_NEED_PAGE = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL 
  * @charged: bytes charged to @user.
  * @user: the user that the wheel is charged to.
  * @memcg: the control group that the memory is charged to: the opener's.
- * @id: its number, which no other has had since the module was loaded.
+ * @id: its number, unique since the module was loaded.
  */
 struct twheel_file {
 	struct mutex lock;	/* see the top of twheel_file.c */
@@ -86,11 +110,12 @@ struct twheel_file {
 	bool is_set_up:1;
 	bool has_periods:1;
 	bool more:1;
+	bool filled:1;
 	bool woken;
 	bool contended;
-	clockid_t clock_id;
+	u8 clock_id;
 	atomic_t growing;
-	unsigned int readers;
+	struct twheel_ring_memory *ring;
 	u64 max_timers;
 	u64 max_delay;
 	u64 added;
@@ -117,9 +142,27 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
 	/* Read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
-	if (READ_ONCE(file->clock_id) == CLOCK_BOOTTIME)
-		return ktime_get_boottime_ns();
-	return ktime_get_ns();
+	u8 clock_id = READ_ONCE(file->clock_id);
+
+	if (likely(clock_id == CLOCK_MONOTONIC))
+		return ktime_get_ns();
+	return ktime_get_with_offset(clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
+				     clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI);
+}
+
+/* Whether the clock can be set. Read without the lock, too. */
+static inline bool twheel_file_can_be_set(const struct twheel_file *file)
+{
+	u8 clock_id = READ_ONCE(file->clock_id);
+
+	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
+}
+
+/* Whether the clock has been set back, so that expired timers may be pending again. */
+static inline bool twheel_file_is_set_back(const struct twheel_file *file)
+{
+	return twheel_file_can_be_set(file) && (twheel_is_rewinding(&file->wheel) ||
+						twheel_file_now(file) < file->wheel.time);
 }
 
 static inline u64 twheel_file_timers(const struct twheel_file *file)
@@ -127,22 +170,31 @@ static inline u64 twheel_file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
-/* Take the lock; -EINTR if the caller was killed while it waited. */
+/* Take the lock; returns -EINTR if the caller was killed while it waited. */
 static inline int __must_check twheel_file_lock(struct twheel_file *file)
 {
 	return mutex_lock_killable(&file->lock);
 }
 
-/* There is something to read, or to do before a waiter may sleep. */
+/* Take the lock; with @nowait, return -EAGAIN instead of waiting. */
+static __always_inline int __must_check twheel_file_lock_nowait(struct twheel_file *file,
+								bool nowait)
+{
+	if (likely(mutex_trylock(&file->lock)))
+		return 0;
+	return nowait ? -EAGAIN : twheel_file_lock(file);
+}
+
+/* Whether there is something to read, or to do before a waiter may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
 	u64 due = READ_ONCE(file->due);
 
-	/* The clock need not be read most of the time. */
+	/* The first comparison usually spares a clock read. */
 	return due <= TWHEEL_AT_ONCE || due <= twheel_file_now(file);
 }
 
-/* A timer that was due by the tick @now is still pending. */
+/* Whether a timer that was due by the tick @now may still be pending. */
 static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now)
 {
 	u64 next;
@@ -150,7 +202,7 @@ static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now
 	return twheel_next(&file->wheel, &next) && next <= now;
 }
 
-/* The levels cover a deadline, and an interval whenever it begins. */
+/* Whether the levels cover a deadline, and an interval whenever it begins. */
 static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadline, u64 interval)
 {
 	return interval <= file->max_delay && twheel_covers(&file->wheel, deadline);
@@ -161,7 +213,7 @@ static inline bool twheel_file_can_trim(const struct twheel_file *file)
 	return twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES);
 }
 
-/* When the wheel has to be advanced next. */
+/* Return when the wheel has to be advanced next. */
 static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 {
 	u64 tick;
@@ -173,19 +225,19 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
 }
 
-/* What to publish in @due. */
+/* Return the value to publish in @due. */
 static __always_inline u64 twheel_file_due(struct twheel_file *file)
 {
-	if (!file->wheel.nr_expired)
+	if (!file->wheel.nr_expired || unlikely(twheel_is_rewinding(&file->wheel)))
 		return file->more ? TWHEEL_AT_ONCE : twheel_file_next(file);
-	/* Without waiters, "at once" need not be changed. No barrier: new ones see it. */
+	/* Without waiters, TWHEEL_AT_ONCE can stay. No barrier: new waiters see it. */
 	return READ_ONCE(file->due) == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait) ?
 	       TWHEEL_AT_ONCE : 0;
 }
 
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
-void twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
+int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 bool twheel_file_trylock(struct twheel_file *file);
 void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next);
 void twheel_file_make_up(struct twheel_file *file);
@@ -210,21 +262,38 @@ bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);
 
 bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead);
-int twheel_file_provide(struct twheel_file *file, int need);
+int twheel_file_provide(struct twheel_file *file, int need, bool nowait);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
 /* twheel_timers.c */
-long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd);
-long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count);
-long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod);
-long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid);
-long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
-			  bool cancel);
+long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay, bool nowait);
+long twheel_cancel_timer(struct twheel_file *file, u64 id, bool nowait);
+long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp, bool nowait);
 
 /* twheel_read.c */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *filp, poll_table *wait);
+
+/* twheel_ring.c */
+long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg);
+int twheel_mmap(struct file *filp, struct vm_area_struct *vma);
+void twheel_ring_free(struct twheel_ring_memory *ring);
+
+/* twheel_list.c */
+long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg);
+
+/* twheel_uring.c */
+int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
+
+/* twheel_user.c */
+void twheel_user_init(void);
+unsigned long twheel_user_limit(void);
+unsigned long twheel_user_bytes(const struct twheel_user *user);
+struct twheel_user *twheel_user_get(kuid_t uid);
+void twheel_user_put(struct twheel_user *user);
+bool twheel_user_charge(struct twheel_user *user, size_t bytes);
+void twheel_user_uncharge(struct twheel_user *user, size_t bytes);
 
 /* twheel_fdinfo.c */
 void twheel_fill_info(struct twheel_file *file, struct twheel_info *info);

@@ -3,7 +3,8 @@
  * /dev/twheel: a hierarchical timing wheel behind a descriptor
  *
  * Opening and closing, the ioctls, and the module. An open file is twheel_file.c, its timers
- * are twheel_timers.c, reading and polling twheel_read.c, fdinfo twheel_fdinfo.c.
+ * are twheel_timers.c, reading and polling twheel_read.c, the ring of events twheel_ring.c,
+ * listing twheel_list.c, commands of an io_uring twheel_uring.c, fdinfo twheel_fdinfo.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,30 +34,8 @@ static ulong max_timers = 1UL << 24;
 module_param(max_timers, ulong, 0644);
 MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
-/* noinline keeps twheel_ioctl() without a stack frame for single calls. */
-static noinline long twheel_batch(struct twheel_file *file, unsigned int cmd,
-				  struct twheel_batch __user *arg)
-{
-	struct twheel_batch batch;
-	void __user *entries;
-
-	if (copy_from_user(&batch, arg, sizeof(batch)))
-		return -EFAULT;
-	if (batch.flags)
-		return -EINVAL;
-	if (!batch.count)
-		return 0;
-	/* The answer is an int in user space. */
-	batch.count = min_t(u32, batch.count, INT_MAX);
-	entries = u64_to_user_ptr(batch.entries);
-
-	if (cmd == TWHEEL_ADD_BATCH)
-		return twheel_add_timers(file, entries, batch.count);
-	return twheel_change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH);
-}
-
 /*
- * Setting up and looking at a wheel.
+ * Setting up and querying a wheel.
  */
 
 static bool tick_is_valid(u64 tick)
@@ -69,11 +48,17 @@ static bool size_is_valid(u32 size)
 	return size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
 }
 
+static bool clock_is_valid(u32 clock_id)
+{
+	return clock_id == CLOCK_MONOTONIC || clock_id == CLOCK_BOOTTIME ||
+	       clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI;
+}
+
 static int setup_check(const struct twheel_setup *setup)
 {
 	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)) ||
 	    !tick_is_valid(setup->tick_ns) || !size_is_valid(setup->wheel_size) ||
-	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME))
+	    !clock_is_valid(setup->clock_id))
 		return -EINVAL;
 	return setup->max_timers > READ_ONCE(max_timers) ? -ENOSPC : 0;
 }
@@ -93,10 +78,11 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	err = twheel_file_lock(file);
 	if (err)
 		return err;
-	if (file->is_set_up || file->added || atomic_read(&file->growing)) {
+	if (file->is_set_up || file->added || atomic_read(&file->growing))
 		err = -EBUSY;
-	} else {
-		twheel_file_set_up(file, &setup);
+	else
+		err = twheel_file_set_up(file, &setup);
+	if (!err) {
 		file->is_set_up = true;
 		trace_twheel_set_up(file);
 	}
@@ -128,7 +114,7 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 		query.interval_ns = entry->interval;
 		query.data = entry->data;
 		/* A read would return it, even if the wheel has not been advanced yet. */
-		query.state = twheel_expired(w, &entry->timer) ||
+		query.state = (twheel_expired(&entry->timer) && !twheel_file_is_set_back(file)) ||
 			      twheel_tick(w, deadline) <= twheel_floor(w, now) ?
 			      TWHEEL_EXPIRED : TWHEEL_PENDING;
 	}
@@ -159,24 +145,18 @@ static __always_inline long dispatch(struct twheel_file *file, unsigned int cmd,
 				     void __user *argp)
 {
 	switch (cmd) {
-	case TWHEEL_ADD:
-		return twheel_add_timer(file, argp);
-	case TWHEEL_CANCEL:
-		return twheel_cancel_timer(file, argp);
-	case TWHEEL_MODIFY:
-		return twheel_modify_timer(file, argp);
-	case TWHEEL_ADD_BATCH:
-	case TWHEEL_CANCEL_BATCH:
-	case TWHEEL_MODIFY_BATCH:
-		return twheel_batch(file, cmd, argp);
 	case TWHEEL_SETUP:
 		return twheel_set_up(file, argp);
 	case TWHEEL_QUERY:
 		return twheel_query(file, argp);
 	case TWHEEL_INFO:
 		return twheel_get_info(file, argp);
+	case TWHEEL_RING:
+		return twheel_make_ring(file, argp);
+	case TWHEEL_LIST:
+		return twheel_list_timers(file, argp);
 	default:
-		return -ENOTTY;
+		return twheel_change(file, cmd, argp, false);
 	}
 }
 
@@ -202,7 +182,7 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
  * Opening and closing.
  */
 
-/* How many files have been opened. */
+/* Number of files opened so far: the id of the last one. */
 static atomic64_t opened;
 
 static int twheel_open(struct inode *inode, struct file *filp)
@@ -238,9 +218,11 @@ static const struct file_operations twheel_fops = {
 	.read		= twheel_read,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
+	.mmap		= twheel_mmap,
 	.unlocked_ioctl	= twheel_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= twheel_show_fdinfo,
+	.uring_cmd	= PTR_IF(IS_ENABLED(CONFIG_IO_URING), twheel_uring_cmd),
 };
 
 static struct miscdevice twheel_misc = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reading what has expired, and polling for it
+ * Reading and polling for expired timers
  *
- * An event and its delivery happen together or not at all: it is written to user memory
- * with the lock held, and the timer taken from the wheel only when that has succeeded.
+ * Writing an event and removing its timer are one step: the event is written to user memory
+ * with the lock held, and the timer leaves the wheel only if that succeeds.
  */
 #include <linux/math64.h>
 #include <linux/sched/signal.h>
@@ -12,12 +12,15 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
+/* How often one poll may take the lock. A poll is thus no longer than a tenth of a millisecond. */
+#define TWHEEL_POLL_HOLDS	8
+
 static struct twheel_timer *first_expired(const struct twheel_file *file)
 {
 	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
 }
 
-/* How many periods of an expired timer have passed: 1 if it is not periodic. */
+/* Return how many periods of an expired timer have passed: 1 if it is not periodic. */
 static __always_inline u64 periods(const struct twheel_file *file, const struct twheel_entry *entry)
 {
 	if (likely(!entry->interval) || entry->timer.deadline >= file->wheel.time)
@@ -76,7 +79,7 @@ static noinline unsigned int copy_event(struct twheel_file *file, struct iov_ite
 	return 0;
 }
 
-/* The next deadline is later than the wheel's clock, by a period at most. */
+/* Rearm a periodic timer: its next deadline is up to a period later than the wheel's clock. */
 static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 {
 	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
@@ -85,28 +88,82 @@ static void rearm(struct twheel_file *file, struct twheel_entry *entry)
 		twheel_expire(&file->wheel, &entry->timer);
 }
 
-/* The events of the first @n timers have been written: take them. */
-static void take_events(struct twheel_file *file, unsigned int n)
+/* Prepare for taking the events of the first @n timers. */
+static void begin_taking(struct twheel_file *file, unsigned int n)
 {
 	file->delivered += n;
 	if (file->has_periods)
 		twheel_forward(&file->wheel, file->wheel.now);
-	while (n--) {
-		struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
-
-		trace_twheel_deliver(file, entry);
-		if (unlikely(entry->interval))
-			rearm(file, entry);
-		else
-			twheel_store_put(&file->store, entry);
-	}
 }
 
-/* Whether to wait for events: not with O_NONBLOCK, and with IOCB_NOWAIT not for the lock either. */
+/* Take the first expired timer, @entry, whose event has been written. */
+static __always_inline void take_event(struct twheel_file *file, struct twheel_entry *entry)
+{
+	twheel_pop(&file->wheel);
+	trace_twheel_deliver(file, entry);
+	if (unlikely(entry->interval))
+		rearm(file, entry);
+	else
+		twheel_store_put(&file->store, entry);
+}
+
+/* Take the first @n timers, whose events have been written. */
+static void take_events(struct twheel_file *file, unsigned int n)
+{
+	begin_taking(file, n);
+	while (n--)
+		take_event(file, to_entry(first_expired(file)));
+}
+
+/*
+ * The ring.
+ */
+
+/* Return how many empty slots can be filled; none if the program's head is invalid. */
+static u32 ring_room(const struct twheel_ring_memory *ring)
+{
+	u32 head = smp_load_acquire(&ring->shared->head); /* after the program's reads */
+
+	if (head >= ring->slots)
+		return 0;
+	return (head > ring->tail ? 0 : ring->slots) + head - ring->tail - 1;
+}
+
+/*
+ * Move up to a chunk of events to the ring; returns whether there is room for more. With
+ * @behind, more is due than has expired.
+ */
+static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring, bool behind)
+{
+	u32 tail = ring->tail, room = ring_room(ring), n;
+
+	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
+	room -= n;
+	begin_taking(file, n);
+	file->filled |= n;
+	for (; n; n--) {
+		struct twheel_entry *entry = to_entry(first_expired(file));
+
+		ring->event[tail] = event_of(file, entry);
+		take_event(file, entry);
+		tail = tail + 1 < ring->slots ? tail + 1 : 0;
+	}
+	ring->tail = tail;
+	WRITE_ONCE(ring->shared->flags, file->wheel.nr_expired || behind ? TWHEEL_RING_MORE : 0);
+	/* The program sees the events, and the flags, before this. */
+	smp_store_release(&ring->shared->tail, tail);
+	return room;
+}
+
+/*
+ * Reading.
+ */
+
+/* O_NONBLOCK does not wait for events, and IOCB_NOWAIT neither for events nor for the lock. */
 enum read_mode { MAY_WAIT, NONBLOCK, NOWAIT };
 
 /*
- * Advance the wheel or read, with one hold of the lock: what takes long has a hold of its own.
+ * Advance the wheel or read, with one hold of the lock: a long advance has a hold of its own.
  * Returns 1 if there may be more to read, 0 if there is not, or an errno.
  */
 static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_mode mode,
@@ -120,7 +177,8 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_m
 	if (mode == NOWAIT ? !twheel_file_trylock(file) : twheel_file_lock(file))
 		return mode == NOWAIT ? -EAGAIN : -EINTR;
 	/* When enough has expired, only the counts of periodic timers need the clock. */
-	if (!*is_advanced && (file->wheel.nr_expired < max || file->has_periods)) {
+	if ((!*is_advanced && (file->wheel.nr_expired < max || file->has_periods)) ||
+	    twheel_file_is_set_back(file)) {
 		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS, mode == MAY_WAIT);
 
 		left = file->wheel.nr_expired;
@@ -135,7 +193,7 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_m
 		take_events(file, some);
 		n += some;
 	}
-	/* When all @max are read, there may be more that is due. */
+	/* When all @max are read, more may be due. */
 	left = file->wheel.nr_expired || n == max;
 	*is_advanced = false;
 	twheel_file_unlock(file);
@@ -144,7 +202,7 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_m
 
 static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 {
-	enum read_mode mode = filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT;
+	enum read_mode mode = nowait ? NOWAIT : filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT;
 	struct twheel_file *file = filp->private_data;
 	size_t size = iov_iter_count(to);
 	bool is_advanced = false;
@@ -152,10 +210,10 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 
 	if (size < sizeof(struct twheel_event))
 		return -EINVAL;
-	if (nowait)
-		mode = NOWAIT;
 	do {
-		if (mode == MAY_WAIT)
+		if (READ_ONCE(file->ring))
+			err = -EBUSY;
+		else if (mode == MAY_WAIT)
 			err = twheel_file_wait(file);
 		else
 			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
@@ -178,16 +236,17 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 }
 
 /**
- * twheel_read() - read(2), for which the kernel does less than for the others
- * @filp: the open file; with O_NONBLOCK, only the lock is waited for
+ * twheel_read() - read(2), which is cheaper for the kernel than ->read_iter()
+ * @filp: the open file; O_NONBLOCK waits for nothing but the lock
  * @to: user memory for events
- * @size: how many bytes there are of it
+ * @size: its size in bytes
  * @pos: not used
  *
  * Waits until there is something to read.
  *
- * Return: how many bytes were read, whole events all of them; or -EINVAL if there is no
- * room for one, -EAGAIN, -EFAULT, -EINTR when killed, or -ERESTARTSYS for a signal.
+ * Return: how many bytes were read, always whole events; or -EINVAL if there is no
+ * room for one, -EBUSY if the file has a ring, -EAGAIN, -EFAULT, -EINTR when killed, or
+ * -ERESTARTSYS for a signal.
  */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
 {
@@ -199,11 +258,11 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
 
 /**
  * twheel_read_iter() - readv(2), preadv2(2) and io_uring
- * @iocb: the call; with IOCB_NOWAIT, the lock is not waited for either, and the wheel is
- *	advanced no further than one hold of the lock allows
- * @to: where to
+ * @iocb: the call; IOCB_NOWAIT does not wait for the lock either, and advances the wheel no
+ *	further than one hold of the lock allows
+ * @to: the destination
  *
- * After -EAGAIN, a poll that was started before is woken when there is something to read.
+ * A poll that was started before -EAGAIN is woken when there is something to read.
  *
  * Return: as twheel_read().
  */
@@ -212,34 +271,85 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
 }
 
+/*
+ * Advance the wheel, and move expired timers to the ring; many are moved in a hold of the lock
+ * of their own. Returns whether to go on.
+ */
+static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory *ring)
+{
+	bool many = file->wheel.nr_expired >= TWHEEL_FEW_STEPS && !twheel_file_is_set_back(file);
+	/* With many, assume so: another hold of the lock finds out. */
+	bool behind = many;
+
+	if (!many) {
+		behind = twheel_file_advance(file, TWHEEL_STEPS, false);
+		if (file->wheel.nr_expired >= TWHEEL_FEW_STEPS ||
+		    twheel_is_rewinding(&file->wheel)) {
+			WRITE_ONCE(ring->shared->flags, TWHEEL_RING_MORE);
+			return true;
+		}
+	}
+	return fill_ring(file, ring, behind) && (many || file->wheel.nr_expired);
+}
+
+/* Poll a wheel with a ring; returns whether the ring has events after that. */
+static bool poll_ring(struct twheel_file *file, struct twheel_ring_memory *ring)
+{
+	unsigned int holds = TWHEEL_POLL_HOLDS;
+	bool again;
+
+	/* Polling again is useless while nothing is due, or another task has the lock. */
+	if (READ_ONCE(ring->shared->flags)) {
+		WRITE_ONCE(ring->shared->flags, 0);
+		/* If a poll set it before this, twheel_file_arm() finds the wheel due. */
+		smp_mb();
+	}
+	again = twheel_file_arm(file);
+	while (again && holds-- && twheel_file_trylock(file)) {
+		again = advance_and_fill(file, ring);
+		twheel_file_unlock(file);
+	}
+	return READ_ONCE(ring->shared->head) != READ_ONCE(ring->shared->tail);
+}
+
+/* Poll a wheel without a ring; returns whether there is something to read after that. */
+static bool poll_wheel(struct twheel_file *file)
+{
+	bool unread;
+
+	if (!twheel_file_arm(file))
+		return false;
+	/* After its clock has been set back, nothing may be left to read. */
+	if (!READ_ONCE(file->due) && !twheel_file_can_be_set(file))
+		return true;
+	if (!twheel_file_trylock(file))
+		return false;
+	twheel_file_advance(file, TWHEEL_STEPS, true);
+	unread = file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
+	twheel_file_unlock(file);
+	return unread;
+}
+
 /**
  * twheel_poll() - poll(2), select(2), epoll, aio and io_uring
  * @filp: the open file
- * @wait: where the caller wants to be woken
+ * @wait: the caller's wait queue entries
  *
- * Does not sleep, and takes the lock only if the wheel is due and it is free. Whether
- * something that is due can be read or has to be cascaded first, only an advance shows. It is
- * bounded; if it ends before anything has expired, the hrtimer soon wakes @wait to poll again.
+ * Does not sleep, and takes the lock only if it is free and the wheel is due. Only an advance
+ * shows whether due timers can be read or have to be cascaded first. The advance is bounded; if
+ * it ends before anything has expired, the hrtimer soon wakes @wait to poll again.
  *
  * Return: EPOLLIN | EPOLLRDNORM if there is something to read; or 0, and @wait will be woken.
  */
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
+	struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
+	bool unread;
 
-	/* epoll polls all that it has reported, one after the other. */
+	/* epoll polls all files that it has reported, one after the other. */
 	cond_resched();
 	poll_wait(filp, &file->wait, wait);
-	if (twheel_file_arm(file)) {
-		bool unread = !READ_ONCE(file->due);
-
-		if (!unread && twheel_file_trylock(file)) {
-			twheel_file_advance(file, TWHEEL_STEPS, true);
-			unread = file->wheel.nr_expired;
-			twheel_file_unlock(file);
-		}
-		if (unread)
-			return EPOLLIN | EPOLLRDNORM;
-	}
-	return 0;
+	unread = ring ? poll_ring(file, ring) : poll_wheel(file);
+	return unread ? EPOLLIN | EPOLLRDNORM : 0;
 }

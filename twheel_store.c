@@ -2,24 +2,23 @@
 /*
  * The memory of the timers of one wheel, and their ids
  *
- * Timers live in pages, 84 to a page of 4 KiB, that belong to the wheel. A page
- * is the memory of a numbered block. The lower half of an id is the number of
- * the block and the slot of the timer in its page, so that a timer is found in
- * O(1); the upper half is a tag that the block has counted up to, so that an id
- * is never used again:
+ * Timers live in pages that belong to the wheel, 84 to a page of 4 KiB. A page is the memory of
+ * a numbered block. The lower half of an id is the number of the block and the slot of the timer
+ * in its page, so that a timer is found in O(1). The upper half is a generation, which the block
+ * counts up for each timer, so that no id is used twice:
  *
  *	63                    32 31                         8 7        0
  *	+-----------------------+----------------------------+---------+
- *	| tag, from 1           | block                      | slot    |
+ *	| generation, from 1    | block                      | slot    |
  *	+-----------------------+----------------------------+---------+
  *
  * The directory finds the page of a block: an array of chunks of one page each.
- * It grows by a chunk at a time, and the array of chunks to twice its length; it
- * never shrinks, at 8 bytes to 84 timers.
+ * It grows by a chunk at a time, and the array of chunks to twice its length. It
+ * never shrinks; that costs 8 bytes per 84 timers.
  *
- * A page that falls empty can go back to the kernel. Its block keeps the number
- * and the tag, and waits for another page. One that may run out of tags keeps its
- * page, and is not used again.
+ * A page that falls empty can go back to the kernel. Its block keeps the number and the
+ * generation, and is unbacked until it gets another page. A block that may run out of generations
+ * keeps its page, and is not used again.
  *
  * The caller serialises all calls on one store.
  */
@@ -38,13 +37,13 @@
 void twheel_store_init(struct twheel_store *store)
 {
 	memset(store, 0, sizeof(*store));
-	store->bare = TWHEEL_NO_BLOCK;
+	store->unbacked = TWHEEL_NO_BLOCK;
 	INIT_LIST_HEAD(&store->partial);
 }
 
 /**
  * twheel_store_destroy() - free a store with all that is in it
- * @store: the store, which nobody else uses any more
+ * @store: the store, which has no other user any more
  *
  * May sleep.
  */
@@ -55,7 +54,7 @@ void twheel_store_destroy(struct twheel_store *store)
 	for (nr = 0; nr < store->nr_blocks; nr++) {
 		u64 block = *twheel_store_block(store, nr);
 
-		if (!twheel_block_is_bare(block))
+		if (!twheel_block_is_unbacked(block))
 			free_page(block);
 		cond_resched();
 	}
@@ -84,20 +83,20 @@ size_t twheel_store_bytes(const struct twheel_store *store)
 /* Whether the next page becomes a chunk of the directory. */
 static bool needs_chunk(const struct twheel_store *store)
 {
-	return store->bare == TWHEEL_NO_BLOCK &&
-	       store->nr_blocks == store->nr_chunks * TWHEEL_CHUNK_BLOCKS;
+	return store->unbacked == TWHEEL_NO_BLOCK &&
+	       store->nr_blocks == store->nr_chunks * TWHEEL_DIR_CHUNK_BLOCKS;
 }
 
-/* How many chunks a new directory must have room for, or 0 if this one will do. */
+/* Return how many chunks a new directory must have room for, or 0 if this one is large enough. */
 static u32 needs_dir(const struct twheel_store *store)
 {
 	if (!needs_chunk(store) || store->nr_chunks < store->dir_chunks)
 		return 0;
-	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_CHUNKS;
+	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_MIN_CHUNKS;
 }
 
 /**
- * twheel_store_growth() - what twheel_store_grow() takes, the page included
+ * twheel_store_growth() - how much memory twheel_store_grow() takes, the page included
  * @store: the store
  *
  * Return: bytes.
@@ -120,9 +119,9 @@ size_t twheel_store_growth(const struct twheel_store *store)
  */
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 {
-	/* All zero is what an entry looks like that was never in use. */
+	/* An entry that was never in use is all zeros. */
 	struct twheel_page *page = memory;
-	u32 nr = store->bare, dir_chunks = needs_dir(store);
+	u32 nr = store->unbacked, dir_chunks = needs_dir(store);
 	u64 **dir;
 
 	if (nr == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK)
@@ -139,13 +138,13 @@ int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 		return 0;
 	}
 	if (nr != TWHEEL_NO_BLOCK) {
-		u64 bare = *twheel_store_block(store, nr);
+		u64 block = *twheel_store_block(store, nr);
 
-		page->tag = bare >> 32;
-		store->bare = (u32)bare >> 1;
+		page->generation = block >> 32;
+		store->unbacked = (u32)block >> 1;
 	} else {
 		nr = store->nr_blocks++;
-		page->tag = 1;
+		page->generation = 1;
 	}
 	page->base = nr << TWHEEL_SLOT_BITS;
 	page->more = -1;
@@ -171,24 +170,24 @@ void twheel_pages_free(struct twheel_page *page)
 }
 
 /**
- * twheel_store_page_turned() - a page has its first free entry, or has fallen empty
+ * twheel_store_page_changed() - list a page that is no longer full, or has fallen empty
  * @store: the store
  * @page: the page
  *
  * For twheel_store_put() only.
  */
-void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page)
+void twheel_store_page_changed(struct twheel_store *store, struct twheel_page *page)
 {
 	bool full = page->more < -1;
 
 	if (full)
 		page->more -= TWHEEL_PAGE_FULL;
-	if (unlikely(twheel_page_is_spent(page)))
+	if (unlikely(twheel_page_out_of_generations(page)))
 		return;
 	if (full) {
 		list_add(&page->link, &store->partial);
 	} else {
-		/* Last to be taken from, first to be freed. */
+		/* Empty pages are used last and freed first. */
 		list_move_tail(&page->link, &store->partial);
 		store->nr_empty++;
 	}
@@ -197,7 +196,7 @@ void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *pa
 /**
  * twheel_store_trim() - take back pages without an entry in use
  * @store: the store
- * @keep: how many to leave, for what is added next
+ * @keep: how many to leave, for the next adds
  *
  * Return: a list for twheel_pages_free() of at most TWHEEL_TRIM pages, or NULL.
  */
@@ -211,8 +210,9 @@ struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep)
 		page = list_last_entry(&store->partial, struct twheel_page, link);
 		list_del(&page->link);
 		nr = page->base >> TWHEEL_SLOT_BITS;
-		*twheel_store_block(store, nr) = (u64)page->tag << 32 | store->bare << 1 | 1;
-		store->bare = nr;
+		*twheel_store_block(store, nr) = (u64)page->generation << 32 |
+						 store->unbacked << 1 | 1;
+		store->unbacked = nr;
 		store->nr_pages--;
 		store->nr_empty--;
 		page->next = pages;

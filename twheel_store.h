@@ -2,9 +2,8 @@
 /*
  * The memory of the timers of one wheel, and their ids
  *
- * The comment at the top of twheel_store.c says how it works. What every
- * operation on a timer goes through is inline: it is a few instructions, and a
- * call would cost as much again.
+ * The comment at the top of twheel_store.c describes how it works. Functions that every operation
+ * on a timer uses are inline: they are a few instructions, and a call would double their cost.
  */
 #ifndef _TWHEEL_STORE_H
 #define _TWHEEL_STORE_H
@@ -22,12 +21,11 @@
 #include "twheel.h"
 
 /**
- * struct twheel_entry - what the driver keeps of a timer
- * @timer: the wheel's part. Its tag is the upper half of the id, and zero while
+ * struct twheel_entry - a timer, as the driver stores it
+ * @timer: the wheel's part. Its tag is the generation of the id, and zero while
  *	the entry is free; its slot is the entry's place in the page.
- * @data: the caller's data. While the entry is free: how much further on than the
- *	slot after it the next free one is, modulo 2^64. A page of zeros is thus a
- *	list of all its entries.
+ * @data: the caller's data. While the entry is free: the distance from the slot after it to the
+ *	next free slot, modulo 2^64. A page of zeros is thus a list of all its entries.
  * @interval: period in nanoseconds, or 0.
  */
 struct twheel_entry {
@@ -42,11 +40,10 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
  * struct twheel_page - the memory of a block: a page of entries
  * @link: on the store's list of pages with free entries.
  * @next: links pages that have been taken out of the store.
- * @base: number of the block, where an id has it.
- * @tag: the tag that the next entry taken gets.
- * @more: how many entries more than one are in use: -1 if none is. TWHEEL_PAGE_FULL
- *	is added if all are, so that both a page's falling empty and its being full no
- *	more show in the sign.
+ * @base: number of the block, shifted to its place in an id.
+ * @generation: the generation that the next entry taken gets.
+ * @more: number of entries in use, minus one. TWHEEL_PAGE_FULL is added while all are in use. So
+ *	after freeing an entry it is negative if the page was full or has fallen empty.
  * @free: the slot of the first free entry, or TWHEEL_PAGE_ENTRIES.
  * @entry: the entries.
  */
@@ -54,7 +51,7 @@ struct twheel_page {
 	struct list_head link;
 	struct twheel_page *next;
 	u32 base;
-	u32 tag;
+	u32 generation;
 	s32 more;
 	u16 free;
 	struct twheel_entry entry[] __aligned(8);
@@ -65,29 +62,28 @@ struct twheel_page {
 
 #define TWHEEL_PAGE_FULL	S32_MIN
 
-/* This many bits number the entries of a page, and in one of 4 KiB fill a byte. */
+/* The bits of an id that number the entries of a page: a byte for pages of 4 KiB. */
 #define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 4)
 #define TWHEEL_SLOT_MASK	(BIT(TWHEEL_SLOT_BITS) - 1)
 
 /* A chunk of the directory fills a page. */
-#define TWHEEL_CHUNK_BITS	(PAGE_SHIFT - 3)
-#define TWHEEL_CHUNK_BLOCKS	BIT(TWHEEL_CHUNK_BITS)
+#define TWHEEL_DIR_CHUNK_BITS	(PAGE_SHIFT - 3)
+#define TWHEEL_DIR_CHUNK_BLOCKS	BIT(TWHEEL_DIR_CHUNK_BITS)
 
-/* Chunks that the first directory has room for. */
-#define TWHEEL_DIR_CHUNKS	8
+/* Number of chunks that the first directory has room for. */
+#define TWHEEL_DIR_MIN_CHUNKS	8
 
 /**
  * struct twheel_store - the timers of one wheel
  * @dir: the directory: chunks of blocks, by number. A block is the address of
- *	its page, or without a page as twheel_block_is_bare() says.
+ *	its page, or as twheel_block_is_unbacked() describes.
  * @dir_chunks: how many chunks the directory has room for.
  * @nr_chunks: how many it has.
  * @nr_blocks: how many blocks have been numbered.
  * @nr_pages: how many pages there are.
- * @nr_empty: how many of those have no entry in use, and tags left.
- * @bare: the block without a page that is to get the next one, or
- *	TWHEEL_NO_BLOCK.
- * @partial: pages with free entries; those without an entry in use are last.
+ * @nr_empty: how many of the pages have no entry in use, and generations left.
+ * @unbacked: the block without a page that gets the next one, or TWHEEL_NO_BLOCK.
+ * @partial: pages with free entries; empty pages are last.
  */
 struct twheel_store {
 	u64 **dir;
@@ -96,11 +92,11 @@ struct twheel_store {
 	u32 nr_blocks;
 	u32 nr_pages;
 	u32 nr_empty;
-	u32 bare;
+	u32 unbacked;
 	struct list_head partial;
 };
 
-/* Pages that one call takes back at most, so that the lock is not held long. */
+/* The most pages that one call takes back, so that the lock is not held long. */
 #define TWHEEL_TRIM		128
 
 #define TWHEEL_NO_BLOCK		(U32_MAX >> TWHEEL_SLOT_BITS)
@@ -113,7 +109,7 @@ size_t twheel_store_growth(const struct twheel_store *store);
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp);
 struct twheel_page *twheel_store_trim(struct twheel_store *store, u32 keep);
 void twheel_pages_free(struct twheel_page *page);
-void twheel_store_page_turned(struct twheel_store *store, struct twheel_page *page);
+void twheel_store_page_changed(struct twheel_store *store, struct twheel_page *page);
 
 static __always_inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
 {
@@ -122,10 +118,10 @@ static __always_inline struct twheel_page *twheel_entry_page(const struct twheel
 
 static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
 {
-	return &store->dir[nr >> TWHEEL_CHUNK_BITS][nr % TWHEEL_CHUNK_BLOCKS];
+	return &store->dir[nr >> TWHEEL_DIR_CHUNK_BITS][nr % TWHEEL_DIR_CHUNK_BLOCKS];
 }
 
-/* There are more empty pages than are to be kept. */
+/* Whether there are more than @keep empty pages. */
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
 	return store->nr_empty > keep;
@@ -133,34 +129,49 @@ static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 k
 
 /**
  * twheel_store_exhausted() - whether there is no free entry
- * @store: the store; while others use it, the answer may be an old one
+ * @store: the store; without the lock, the result may be out of date
  *
  * Return: true if the store needs twheel_store_grow().
  */
 static inline bool twheel_store_exhausted(const struct twheel_store *store)
 {
-	return data_race(store->partial.next) == &store->partial; /* an old one will do */
+	return data_race(store->partial.next) == &store->partial; /* may be out of date */
 }
 
-/* A block without a page is an odd number: its tag, 31 bits of the next such block, a one. */
-static inline bool twheel_block_is_bare(u64 block)
+/* An unbacked block is an odd number: its generation, the next such block in 31 bits, a one. */
+static inline bool twheel_block_is_unbacked(u64 block)
 {
 	return block & 1;
 }
 
-/*
- * It may have no tag for each of its entries: it gives out no more of them, and is left alone
- * when it falls empty, after four billion timers.
- */
-static inline bool twheel_page_is_spent(const struct twheel_page *page)
+/* Return the page of a block, whose number has been checked; or NULL. */
+static __always_inline struct twheel_page *twheel_store_page(const struct twheel_store *store,
+							     unsigned long nr)
 {
-	return page->tag > U32_MAX - TWHEEL_PAGE_ENTRIES;
+	u64 block = *twheel_store_block(store, array_index_nospec(nr, store->nr_blocks));
+
+	return twheel_block_is_unbacked(block) ? NULL : (void *)(unsigned long)block;
+}
+
+/*
+ * Whether a page may not have a generation left for each of its entries, after four billion
+ * timers. Then no more entries are taken from it, and it is kept when it falls empty.
+ */
+static inline bool twheel_page_out_of_generations(const struct twheel_page *page)
+{
+	return page->generation > U32_MAX - TWHEEL_PAGE_ENTRIES;
+}
+
+/* Return how many entries of a page are in use. */
+static inline u32 twheel_page_timers(const struct twheel_page *page)
+{
+	return (u32)(page->more + 1) & ~TWHEEL_PAGE_FULL;
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
 					     const struct twheel_entry *entry)
 {
-	/* A large page has more than fit into a byte. */
+	/* A large page has more entries than a byte can number. */
 	if (TWHEEL_PAGE_ENTRIES > U8_MAX)
 		return entry - page->entry;
 	return entry->timer.slot;
@@ -182,10 +193,10 @@ static __always_inline u64 twheel_entry_id(const struct twheel_entry *entry)
 /**
  * struct twheel_run - free entries of one page, to be taken one after the other
  * @page: their page.
- * @id: the id that the next one is going to have.
+ * @id: the id that the next entry gets.
  *
- * A run works out once what the page says. Between twheel_run_begin() and
- * twheel_run_end(), the store is for nothing else.
+ * A run reads the fields of the page once. Between twheel_run_begin() and
+ * twheel_run_end(), the store must not be used otherwise.
  */
 struct twheel_run {
 	struct twheel_page *page;
@@ -195,9 +206,9 @@ struct twheel_run {
 /**
  * twheel_run_begin() - begin to take entries
  * @store: the store
- * @run: set to the first run that there is
+ * @run: set to the free entries of one page
  *
- * Return: how many there are; or 0 if there is no free entry: see twheel_store_grow().
+ * Return: how many entries it has; or 0 if there is no free entry: see twheel_store_grow().
  */
 static inline u32 twheel_run_begin(const struct twheel_store *store, struct twheel_run *run)
 {
@@ -206,13 +217,13 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
 	run->page = page;
 	if (list_entry_is_head(page, &store->partial, link))
 		return 0;
-	run->id = (u64)page->tag << 32 | page->base | page->free;
+	run->id = (u64)page->generation << 32 | page->base | page->free;
 	return TWHEEL_PAGE_ENTRIES - 1 - page->more;
 }
 
 /**
  * twheel_run_take() - take the next entry into use
- * @run: the run, in which there is one left
+ * @run: the run, with an entry left
  *
  * Return: the entry.
  */
@@ -220,26 +231,26 @@ static __always_inline struct twheel_entry *twheel_run_take(struct twheel_run *r
 {
 	struct twheel_entry *entry = &run->page->entry[run->id & TWHEEL_SLOT_MASK];
 
-	/* Or the compiler works out the address again for each field. */
+	/* Otherwise the compiler recomputes the address for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
 	entry->timer.tag = run->id >> 32;
 	entry->timer.slot = run->id;
-	/* The next tag, and the slot of the next one that is free. */
+	/* The next generation, and the slot of the next free entry. */
 	run->id += BIT_ULL(32) + 1 + entry->data;
 	return entry;
 }
 
 /**
- * twheel_run_end() - tell the store what has been taken
+ * twheel_run_end() - account for the entries that have been taken
  * @store: the store
  * @run: the run
  *
- * Return: how many that were.
+ * Return: how many entries were taken.
  */
 static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel_run *run)
 {
 	struct twheel_page *page = run->page;
-	u32 n = (run->id >> 32) - page->tag;
+	u32 n = (run->id >> 32) - page->generation;
 	bool full;
 
 	if (!n)
@@ -247,10 +258,10 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 	if (page->more < 0)
 		store->nr_empty--;
 	page->free = run->id & TWHEEL_SLOT_MASK;
-	page->tag += n;
+	page->generation += n;
 	page->more += n;
 	full = page->more == TWHEEL_PAGE_ENTRIES - 1;
-	if (unlikely(full || twheel_page_is_spent(page))) {
+	if (unlikely(full || twheel_page_out_of_generations(page))) {
 		page->more += full ? TWHEEL_PAGE_FULL : 0;
 		list_del_init(&page->link);
 	}
@@ -264,8 +275,8 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
  *
  * O(1).
  *
- * Return: an entry with an id of its own and all else unset; or NULL if there
- * is no free one: give the store pages with twheel_store_grow().
+ * Return: an entry with a new id and all other fields unset; or NULL if there
+ * is no free entry: give the store pages with twheel_store_grow().
  */
 static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
 {
@@ -297,7 +308,7 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 	page->free = slot;
 	/* The page was full, or has fallen empty. */
 	if (unlikely(--page->more < 0))
-		twheel_store_page_turned(store, page);
+		twheel_store_page_changed(store, page);
 }
 
 /**
@@ -315,24 +326,24 @@ static __always_inline bool twheel_store_find(const struct twheel_store *store, 
 {
 	unsigned long slot = id & TWHEEL_SLOT_MASK;
 	unsigned long nr = (id & U32_MAX) >> TWHEEL_SLOT_BITS;
-	u32 tag = id >> 32;
+	u32 generation = id >> 32;
 	struct twheel_entry *entry;
 	unsigned long mask;
 	u64 block;
 
-	/* All ones if both are valid, else zero, also for what is done on speculation. */
+	/* All ones if both are valid, else zero, also under speculation. */
 	mask = array_index_mask_nospec(nr, store->nr_blocks) &
 	       array_index_mask_nospec(slot, TWHEEL_PAGE_ENTRIES);
-	if (unlikely(!mask || !tag))
+	if (unlikely(!mask || !generation))
 		return false;
 	block = *twheel_store_block(store, nr & mask);
-	if (unlikely(twheel_block_is_bare(block)))
+	if (unlikely(twheel_block_is_unbacked(block)))
 		return false;
 	entry = &((struct twheel_page *)(unsigned long)block)->entry[slot & mask];
-	/* Or the compiler works out the address again for each field. */
+	/* Otherwise the compiler recomputes the address for each field. */
 	OPTIMIZER_HIDE_VAR(entry);
 	*found = entry;
-	return likely(entry->timer.tag == tag);
+	return likely(entry->timer.tag == generation);
 }
 
 #endif /* _TWHEEL_STORE_H */

@@ -2,13 +2,16 @@
 /*
  * Adding, modifying and cancelling timers, one or many at a time
  *
- * A single call returns 0 or an errno. A batch goes through in chunks, each of them a
- * bounded hold of the lock, up to the first entry that cannot be done. It returns the number
- * of entries that were done, or the errno of the first one.
+ * A single call returns 0 or an errno. A batch is done in chunks, each of them a bounded hold
+ * of the lock, up to the first entry that fails. It returns the number of entries that were
+ * done, or the errno of the first one.
  *
  * A chunk that lacks a level, a page, or an advance of the wheel ends with enum twheel_need.
- * Its caller provides that with the lock dropped, and begins again with the same entry: all
+ * Its caller provides that with the lock dropped, and retries from the same entry: all
  * checks are repeated, as other threads may have changed the wheel.
+ *
+ * io_uring's submitters do not wait for the lock: @nowait. A call that does not get it returns
+ * -EAGAIN, or what it has done of a batch.
  */
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
@@ -21,24 +24,32 @@
 /* Cost of a slow add, in fast ones. */
 #define TWHEEL_SLOW_ADD_COST	4
 
-/* Compute a deadline; returns false if its input is not valid. */
+/* Compute a deadline; returns false if the arguments are not valid. */
 static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
 {
 	*deadline = flags ? time_ns : min_t(u64, now + time_ns, KTIME_MAX);
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
-/* Bring the wheel's clock forward before timers are placed; returns the time. */
-static __always_inline u64 bring_forward(struct twheel_file *file)
+/*
+ * Bring the wheel's clock forward to @now before timers are placed. Fails if the clock was set
+ * back; CLOCK_MONOTONIC skips that check.
+ */
+static __always_inline bool bring_forward(struct twheel_file *file, u64 *now)
 {
-	u64 now = twheel_file_now(file);
-
-	if (now >= file->wheel.level[0]->next_edge)
-		twheel_forward(&file->wheel, twheel_floor(&file->wheel, now));
-	return now;
+	if (likely(file->clock_id == CLOCK_MONOTONIC)) {
+		*now = ktime_get_ns();
+	} else {
+		*now = twheel_file_now(file);
+		if (twheel_file_can_be_set(file) && *now < file->wheel.time)
+			return false;
+	}
+	if (unlikely(*now >= file->wheel.level[0]->next_edge))
+		twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
+	return true;
 }
 
-/* Timers that are due expire before one is added that is due, too. */
+/* Whether due timers must expire before another due timer is added. */
 static __always_inline bool has_to_advance(const struct twheel_file *file, u64 deadline, u64 now)
 {
 	return deadline <= now && twheel_file_is_behind(file, twheel_floor(&file->wheel, now));
@@ -48,7 +59,7 @@ static __always_inline bool has_to_advance(const struct twheel_file *file, u64 d
 static bool interrupted(void)
 {
 	cond_resched();
-	/* Not for task work, which is for the way back to user space. */
+	/* Not for task work, which runs on the return to user space. */
 	return task_sigpending(current);
 }
 
@@ -110,7 +121,7 @@ static __always_inline unsigned int add_fast(struct twheel_file *file,
 				break;
 			file->has_periods = true;
 		}
-		/* It has passed, is not valid, or the sum is out of range. */
+		/* The deadline has passed, is not valid, or the sum is out of range. */
 		if (unlikely((s64)time <= (s64)now)) {
 			if ((s64)time < 0 || (!flags && time != now) ||
 			    has_to_advance(file, time, now))
@@ -125,7 +136,7 @@ static __always_inline unsigned int add_fast(struct twheel_file *file,
 			break;
 		unsafe_put_user(run.id, &u->id, out);
 		entry = fill(twheel_run_take(&run), data, interval, time);
-		if (likely(twheel_enqueue_fast(level, &entry->timer)))
+		if (likely(twheel_enqueue_fast(w, level, &entry->timer, true)))
 			continue;
 		user_access_end();
 		twheel_enqueue_slowpath(w, level, &entry->timer, twheel_index(level, time));
@@ -152,7 +163,7 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 	}
 }
 
-/* What the wheel lacks for a timer: one of enum twheel_need, or 0. */
+/* Return what the wheel lacks for a timer: one of enum twheel_need, or 0. */
 static int missing_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
 {
 	if (has_to_advance(file, deadline, now))
@@ -188,7 +199,7 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 	if (!entry)
 		return TWHEEL_NEED_PAGE;
 	if (put_user(add.id, &uadd->id)) {
-		/* The caller cannot know its id: it never existed. */
+		/* The caller cannot know the id: the timer never existed. */
 		twheel_store_put(&file->store, entry);
 		return -EFAULT;
 	}
@@ -206,15 +217,18 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
  * one of enum twheel_need.
  */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
-			      unsigned int n, int *err)
+			      unsigned int n, int *err, bool nowait)
 {
 	unsigned int done = 0, fast;
 	u64 now, room;
 
-	*err = twheel_file_lock(file);
+	*err = twheel_file_lock_nowait(file, nowait);
 	if (*err)
 		return 0;
-	now = bring_forward(file);
+	if (unlikely(!bring_forward(file, &now))) {
+		*err = TWHEEL_NEED_ADVANCE;
+		goto unlock;
+	}
 	do {
 		room = file->max_timers - twheel_file_timers(file);
 		fast = add_fast(file, uadd + done, min_t(u64, n - done, room), now);
@@ -227,64 +241,43 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 		done++;
 		n -= min(TWHEEL_SLOW_ADD_COST - 1U, n - done);
 	} while (done < n && !twheel_store_exhausted(&file->store));
-	/* The next chunk would find that out, but only after its checks. */
+	/* Otherwise the next chunk finds that out, after all its checks. */
 	if (!*err && twheel_store_exhausted(&file->store))
 		*err = TWHEEL_NEED_PAGE;
+unlock:
 	twheel_file_unlock(file);
 	return done;
 }
 
-/**
- * twheel_add_timer() - TWHEEL_ADD
- * @file: the file, not locked
- * @uadd: the timer, in user memory, where its id is written
- *
- * Return: 0; or -EFAULT, -EINVAL, -ENOSPC, -ENOMEM, or -EINTR when killed, and the timer does
- * not exist.
- */
-long twheel_add_timer(struct twheel_file *file, struct twheel_add __user *uadd)
-{
-	int err;
-	u64 now;
-
-	do {
-		bool done = false;
-
-		err = twheel_file_lock(file);
-		if (err)
-			break;
-		now = bring_forward(file);
-		if (likely(twheel_file_timers(file) < file->max_timers))
-			done = add_fast(file, uadd, 1, now);
-		if (unlikely(!done))
-			err = add_slowpath(file, uadd, now);
-		twheel_file_unlock(file);
-		if (likely(err <= 0))
-			break;
-		err = twheel_file_provide(file, err);
-	} while (!err);
-	return err;
-}
-
-/**
- * twheel_add_timers() - TWHEEL_ADD_BATCH
- * @file: the file, not locked
- * @uadd: timers, in user memory, where their ids are written
- * @count: how many; not 0
- *
- * Return: how many were added; or an errno as twheel_add_timer(), if none was.
- */
-long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
+/* Add @count timers, at least one. */
+static noinline long add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count,
+				bool nowait)
 {
 	long done = 0;
 	int err;
 
 	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err,
+				  nowait);
 		if (err > 0 && done < count)
-			err = twheel_file_provide(file, err);
+			err = twheel_file_provide(file, err, nowait);
 	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
+}
+
+/* Add one timer: on the fast path, or as a batch. */
+static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd, bool nowait)
+{
+	unsigned int done = 0;
+	u64 now;
+
+	if (likely(!twheel_file_lock_nowait(file, nowait))) {
+		if (likely(bring_forward(file, &now)) &&
+		    likely(twheel_file_timers(file) < file->max_timers))
+			done = add_fast(file, uadd, 1, now);
+		twheel_file_unlock(file);
+	}
+	return likely(done) ? 0 : min(add_timers(file, uadd, 1, nowait), 0L);
 }
 
 /*
@@ -292,9 +285,9 @@ long twheel_add_timers(struct twheel_file *file, struct twheel_add __user *uadd,
  */
 
 /*
- * Copy @n entries of @size from user memory; returns how many there were before a missing
- * page. Some processors stop a few entries ahead of it, so there can be more; but 0 means
- * that the first one is missing.
+ * Copy @n entries of @size bytes from user memory; returns how many were copied whole. On some
+ * processors a copy stops early, before a missing page. But 0 always means that the first entry
+ * is missing.
  */
 static unsigned int copy_entries(void *to, const void __user *from, unsigned int n,
 				 size_t size)
@@ -329,20 +322,20 @@ static noinline int modify_slowpath(struct twheel_file *file, const struct twhee
 	return 0;
 }
 
-/* The fast path is for a pending timer that gets a delay which the levels cover. */
+/* Modify one timer; on the fast path if it is pending and the levels cover its new delay. */
 static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
 				  u64 now)
 {
-	u64 deadline = now + mod->time_ns;
+	u64 deadline = mod->time_ns + (mod->flags ? 0 : now);
 	struct twheel *w = &file->wheel;
 	struct twheel_entry *entry;
 	struct twheel_level *level;
 
-	/* Nor may it be out of range. */
-	if (unlikely(mod->flags | mod->reserved) || unlikely((s64)deadline <= (s64)now) ||
+	/* The signed comparison also catches a sum out of range. */
+	if (unlikely(mod->flags & ~TWHEEL_ABSTIME || mod->reserved || (s64)deadline <= (s64)now) ||
 	    unlikely(!twheel_find_level(w, deadline, &level)) ||
 	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
-	    unlikely(twheel_expired(w, &entry->timer)))
+	    unlikely(!twheel_in_bucket(&entry->timer)))
 		return modify_slowpath(file, mod, now);
 	twheel_dequeue(w, w->level[entry->timer.level], &entry->timer);
 	entry->timer.deadline = deadline;
@@ -357,15 +350,18 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
  */
 static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 						 const struct twheel_modify *mods,
-						 unsigned int n, int *err)
+						 unsigned int n, int *err, bool nowait)
 {
 	unsigned int i;
 	u64 now;
 
-	*err = twheel_file_lock(file);
+	*err = twheel_file_lock_nowait(file, nowait);
 	if (*err)
 		return 0;
-	now = bring_forward(file);
+	if (unlikely(!bring_forward(file, &now))) {
+		*err = TWHEEL_NEED_ADVANCE;
+		n = 0;
+	}
 	for (i = 0; i < n; i++) {
 		*err = modify(file, mods + i, now);
 		if (unlikely(*err))
@@ -377,12 +373,12 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 }
 
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
-						 unsigned int n, int *err)
+						 unsigned int n, int *err, bool nowait)
 {
 	struct twheel_entry *entry;
 	unsigned int i;
 
-	*err = twheel_file_lock(file);
+	*err = twheel_file_lock_nowait(file, nowait);
 	if (*err)
 		return 0;
 	for (i = 0; i < n; i++) {
@@ -399,59 +395,56 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
-/**
- * twheel_modify_timer() - TWHEEL_MODIFY
- * @file: the file, not locked
- * @umod: which timer, and its new time, in user memory
- *
- * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the
- * timer is as it was.
- */
-long twheel_modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
+static __always_inline long modify_one(struct twheel_file *file, const struct twheel_modify *mod,
+				       bool nowait)
 {
-	struct twheel_modify mod;
 	int err;
 
-	if (copy_from_user(&mod, umod, sizeof(mod)))
-		return -EFAULT;
 	do {
-		modify_chunk(file, &mod, 1, &err);
-		if (likely(err <= 0))
-			break;
-		err = twheel_file_provide(file, err);
-	} while (!err);
+		modify_chunk(file, mod, 1, &err, nowait);
+		if (unlikely(err > 0))
+			err = twheel_file_provide(file, err, nowait) ?: 1;
+	} while (unlikely(err > 0));
 	return err;
 }
 
 /**
- * twheel_cancel_timer() - TWHEEL_CANCEL
+ * twheel_modify_delay() - modify a timer
  * @file: the file, not locked
- * @uid: the timer's id, in user memory
+ * @id: its id
+ * @delay: when it is due, in ns from now
+ * @nowait: do not wait for the lock
  *
- * Return: 0, and the timer will never be read; or -EFAULT, -ENOENT, or -EINTR when killed.
+ * Return: 0; or -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, -EAGAIN if @nowait, or -EINTR when killed,
+ * and the timer is as it was.
  */
-long twheel_cancel_timer(struct twheel_file *file, u64 __user *uid)
+long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay, bool nowait)
 {
-	u64 id;
+	const struct twheel_modify mod = { .id = id, .time_ns = delay };
+
+	return modify_one(file, &mod, nowait);
+}
+
+/**
+ * twheel_cancel_timer() - cancel a timer
+ * @file: the file, not locked
+ * @id: the timer's id
+ * @nowait: do not wait for the lock
+ *
+ * Return: 0, and the timer will never be read; or -ENOENT, -EAGAIN if @nowait, or -EINTR when
+ * killed.
+ */
+long twheel_cancel_timer(struct twheel_file *file, u64 id, bool nowait)
+{
 	int err;
 
-	if (get_user(id, uid))
-		return -EFAULT;
-	cancel_chunk(file, &id, 1, &err);
+	cancel_chunk(file, &id, 1, &err, nowait);
 	return err;
 }
 
-/**
- * twheel_change_timers() - TWHEEL_MODIFY_BATCH and TWHEEL_CANCEL_BATCH
- * @file: the file, not locked
- * @entries: which timers and their new times, or the ids of timers, in user memory
- * @count: how many; not 0
- * @cancel: cancel them, and do not modify them
- *
- * Return: how many were done; or an errno as for a single one, if none was.
- */
-long twheel_change_timers(struct twheel_file *file, const void __user *entries, u32 count,
-			  bool cancel)
+/* Modify or cancel @count timers, at least one. */
+static noinline long change_timers(struct twheel_file *file, const void __user *entries, u32 count,
+				   bool cancel, bool nowait)
 {
 	union {
 		struct twheel_modify mod[TWHEEL_CHUNK / 2];
@@ -468,11 +461,75 @@ long twheel_change_timers(struct twheel_file *file, const void __user *entries, 
 		if (!n)
 			err = -EFAULT;
 		else if (cancel)
-			done += cancel_chunk(file, chunk.id, n, &err);
+			done += cancel_chunk(file, chunk.id, n, &err, nowait);
 		else
-			done += modify_chunk(file, chunk.mod, n, &err);
+			done += modify_chunk(file, chunk.mod, n, &err, nowait);
 		if (err > 0)
-			err = twheel_file_provide(file, err);
+			err = twheel_file_provide(file, err, nowait);
 	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
+}
+
+static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
+				  struct twheel_batch __user *arg, bool nowait)
+{
+	struct twheel_batch batch;
+	void __user *entries;
+
+	if (copy_from_user(&batch, arg, sizeof(batch)))
+		return -EFAULT;
+	if (batch.flags)
+		return -EINVAL;
+	if (!batch.count)
+		return 0;
+	/* The result is an int in user space. */
+	batch.count = min_t(u32, batch.count, INT_MAX);
+	entries = u64_to_user_ptr(batch.entries);
+
+	if (cmd == TWHEEL_ADD_BATCH)
+		return add_timers(file, entries, batch.count, nowait);
+	return change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH, nowait);
+}
+
+static noinline long modify_timer(struct twheel_file *file, struct twheel_modify __user *umod,
+				  bool nowait)
+{
+	struct twheel_modify mod;
+
+	if (copy_from_user(&mod, umod, sizeof(mod)))
+		return -EFAULT;
+	return modify_one(file, &mod, nowait);
+}
+
+/**
+ * twheel_change() - execute an ioctl that changes timers
+ * @file: the file, not locked
+ * @cmd: the ioctl
+ * @argp: its argument
+ * @nowait: do not wait for the lock
+ *
+ * Tail calls keep it without a stack frame.
+ *
+ * Return: what the ioctl returns; or -EAGAIN if @nowait, and nothing was done.
+ */
+long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp, bool nowait)
+{
+	u64 id;
+
+	if (likely(cmd == TWHEEL_ADD))
+		return add_one(file, argp, nowait);
+	switch (cmd) {
+	case TWHEEL_CANCEL:
+		if (get_user(id, (u64 __user *)argp))
+			return -EFAULT;
+		return twheel_cancel_timer(file, id, nowait);
+	case TWHEEL_MODIFY:
+		return modify_timer(file, argp, nowait);
+	case TWHEEL_ADD_BATCH:
+	case TWHEEL_CANCEL_BATCH:
+	case TWHEEL_MODIFY_BATCH:
+		return change_batch(file, cmd, argp, nowait);
+	default:
+		return -ENOTTY;
+	}
 }

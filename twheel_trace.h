@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: what happens to wheels and timers, for trace-cmd, perf and bpftrace
+ * Tracepoints of wheels and timers, for trace-cmd, perf and bpftrace
  *
- * Every event has the number of its wheel, and all times are in ns on the wheel's clock. Who
- * does not trace pays one instruction for each, where it stands.
+ * Every event has the id of its wheel, and all times are in ns on the wheel's clock.
+ * Disabled, each tracepoint costs one nop.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
@@ -15,7 +15,7 @@
 
 #include "twheel_file.h"
 
-/* What happened to a timer. */
+/* Events of one timer. */
 #define TWHEEL_TIMER_EVENT(name)						\
 	DEFINE_EVENT(twheel_timer, name,					\
 		     TP_PROTO(const struct twheel_file *file, const struct twheel_entry *timer), \
@@ -37,7 +37,7 @@ TWHEEL_TIMER_EVENT(twheel_modify);
 TWHEEL_TIMER_EVENT(twheel_cancel);
 TWHEEL_TIMER_EVENT(twheel_deliver);
 
-/* What the wheel did in one go, which brought it to this time: so many timers. */
+/* Timers that expired or cascaded: the wheel's time after that, and their number. */
 DECLARE_EVENT_CLASS(twheel_advance,
 	TP_PROTO(const struct twheel_file *file, u64 count),
 	TP_ARGS(file, count),
@@ -71,7 +71,7 @@ TRACE_EVENT(twheel_set_up,
 		  __entry->tick, __entry->size, __entry->clock, __entry->max_timers)
 );
 
-/* An ioctl that failed; or an open, which is no request, and of no wheel. */
+/* A failed ioctl or io_uring command; or a failed open, whose request and wheel are 0. */
 TRACE_EVENT(twheel_refuse,
 	TP_PROTO(u64 wheel, u32 request, int err),
 	TP_ARGS(wheel, request, err),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much memory the wheels of each user hold
+ * Limiting the memory that the wheels of each user hold
  *
- * /dev/twheel is open to everybody, and every open file may hold memory that the
- * kernel cannot take back. So the bytes that the wheels of one user hold, all
- * added up, are bounded, as epoll bounds what its watches take.
+ * /dev/twheel is open to all users, and every open file may hold memory that the
+ * kernel cannot reclaim. So the total of the bytes that the wheels of one user hold
+ * is bounded, as epoll bounds the memory of its watches.
  *
  * Users are looked up only when a wheel is opened: a small hash table under a mutex
- * will do. The bytes are atomic and need no lock.
+ * is enough. The bytes are atomic and need no lock.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -19,7 +19,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
-#include "twheel_user.h"
+#include "twheel_file.h"
 
 static ulong max_user_bytes;
 module_param(max_user_bytes, ulong, 0644);
@@ -27,9 +27,9 @@ MODULE_PARM_DESC(max_user_bytes,
 		 "Bytes that the wheels of one user may hold (0 when loaded: 4% of low memory)");
 
 /**
- * struct twheel_user - a user who has wheels open
+ * struct twheel_user - the account of a user with open wheels
  * @node: in the table of users, under users_lock.
- * @uid: who it is.
+ * @uid: the user.
  * @refs: one for each wheel.
  * @bytes: the memory that the wheels hold.
  */
@@ -44,7 +44,7 @@ static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);
 
 /**
- * twheel_user_init() - find out how much a user may hold, if the module was not told
+ * twheel_user_init() - set the default limit, unless the parameter was given
  */
 void __init twheel_user_init(void)
 {
@@ -83,8 +83,7 @@ unsigned long twheel_user_bytes(const struct twheel_user *user)
  *
  * May sleep.
  *
- * Return: the account, with a reference for twheel_user_put(); or NULL without
- * memory.
+ * Return: the account, with a reference for twheel_user_put(); or NULL without memory.
  */
 struct twheel_user *twheel_user_get(kuid_t uid)
 {
@@ -128,9 +127,9 @@ void twheel_user_put(struct twheel_user *user)
  * @user: the account
  * @bytes: how much
  *
- * CAP_SYS_RESOURCE is exempt from the limit; that it is missing leaves no audit record.
- * What is refused is never charged, not even for a moment: what another wheel asks for,
- * and would fit, would be refused meanwhile.
+ * CAP_SYS_RESOURCE is exempt from the limit; it is checked without auditing. A request that is
+ * refused is never charged, not even for a moment: otherwise a concurrent request of another
+ * wheel that fits would be refused, too.
  *
  * Return: false, and nothing is charged, if that would be above the limit.
  */

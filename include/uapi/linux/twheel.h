@@ -41,11 +41,17 @@
  *	module's limit. ENOSPC when above the module's limit.
  * @wheel_size: buckets per level: TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX, any
  *	number.
- * @clock_id: CLOCK_MONOTONIC or CLOCK_BOOTTIME.
+ * @clock_id: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI.
  * @flags: must be zero.
  * @reserved: must be zero.
  *
  * Possible once for each wheel, and only before its first timer.
+ *
+ * CLOCK_REALTIME and CLOCK_TAI can be set. A delay becomes a deadline when its timer is added.
+ * Timers follow the clock: when it is set forward, those due by the new time expire; when it is
+ * set back, those that are no longer due wait again, also if they have expired unread. A timer
+ * that was due when it was added can be up to a tick early by a clock that is set back. Events
+ * that lie in a ring have been delivered, and stay.
  */
 struct twheel_setup {
 	__u64 tick_ns;
@@ -191,6 +197,96 @@ struct twheel_event {
 	__u64 count;
 };
 
+/* The most slots that TWHEEL_RING can be asked for: with them, a ring has 64 KiB. */
+#define TWHEEL_RING_SLOTS_MAX	2044U
+
+/* Flag of a ring: more is due than the last poll moved. */
+#define TWHEEL_RING_MORE	(1U << 0)
+
+/**
+ * struct twheel_ring - events in memory that the program maps
+ * @head: the slot of the next event to take. Written by the program with a store-release, after
+ *	it has read the events before it.
+ * @tail: the slot behind the last event. Written by the kernel, after the events before it:
+ *	read it with a load-acquire.
+ * @flags: 0 or TWHEEL_RING_MORE, as of @tail. Written by the kernel.
+ * @reserved_head: not used; keeps @head and @tail in cache lines of their own.
+ * @reserved_tail: not used.
+ *
+ * The slots follow this structure: an array of struct twheel_event. The first slot follows the
+ * last one. At least one is empty: the ring holds no events when @head equals @tail.
+ *
+ * poll(), select(), epoll and io_uring's poll move events of timers that have expired to the
+ * ring, where the program takes them without a system call. An event in the ring counts as
+ * read. The descriptor is readable while the ring holds events. An event that finds no empty
+ * slot stays in the wheel: a program that finds TWHEEL_RING_MORE after it has taken all events
+ * polls again.
+ */
+struct twheel_ring {
+	__u32 head;
+	__u32 reserved_head[15];
+	__u32 tail;
+	__u32 flags;
+	__u32 reserved_tail[14];
+};
+
+/**
+ * struct twheel_ring_setup - make the wheel's ring, or query it, for TWHEEL_RING
+ * @slots: how many slots the ring should have: 2 to TWHEEL_RING_SLOTS_MAX; or 0 to make none.
+ *	Set on return to how many slots fill its pages.
+ * @size: set on return: bytes to map, with mmap(), MAP_SHARED, from offset 0.
+ * @flags: must be zero.
+ * @reserved: must be zero.
+ *
+ * A wheel has one ring, which stays until its last close; from then on read() fails with
+ * EBUSY. When there is one, @slots may be any number, and what is returned describes it.
+ * ENOENT without a ring when @slots is 0.
+ */
+struct twheel_ring_setup {
+	__u32 slots;
+	__u32 size;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/**
+ * struct twheel_listed - one timer, as TWHEEL_LIST returns it
+ * @id: the timer's id.
+ * @data: the data given when it was added.
+ * @deadline_ns: its deadline on the wheel's clock.
+ * @interval_ns: the period, 0 for a timer that expires once.
+ * @state: TWHEEL_PENDING or TWHEEL_EXPIRED.
+ * @reserved: set to zero on return.
+ */
+struct twheel_listed {
+	__u64 id;
+	__u64 data;
+	__u64 deadline_ns;
+	__u64 interval_ns;
+	__u32 state;
+	__u32 reserved;
+};
+
+/**
+ * struct twheel_list - the timers of a wheel, a part at a time, for TWHEEL_LIST
+ * @cursor: 0 to begin. Set on return to where the next call continues.
+ * @entries: address of an array of struct twheel_listed, where timers are written.
+ * @count: number of entries in the array.
+ * @flags: must be zero.
+ *
+ * The ioctl returns how many timers it has written, in no order; 0 at the end, and then, as
+ * when it fails, @cursor is left alone. A timer that exists from the first call of a walk to
+ * its last one is returned exactly once, no id is returned twice, and none after its cancel
+ * has returned. A timer that is added during the walk may be returned. A cursor is valid for
+ * the lifetime of the wheel.
+ */
+struct twheel_list {
+	__u64 cursor;
+	__aligned_u64 entries;
+	__u32 count;
+	__u32 flags;
+};
+
 #define TWHEEL_IOC_MAGIC	0xD3
 
 #define TWHEEL_SETUP		_IOW(TWHEEL_IOC_MAGIC, 0x00, struct twheel_setup)
@@ -199,8 +295,18 @@ struct twheel_event {
 #define TWHEEL_MODIFY		_IOW(TWHEEL_IOC_MAGIC, 0x03, struct twheel_modify)
 #define TWHEEL_QUERY		_IOWR(TWHEEL_IOC_MAGIC, 0x04, struct twheel_query)
 #define TWHEEL_INFO		_IOR(TWHEEL_IOC_MAGIC, 0x05, struct twheel_info)
+#define TWHEEL_RING		_IOWR(TWHEEL_IOC_MAGIC, 0x06, struct twheel_ring_setup)
 #define TWHEEL_ADD_BATCH	_IOW(TWHEEL_IOC_MAGIC, 0x11, struct twheel_batch)
 #define TWHEEL_CANCEL_BATCH	_IOW(TWHEEL_IOC_MAGIC, 0x12, struct twheel_batch)
 #define TWHEEL_MODIFY_BATCH	_IOW(TWHEEL_IOC_MAGIC, 0x13, struct twheel_batch)
+#define TWHEEL_LIST		_IOWR(TWHEEL_IOC_MAGIC, 0x14, struct twheel_list)
+
+/*
+ * The cmd_op of io_uring commands (IORING_OP_URING_CMD) that have their arguments in the 16 bytes
+ * of the SQE's cmd. An ioctl that adds, modifies or cancels is a command, too: cmd_op is its
+ * number, the first 8 bytes of cmd are the address of its argument. All other bytes must be zero.
+ */
+#define TWHEEL_URING_CANCEL	_IO(TWHEEL_IOC_MAGIC, 0x20)	/* id */
+#define TWHEEL_URING_MODIFY	_IO(TWHEEL_IOC_MAGIC, 0x21)	/* id, delay in ns */
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

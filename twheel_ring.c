@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A ring of events in memory that programs map: making, mapping and freeing it
+ *
+ * The pages never fault and never move, so they can be written with the lock of the file held.
+ * They are reference-counted: a page that a program still uses by other means, such as a pipe, is
+ * freed after that use. Programs can write anything there. The kernel reads @head to compute how
+ * much room there is, and @tail to report to poll() what the program can see.
+ *
+ * Every mapping keeps the file open, and the ring stays as long as the file does. A child does
+ * not inherit mappings, since an event is for one process; it may map the ring for itself.
+ */
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "twheel_compat.h"
+#include "twheel_file.h"
+
+static_assert(sizeof(struct twheel_ring) +
+	      TWHEEL_RING_SLOTS_MAX * sizeof(struct twheel_event) == SZ_64K);
+
+/**
+ * twheel_ring_free() - free a ring
+ * @ring: the ring, which is no longer mapped; or NULL
+ */
+void twheel_ring_free(struct twheel_ring_memory *ring)
+{
+	if (!ring)
+		return;
+	free_pages_exact(ring->shared, ring->size);
+	kfree(ring);
+}
+
+/* Allocate a ring of @size bytes; or return NULL. */
+static struct twheel_ring_memory *ring_alloc(u32 size)
+{
+	struct twheel_ring_memory *ring = kmalloc(sizeof(*ring), TWHEEL_GFP);
+
+	if (!ring)
+		return NULL;
+	*ring = (struct twheel_ring_memory) {
+		.shared = alloc_pages_exact(size, TWHEEL_GFP | __GFP_ZERO),
+		.size = size,
+		.slots = (size - sizeof(struct twheel_ring)) / sizeof(struct twheel_event),
+	};
+	if (!ring->shared) {
+		kfree(ring);
+		return NULL;
+	}
+	ring->event = (struct twheel_event *)(ring->shared + 1);
+	return ring;
+}
+
+/* Give the file a ring, unless another thread has. */
+static int install_ring(struct twheel_file *file, u32 size)
+{
+	size_t bytes = roundup_pow_of_two(sizeof(struct twheel_ring_memory)) + size;
+	struct twheel_ring_memory *ring;
+	struct mem_cgroup *old;
+	int err;
+
+	if (!twheel_user_charge(file->user, bytes))
+		return -ENOSPC;
+	old = set_active_memcg(file->memcg);
+	ring = ring_alloc(size);
+	set_active_memcg(old);
+	err = ring ? twheel_file_lock(file) : -ENOMEM;
+	if (!err) {
+		if (!file->ring) {
+			/* Polls read it without the lock. */
+			smp_store_release(&file->ring, ring);
+			file->charged += bytes;
+			bytes = 0;
+			ring = NULL;
+		}
+		twheel_file_unlock(file);
+	}
+	twheel_ring_free(ring);
+	twheel_user_uncharge(file->user, bytes);
+	return err;
+}
+
+/**
+ * twheel_make_ring() - make the ring of a file, unless it has one, and describe it
+ * @file: the file, not locked
+ * @arg: the ring to make; set to the existing ring
+ *
+ * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed.
+ */
+long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg)
+{
+	const struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
+	struct twheel_ring_setup setup;
+	int err;
+
+	if (copy_from_user(&setup, arg, sizeof(setup)))
+		return -EFAULT;
+	if (setup.flags || setup.reserved)
+		return -EINVAL;
+	if (!ring) {
+		if (!setup.slots)
+			return -ENOENT;
+		if (setup.slots < 2 || setup.slots > TWHEEL_RING_SLOTS_MAX)
+			return -EINVAL;
+		err = install_ring(file, PAGE_ALIGN(sizeof(*ring->shared) +
+						    setup.slots * sizeof(*ring->event)));
+		if (err)
+			return err;
+		ring = smp_load_acquire(&file->ring); /* is complete */
+	}
+	setup.slots = ring->slots;
+	setup.size = ring->size;
+	return copy_to_user(arg, &setup, sizeof(setup)) ? -EFAULT : 0;
+}
+
+/**
+ * twheel_mmap() - map the ring of a file
+ * @filp: the open file
+ * @vma: the mapping, which must be shared, from offset 0, and have the size of the ring
+ *
+ * Return: 0; or -EINVAL, -ENODEV without a ring, or -ENOMEM.
+ */
+int twheel_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct twheel_file *file = filp->private_data;
+	const struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
+	u32 offset;
+	int err = 0;
+
+	if (!ring)
+		return -ENODEV;
+	if (vma->vm_pgoff || !(vma->vm_flags & VM_SHARED) ||
+	    vma->vm_end - vma->vm_start != ring->size)
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	for (offset = 0; !err && offset < ring->size; offset += PAGE_SIZE)
+		err = vm_insert_page(vma, vma->vm_start + offset,
+				     virt_to_page((void *)ring->shared + offset));
+	return err;
+}
