@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the drawings share: a wheel that runs, and SVG on standard output
+ * Helpers of all drawings: a wheel that runs, and SVG on standard output
  */
 #ifndef DRAW_H
 #define DRAW_H
 
 #include "twheel.h"
 
-/* The wheels that are drawn have so many levels at most. */
+/* The maximum of levels of a wheel that is drawn. */
 #define DRAW_LEVELS	3
 
 void draw_levels(void);
@@ -18,7 +18,7 @@ void draw_wakeups(void);
  * struct run - a wheel of the core with its timers; a tick is the unit of time
  * @wheel: the wheel.
  * @timer: all timers, in the order in which they are due.
- * @n: how many they are.
+ * @n: how many there are.
  * @fires: how often the wheel had to be advanced.
  */
 struct run {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way of timers through the levels: a line for each, from when it is added to when it
- * expires, in the colour of the level that it is in
+ * The path of timers through the levels: a line for each, from its add to its expiry, in
+ * the colour of its level
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #define SIZE	32
 #define SPAN	3072
 #define TIMERS	6400
-/* One of so many timers is drawn. */
+/* One in this many timers is drawn. */
 #define SAMPLE	80
 #define LINES	(TIMERS / SAMPLE)
 #define LEFT	30.0
@@ -18,7 +18,7 @@
 #define PITCH	5.0
 #define WIDTH	860.0
 
-/* Since when a timer has been in which level. */
+/* The level of a timer, and since when it is there. */
 struct stay {
 	u64 since;
 	u8 level;
@@ -38,7 +38,7 @@ static void draw_stay(const struct stay *stay, unsigned int line, u64 until)
 		svg_line(class[stay->level], x_of(stay->since), y, x_of(until), y);
 }
 
-/* Draw what has ended: timers that have moved, and such as have expired. */
+/* Draw the lines that have ended: of timers that have moved or expired. */
 static void look(const struct run *run, struct stay *stays)
 {
 	u64 now = run->wheel.now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The levels of a wheel at one moment, with what each bucket holds, and the bucket queue
+ * The levels of a wheel at one moment, with what each bucket holds, and their keys
  */
 #include <stdio.h>
 
@@ -60,7 +60,7 @@ static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 			 (unsigned long long)first, (unsigned long long)(first + length - 1));
 }
 
-/* Where all of a level is on the level above. */
+/* The span of a level on the level above. */
 static void draw_zoom(const struct twheel_level *level, const struct twheel_level *above)
 {
 	double per_tick = BOX / above->span.divisor;
@@ -74,20 +74,35 @@ static void draw_zoom(const struct twheel_level *level, const struct twheel_leve
 		 row_of(level->nr));
 }
 
-static void draw_queue(const struct twheel *w)
+/* The level with the next key after that of @last (NULL: the first key); or NULL. */
+static const struct twheel_level *next_level(const struct twheel *w,
+					     const struct twheel_level *last)
 {
-	struct timerqueue_node *node = twheel_queue_head(w);
+	const struct twheel_level *next = NULL;
+	unsigned int nr;
+
+	for (nr = 0; nr < w->nr_levels; nr++) {
+		const struct twheel_level *level = w->level[nr];
+
+		if (level->nr_busy && (!last || level->key > last->key) &&
+		    (!next || level->key < next->key))
+			next = level;
+	}
+	return next;
+}
+
+static void draw_keys(const struct twheel *w)
+{
+	const struct twheel_level *level = NULL;
 	double y = TOP + DRAW_LEVELS * PITCH;
 	double x = LEFT;
 
-	svg_text("strong right", LEFT - 14, y + 27, "queue");
-	for (; node; node = timerqueue_iterate_next(node)) {
-		struct twheel_level *level = container_of(node, struct twheel_level, node);
-
+	svg_text("strong right", LEFT - 14, y + 27, "keys");
+	while ((level = next_level(w, level))) {
 		svg_rect("box", x, y, 190, 44);
 		svg_dot(class_of(level->nr), x + 20, y + 22, 5);
 		svg_text("", x + 36, y + 27, "level %u: tick %llu", level->nr,
-			 (unsigned long long)node->expires);
+			 (unsigned long long)level->key);
 		x += 200;
 	}
 	svg_text("dim", x + 8, y + 27, "the first: next wake-up");
@@ -100,7 +115,7 @@ void draw_levels(void)
 
 	run_start(&run, SIZE, NOW, 42);
 	add_timers(&run);
-	svg_begin(930, 510, "The levels of a wheel at one moment, and its queue");
+	svg_begin(930, 510, "The levels of a wheel at one moment, and their keys");
 	svg_text("", 20, 28,
 		 "%u buckets a level, %u timers, at tick %u. Dots are timers; the clock is in the yellow ones.",
 		 SIZE, run.n, NOW);
@@ -115,7 +130,7 @@ void draw_levels(void)
 		if (nr)
 			draw_zoom(run.wheel.level[nr - 1], level);
 	}
-	draw_queue(&run.wheel);
+	draw_keys(&run.wheel);
 	svg_end();
 	run_end(&run);
 }

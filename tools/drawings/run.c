@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A wheel that runs as the driver runs it: it is advanced when it says so, and what has
- * expired is taken out
+ * A wheel that runs as in the driver: it is advanced when it is due, and expired timers
+ * are taken out
  */
 #include <stdlib.h>
 
+#include <linux/gfp.h>
+
 #include "draw.h"
 
-static uint64_t seed = 1;
+static u64 seed = 1;
 
 /* The same numbers in each run, from @from to @to. */
 u64 run_random(u64 from, u64 to)
@@ -26,7 +28,7 @@ static int by_deadline(const void *a, const void *b)
 	return (x->deadline > y->deadline) - (x->deadline < y->deadline);
 }
 
-/* A wheel of DRAW_LEVELS levels, and @n timers whose deadlines are for the caller to set. */
+/* Make a wheel of DRAW_LEVELS levels, and @n timers whose deadlines the caller sets. */
 void run_start(struct run *run, u32 size, u64 now, u32 n)
 {
 	u8 nr;
@@ -58,7 +60,7 @@ void run_add(struct run *run)
 	}
 }
 
-/* The hrtimer fires: the wheel is advanced to that time. Returns false when it is empty. */
+/* The hrtimer fires: advance the wheel to that time. Return false if it is empty. */
 bool run_advance(struct run *run)
 {
 	u64 now;
@@ -73,7 +75,7 @@ bool run_advance(struct run *run)
 	return true;
 }
 
-/* How many different ticks have timers due. */
+/* The number of ticks with timers due. */
 u32 run_due_ticks(const struct run *run)
 {
 	u32 i, ticks = 0;

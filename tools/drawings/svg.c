@@ -7,7 +7,7 @@
 
 #include "draw.h"
 
-/* l0, l1 and l2 are the levels; the same colours mean the same in all drawings. */
+/* l0, l1 and l2 are the levels; all drawings use the same colours. */
 static const char style[] =
 	"text { font: 14px sans-serif; fill: #1d2731 }\n"
 	".dim { fill: #5a6673 } .middle { text-anchor: middle } .right { text-anchor: end }\n"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that know all of their running handles
+ * The account of all running handles of a loop, for twheel_loop_walk() and TWHEEL_DEBUG
  *
- * Stands between a loop and its backend: for twheel_loop_walk(), and for TWHEEL_DEBUG. The
- * handles are in a hash table with open addressing, because there is no room in a handle.
+ * It is a backend in front of the loop's own. The handles are in a hash table with open
+ * addressing, because a handle has no room for links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 /**
  * struct account - the running handles of a loop
  * @debug: their memory is checked.
- * @thread: the thread that flushes and dispatches, or 0 before it did.
+ * @thread: the thread that flushes and dispatches, or 0 before the first time.
  * @count: how many there are.
  * @slots: how many there is room for: a power of two, at least twice @count.
  * @handle: the handles; NULL is an empty slot.
@@ -40,7 +40,7 @@ static size_t home(const struct account *account, const struct twheel_handle *ha
 	return ((uintptr_t)handle * 0x9e3779b97f4a7c15ULL >> 32) & (account->slots - 1);
 }
 
-/* The slot of a handle, or the empty one that is its. */
+/* Return the slot of a handle, or the empty one where it belongs. */
 static size_t find(const struct account *account, const struct twheel_handle *handle)
 {
 	size_t slot = home(account, handle);
@@ -77,7 +77,7 @@ static int insert(struct account *account, struct twheel_handle *handle)
 	return 0;
 }
 
-/* Close the gap: later handles move up unless that is before their home. */
+/* Remove a handle and close the gap: later handles move up, but not before their home. */
 static void delete(struct account *account, struct twheel_handle *handle)
 {
 	size_t mask = account->slots - 1;
@@ -252,12 +252,20 @@ void twheel_account_free(struct twheel_loop *loop)
 	loop->account = NULL;
 }
 
+int twheel_account_add(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	if (insert(loop->account, handle))
+		return -1;
+	handle->state |= ACCOUNTED;
+	return 0;
+}
+
 void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	delete(loop->account, handle);
 }
 
-/* The function may stop a timer, which moves others: they are visited in a copy. */
+/* Visit a copy of the table: the function may stop a timer, which moves others. */
 int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg)
 {
 	struct account *account = loop->account;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,15 +79,15 @@ static int batch(int fd, unsigned long request, const void *entries, uint32_t co
 	return ioctl(fd, request, &arg);
 }
 
-/* Errors that are of one entry, and say nothing of the next one. */
+/* Errors of a single entry; the next one may succeed. */
 static bool is_of_entry(int error)
 {
 	return error == ENOENT || error == EINVAL;
 }
 
 /*
- * A batch that goes on behind an entry that fails. The kernel stops there, or between any
- * two entries for a signal, and says why only when asked again from there.
+ * A batch that continues after an entry that fails. The kernel stops there, or between any
+ * two entries for a signal, and returns the error only when called again from there.
  */
 static int resumed_batch(int fd, unsigned long request, const char *entries, size_t size,
 			 int *results, uint32_t count)
@@ -104,7 +105,7 @@ static int resumed_batch(int fd, unsigned long request, const char *entries, siz
 		} else if (done < 0 && is_of_entry(errno)) {
 			results[i++] = errno;
 		} else if (!done || errno != EINTR) {
-			/* What does nothing and says nothing is no wheel. */
+			/* No progress and no error: this is no wheel. */
 			errno = done ? errno : ENOTTY;
 			memset(results + i, -1, (count - i) * sizeof(*results));
 			return -1;
@@ -135,6 +136,77 @@ int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 			     count);
 }
 
+ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max)
+{
+	struct twheel_list list = {
+		.cursor = *cursor,
+		.entries = (uintptr_t)timers,
+		.count = max < INT_MAX ? max : INT_MAX,
+	};
+	int n = ioctl(fd, TWHEEL_LIST, &list);
+
+	*cursor = list.cursor;
+	return n;
+}
+
+/* Timers moved at once. */
+#define MOVE		256
+
+/* Move some timers: add each, cancel the old one, and if that is gone, the new one. */
+static int move_some(int from, int to, const struct twheel_listed *listed, int n)
+{
+	struct twheel_add adds[MOVE];
+	uint64_t ids[MOVE];
+	int results[MOVE];
+	int i, added, moved, done, total = 0;
+
+	for (i = 0; i < n; i++) {
+		adds[i] = (struct twheel_add) {
+			.time_ns = listed[i].deadline_ns,
+			.interval_ns = listed[i].interval_ns,
+			.data = listed[i].data,
+			.flags = TWHEEL_ABSTIME,
+		};
+		ids[i] = listed[i].id;
+	}
+	/* A signal, or a limit, ends an add early; the next one reports a limit. */
+	for (done = 0; done < n; done += added) {
+		added = twheel_add_batch(to, adds + done, n - done);
+		if (added <= 0)
+			return -1;
+		moved = twheel_cancel_batch(from, ids + done, results, added);
+		for (i = 0; i < added; i++)
+			if (results[i])
+				twheel_cancel_timer(to, adds[done + i].id);
+		if (moved < 0)
+			return -1;
+		total += moved;
+	}
+	return total;
+}
+
+ssize_t twheel_move_timers(int from, int to)
+{
+	struct twheel_listed listed[MOVE];
+	struct twheel_info a, b;
+	uint64_t cursor = 0;
+	ssize_t total = 0, n;
+
+	if (twheel_get_info(from, &a) || twheel_get_info(to, &b))
+		return -1;
+	if (a.clock_id != b.clock_id) {
+		errno = EINVAL;
+		return -1;
+	}
+	while ((n = twheel_list_timers(from, &cursor, listed, MOVE)) > 0) {
+		n = move_some(from, to, listed, n);
+		if (n < 0)
+			break;
+		total += n;
+	}
+	return n < 0 ? -1 : total;
+}
+
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max)
 {
 	ssize_t bytes;
@@ -143,6 +215,58 @@ ssize_t twheel_read(int fd, struct twheel_event *events, size_t max)
 		max = SSIZE_MAX / sizeof(*events);
 	bytes = read(fd, events, max * sizeof(*events));
 	return bytes < 0 ? -1 : bytes / (ssize_t)sizeof(*events);
+}
+
+int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view)
+{
+	struct twheel_ring_setup setup = { .slots = slots };
+	void *ring;
+
+	if (!view) {
+		errno = EFAULT;
+		return -1;
+	}
+	if (ioctl(fd, TWHEEL_RING, &setup))
+		return -1;
+	ring = mmap(NULL, setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED)
+		return -1;
+	*view = (struct twheel_ring_view){
+		.ring = ring,
+		.slots = setup.slots,
+		.size = setup.size,
+	};
+	return 0;
+}
+
+void twheel_ring_unmap(struct twheel_ring_view *view)
+{
+	if (view->ring)
+		munmap(view->ring, view->size);
+	*view = (struct twheel_ring_view){ };
+}
+
+struct twheel_event *twheel_ring_peek(const struct twheel_ring_view *view, size_t *count)
+{
+	struct twheel_ring *ring = view->ring;
+	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	uint32_t head = ring->head;
+
+	*count = (tail >= head ? tail : view->slots) - head;
+	return *count ? (struct twheel_event *)(ring + 1) + head : NULL;
+}
+
+void twheel_ring_consume(const struct twheel_ring_view *view, size_t count)
+{
+	struct twheel_ring *ring = view->ring;
+	uint32_t head = ring->head + count;
+
+	__atomic_store_n(&ring->head, head < view->slots ? head : 0, __ATOMIC_RELEASE);
+}
+
+int twheel_ring_more(const struct twheel_ring_view *view)
+{
+	return __atomic_load_n(&view->ring->flags, __ATOMIC_RELAXED) & TWHEEL_RING_MORE;
 }
 
 int twheel_now(uint32_t clock_id, uint64_t *now_ns)

@@ -2,45 +2,59 @@
 /*
  * A loop over /dev/twheel
  *
- * An event carries the address of its handle, which may be freed as soon as it is stopped.
- * It is safe all the same: the loop alone reads the wheel, what was stopped is cancelled
- * before anything is read, and what was read is in a list that stopping takes it from.
+ * Polling the wheel moves expired timers to its ring of events, so that a turn of the loop
+ * takes them without a system call. An event carries the address of its handle, which may
+ * be freed as soon as it is stopped. So stopped timers are cancelled before the ring is emptied.
+ * Timers that cannot be cancelled any more are in the ring, and skipped there by their ids.
+ * Handles of events that have been taken are in a list, from which a stop removes them.
+ *
+ * In a loop that another process may adopt, an event carries the data of its handle, and stays
+ * in the ring until all callbacks of its turn have returned: a process that is killed before
+ * that leaves it to the next one. Such a loop arms timers before it cancels stopped ones, so
+ * that none is missing at any time.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "loop.h"
 
+/* The ring fills 16 KiB. */
+#define RING_SLOTS	508
+
 /**
- * struct batches - what goes to the kernel and comes from it
- * @results: what became of stopped timers, if not all could be cancelled.
+ * struct batches - what goes to the kernel
+ * @results: whether the stopped timers could be cancelled.
  * @adds: timers to be armed.
- * @events: timers that have expired.
  */
 struct batches {
 	int results[BATCH];
 	struct twheel_add adds[BATCH];
-	struct twheel_event events[BATCH];
 };
 
 /**
  * struct device - a loop over a wheel of the kernel
  * @loop: the loop. Its descriptor is the wheel.
- * @batches: memory that goes when the loop is freed.
+ * @batches: memory that is freed with the loop.
+ * @ring: timers that have expired.
  * @nr_armed: how many timers the kernel has, those that were stopped included.
- * @alarm: the id of a timer without a handle that is in the wheel because of a start, so
- *	that there is something to read; or 0.
- * @woken: there is one because of what a callback left behind.
+ * @alarm: the id of a timer without a handle, added to make the descriptor readable; or 0.
+ * @taken: how many events have been taken, but are still in the ring.
+ * @inherited: how many of the next events the previous process had received.
+ * @woken: an event is coming that wakes the program for timers that a callback left behind.
  * @nr_stopped: how many timers have been stopped since the last flush.
  * @stopped: their ids.
  */
 struct device {
 	struct twheel_loop loop;
 	struct batches *batches;
+	struct twheel_ring_view ring;
 	uint64_t nr_armed;
 	uint64_t alarm;
+	size_t taken;
+	size_t inherited;
 	bool woken;
 	unsigned int nr_stopped;
 	uint64_t stopped[BATCH];
@@ -56,31 +70,102 @@ static int device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return link_change(loop, handle);
 }
 
-/* Cancel what was stopped. Only someone else who has the wheel can have cancelled it before. */
+/* Return the handle of an event; or NULL if it only woke the program, or has no handle. */
+static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct twheel_event *event)
+{
+	struct twheel_handle *handle;
+
+	if (likely(!loop->resolve))
+		return (struct twheel_handle *)(uintptr_t)event->data;
+	handle = event->deadline_ns ? loop->resolve(loop, event->data) : NULL;
+	return handle && handle->loop == loop && (handle->state & ARMED) &&
+	       handle->where == event->id ? handle : NULL;
+}
+
+static void collect_event(struct device *device, const struct twheel_event *event)
+{
+	struct twheel_loop *loop = &device->loop;
+	struct twheel_handle *handle = handle_of(loop, event);
+
+	if (handle) {
+		list_add_tail(handle_link(handle), &loop->expired);
+		handle->state ^= LINKED | ARMED;
+		device->nr_armed--;
+	} else if (event->id == device->alarm) {
+		device->alarm = 0;
+		device->nr_armed--;
+	} else {
+		device->woken = false;
+		loop->posted = true;
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Collect all events of the ring but the @nr timers in @gone; returns false if it was empty. */
+static bool collect_ring(struct device *device, const uint64_t *gone, size_t nr)
+{
+	const struct twheel_event *event;
+	size_t count, i;
+	bool any = false;
+
+	while ((event = twheel_ring_peek(&device->ring, &count))) {
+		for (i = 0; i < count; i++, event++)
+			if (!nr || !bsearch(&event->id, gone, nr, sizeof(*gone), compare_ids))
+				collect_event(device, event);
+		twheel_ring_consume(&device->ring, count);
+		any = true;
+	}
+	return any;
+}
+
+/* Collect events, except of timers that could not be cancelled: their handles may be freed. */
+static void drop_gone(struct device *device, size_t count)
+{
+	uint64_t *gone = device->stopped;
+	size_t nr = 0, i;
+
+	for (i = 0; i < count; i++)
+		if (device->batches->results[i])
+			gone[nr++] = gone[i];
+	qsort(gone, nr, sizeof(*gone), compare_ids);
+	collect_ring(device, gone, nr);
+}
+
+/* Cancel the timers that were stopped. */
 static int cancel_stopped(struct device *device)
 {
-	int count = device->nr_stopped;
-	int fd = device->loop.fd;
+	int count = device->nr_stopped, done;
 
 	if (!count)
 		return 0;
 	if (twheel_loop_check(&device->loop))
 		return -1;
-	if (twheel_cancel_batch(fd, device->stopped, NULL, count) != count &&
-	    twheel_cancel_batch(fd, device->stopped, device->batches->results, count) < 0)
+	done = twheel_cancel_batch(device->loop.fd, device->stopped, device->batches->results,
+				   count);
+	if (done < 0)
 		return -1;
 	device->nr_armed -= count;
 	device->nr_stopped = 0;
+	/* With @resolve, handle_of() drops such events by their ids. */
+	if (done < count && !device->loop.resolve)
+		drop_gone(device, count);
 	return 0;
 }
 
 static inline void note_stopped(struct device *device, struct twheel_handle *handle)
 {
 	device->stopped[device->nr_stopped++] = handle->where;
+	device->loop.dirty = true;
 	set_idle(&device->loop, handle);
 }
 
-static noinline int disarm_slowly(struct device *device, struct twheel_handle *handle)
+static noinline int disarm_slowpath(struct device *device, struct twheel_handle *handle)
 {
 	if (cancel_stopped(device))
 		return -1;
@@ -93,9 +178,41 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	struct device *device = device_of(loop);
 
 	if (unlikely(device->nr_stopped == BATCH))
-		return disarm_slowly(device, handle);
+		return disarm_slowpath(device, handle);
 	note_stopped(device, handle);
 	return 0;
+}
+
+/* Give the kernel the data of the handles that are being flushed, up to @end. */
+static noinline void resolvable(struct device *device, struct twheel_add *end)
+{
+	struct list_head *link = device->loop.flushing.next;
+	struct twheel_add *add;
+
+	for (add = device->batches->adds; add < end; add++, link = link->next) {
+		/* A deadline of 0 is for events that only wake the program. */
+		add->time_ns = add->time_ns ?: 1;
+		add->data = (uintptr_t)linked_handle(link)->data;
+	}
+}
+
+/* set_armed() with @resolve: the kernel does not have the addresses of the handles. */
+static noinline void set_resolved_armed(struct device *device, int count)
+{
+	struct list_head *link = device->loop.flushing.next;
+	struct twheel_add *add = device->batches->adds;
+	struct twheel_add *after = add + count;
+
+	for (; add < after; add++) {
+		struct twheel_handle *handle = linked_handle(link);
+
+		link = link->next;
+		handle->state ^= LINKED | ARMED;
+		handle->armed = UINT64_MAX;
+		handle->where = add->id;
+	}
+	device->nr_armed += count;
+	__list_del(&device->loop.flushing, link);
 }
 
 /* The first @count handles that are being flushed have been armed. */
@@ -115,7 +232,7 @@ static void set_armed(struct device *device, int count)
 	__list_del(&device->loop.flushing, handle_link(handle)->next);
 }
 
-/* Arm a batch of what is being flushed, up to the first that cannot be; -1 if that is it. */
+/* Arm a batch of flushed handles, up to the first that fails; -1 if that is the first of all. */
 static int arm_some(struct device *device)
 {
 	struct list_head *head = &device->loop.flushing;
@@ -132,10 +249,15 @@ static int arm_some(struct device *device)
 		add->data = (uintptr_t)handle;
 		add++;
 	}
+	if (unlikely(device->loop.resolve))
+		resolvable(device, add);
 	done = twheel_add_batch(device->loop.fd, adds, add - adds);
 	if (done <= 0)
 		return -1;
-	set_armed(device, done);
+	if (unlikely(device->loop.resolve))
+		set_resolved_armed(device, done);
+	else
+		set_armed(device, done);
 	return 0;
 }
 
@@ -147,7 +269,7 @@ static int device_wake(struct twheel_loop *loop)
 	return twheel_add_timer(loop->fd, &add);
 }
 
-/* Have the descriptor readable until a flush. */
+/* Make the descriptor readable until a flush. */
 static int device_alarm(struct twheel_loop *loop)
 {
 	struct twheel_add add = { .flags = TWHEEL_ABSTIME };
@@ -159,10 +281,11 @@ static int device_alarm(struct twheel_loop *loop)
 		return -1;
 	device->alarm = add.id;
 	device->nr_armed++;
+	loop->dirty = true;
 	return 0;
 }
 
-/* A flush has come before the alarm was read: the room is for others. */
+/* Cancel an alarm that a flush has come before: its place in the wheel is for others. */
 static int cancel_alarm(struct device *device)
 {
 	if (!device->alarm)
@@ -174,7 +297,7 @@ static int cancel_alarm(struct device *device)
 	return 0;
 }
 
-/* What a callback left behind by not returning wakes the program. */
+/* Wake the program for the timers that are left after a callback that did not return. */
 static int wake_for_the_rest(struct device *device)
 {
 	if (device->woken || !twheel_loop_has_left(&device->loop))
@@ -194,7 +317,7 @@ static int arm_flushing(struct device *device)
 			continue;
 		if (errno != ENOSPC && errno != ENOMEM)
 			return -1;
-		/* Its owner may stop others, and make room. */
+		/* The callback may have stopped others: cancelling those makes room. */
 		if (twheel_loop_report(loop, linked_handle(loop->flushing.next), errno) ||
 		    cancel_stopped(device))
 			return -1;
@@ -202,56 +325,116 @@ static int arm_flushing(struct device *device)
 	return 0;
 }
 
+/* Release the taken events: their callbacks have returned, so no other process needs them. */
+static void drop_taken(struct device *device)
+{
+	if (!device->taken)
+		return;
+	twheel_ring_consume(&device->ring, device->taken);
+	device->taken = 0;
+}
+
 static int device_flush(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 	int ret, error;
 
-	if (cancel_alarm(device) || cancel_stopped(device))
+	if (cancel_alarm(device) || (!loop->resolve && cancel_stopped(device)))
 		return -1;
 	ret = arm_flushing(device);
 	error = errno;
-	if (twheel_loop_check(loop) || wake_for_the_rest(device))
+	if (twheel_loop_check(loop) || (loop->resolve && cancel_stopped(device)))
+		return -1;
+	if (list_empty(&loop->expired))
+		drop_taken(device);
+	if (wake_for_the_rest(device))
 		return -1;
 	errno = error;
 	return ret;
 }
 
+/* Make the kernel fill the ring, after it was full or not polled. Returns 1 if it has. */
+static int fill_ring(struct device *device)
+{
+	struct pollfd pollfd = { .fd = device->loop.fd, .events = POLLIN };
+	int ready = poll(&pollfd, 1, 0);
+
+	if (ready <= 0 || pollfd.revents == POLLIN)
+		return ready;
+	errno = pollfd.revents & POLLNVAL ? EBADF : EIO;
+	return -1;
+}
+
+/* Take an event that the previous process had received, and may not have handled. */
+static void inherit_event(struct device *device, const struct twheel_event *event)
+{
+	struct twheel_loop *loop = &device->loop;
+	struct twheel_handle *handle = NULL;
+
+	device->inherited--;
+	if (event->deadline_ns)
+		handle = loop->resolve(loop, event->data);
+	if (!handle || !handle->callback || (handle->state & RUNNING))
+		return;
+	handle->state = LINKED;
+	handle->loop = loop;
+	handle->deadline = event->deadline_ns;
+	handle->armed = UINT64_MAX;
+	list_add_tail(handle_link(handle), &loop->expired);
+}
+
+/* Take events, which stay in the ring until their callbacks have returned. */
+static int collect_resolved(struct device *device)
+{
+	struct twheel_loop *loop = &device->loop;
+	struct twheel_event *events;
+	size_t i;
+
+	loop->more = true;
+	/* A callback did not return: the rest is called first. */
+	if (!list_empty(&loop->expired))
+		return 0;
+	drop_taken(device);
+	events = twheel_ring_peek(&device->ring, &device->taken);
+	if (!events) {
+		if (fill_ring(device) < 0)
+			return -1;
+		events = twheel_ring_peek(&device->ring, &device->taken);
+	}
+	forget_time(loop);
+	for (i = 0; i < device->taken; i++) {
+		if (unlikely(device->inherited))
+			inherit_event(device, &events[i]);
+		else
+			collect_event(device, &events[i]);
+	}
+	loop->more = device->taken;
+	loop->dirty |= loop->more;
+	return 0;
+}
+
 static int device_collect(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
-	struct twheel_event *events = device->batches->events;
-	ssize_t count, i;
-	ssize_t uncounted = 0;
+	int ready;
 
 	if (cancel_stopped(device))
 		return -1;
-	count = twheel_read(loop->fd, events, BATCH);
-	loop->more = count == BATCH;
-	if (count < 0)
-		return errno == EAGAIN ? 0 : -1;
-	if (!count) {
-		/* Whatever that is, it is no wheel. */
-		errno = EIO;
-		return -1;
-	}
-	/* The clock has gone on since another batch was read. */
-	forget_time(loop);
-	for (i = 0; i < count; i++) {
-		struct twheel_handle *handle =
-			(struct twheel_handle *)(uintptr_t)events[i].data;
-
-		if (handle) {
-			list_add_tail(handle_link(handle), &loop->expired);
-			handle->state ^= LINKED | ARMED;
-		} else if (events[i].id == device->alarm) {
-			device->alarm = 0;
-		} else {
-			device->woken = false;
-			uncounted++;
+	if (loop->resolve)
+		return collect_resolved(device);
+	if (!collect_ring(device, NULL, 0)) {
+		ready = fill_ring(device);
+		if (ready < 0)
+			return -1;
+		if (ready && !collect_ring(device, NULL, 0)) {
+			/* It is readable, and has no event: it is not a wheel. */
+			errno = EIO;
+			return -1;
 		}
 	}
-	device->nr_armed -= count - uncounted;
+	/* The clock has advanced since the last time. */
+	forget_time(loop);
+	loop->more = twheel_ring_more(&device->ring);
 	return 0;
 }
 
@@ -259,7 +442,8 @@ static uint64_t device_count(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 
-	return device->nr_armed - device->nr_stopped - !!device->alarm + length(&loop->expired);
+	return device->nr_armed - device->nr_stopped - !!device->alarm + device->inherited +
+	       length(&loop->expired);
 }
 
 static struct twheel_handle *device_take(struct twheel_loop *loop)
@@ -274,7 +458,12 @@ static struct twheel_handle *device_take(struct twheel_loop *loop)
 
 static void device_free(struct twheel_loop *loop)
 {
-	free(device_of(loop)->batches);
+	struct device *device = device_of(loop);
+
+	/* A child has not inherited the mapping. */
+	if (!twheel_loop_check(loop))
+		twheel_ring_unmap(&device->ring);
+	free(device->batches);
 }
 
 static const struct backend device_backend = {
@@ -290,27 +479,29 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
-/* Make a descriptor a wheel; one that is none is ENODEV. */
-static int set_up(int fd, const struct twheel_setup *setup)
+/* Set up a wheel and map its ring. ENODEV if it is not a wheel, or has no rings. */
+static int set_up(int fd, const struct twheel_setup *setup, struct twheel_ring_view *ring)
 {
-	if (!twheel_set_up(fd, setup))
+	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_ring_map(fd, RING_SLOTS, ring))
 		return 0;
-	/* The parameters are valid: what does not take them is something else. */
+	/* The parameters are valid: a file that refuses them is not a wheel. */
 	if (errno == ENOTTY || errno == EINVAL)
 		errno = ENODEV;
 	return -1;
 }
 
-static struct twheel_loop *new_device(int fd, const struct twheel_setup *setup)
+struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 {
 	struct batches *batches = calloc(1, sizeof(*batches));
+	struct twheel_ring_view ring = { };
 	struct device *device;
 	unsigned int i;
 
-	device = batches && !set_up(fd, setup) ? twheel_loop_alloc(sizeof(*device)) : NULL;
+	device = batches && !set_up(fd, setup, &ring) ? twheel_loop_alloc(sizeof(*device)) : NULL;
 	if (!device) {
 		int error = errno;
 
+		twheel_ring_unmap(&ring);
 		free(batches);
 		errno = error;
 		return NULL;
@@ -318,6 +509,7 @@ static struct twheel_loop *new_device(int fd, const struct twheel_setup *setup)
 	for (i = 0; i < BATCH; i++)
 		batches->adds[i].flags = TWHEEL_ABSTIME;
 	device->batches = batches;
+	device->ring = ring;
 	device->loop.fd = fd;
 	device->loop.real = &device_backend;
 	return &device->loop;
@@ -330,7 +522,7 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup)
 
 	if (fd < 0)
 		return NULL;
-	loop = new_device(fd, setup);
+	loop = twheel_device_over(fd, setup);
 	if (!loop) {
 		int error = errno;
 
@@ -338,4 +530,123 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup)
 		errno = error;
 	}
 	return loop;
+}
+
+/*
+ * Adopting.
+ */
+
+/* How many timers are listed in one call of the kernel: some pages of them. */
+#define LIST_BATCH		1008
+
+/* Let the next flush cancel a timer. */
+static int disown(struct device *device, uint64_t id)
+{
+	if (device->nr_stopped == BATCH && cancel_stopped(device))
+		return -1;
+	device->stopped[device->nr_stopped++] = id;
+	device->nr_armed++;
+	return 0;
+}
+
+/* Replace a timer that repeats in the kernel by one that the loop rearms. */
+static int take_over_period(struct device *device, struct twheel_handle *handle,
+			    const struct twheel_listed *listed)
+{
+	struct twheel_add add = {
+		.time_ns = listed->deadline_ns ?: 1,
+		.data = listed->data,
+		.flags = TWHEEL_ABSTIME,
+	};
+
+	if (twheel_add_timer(device->loop.fd, &add) || disown(device, listed->id))
+		return -1;
+	handle->state |= REPEATS;
+	handle->repeat.interval = listed->interval_ns;
+	handle->where = add.id;
+	return 0;
+}
+
+/* Adopt a timer that has no idle handle: of two for one handle, the later one stays. */
+static noinline int adopt_slowpath(struct device *device, struct twheel_handle *handle,
+				   const struct twheel_listed *listed)
+{
+	uint64_t other;
+
+	/* A deadline of 0 is for a timer that only wakes the program. */
+	if (!handle || !handle->callback || !listed->deadline_ns)
+		return disown(device, listed->id);
+	/* It was added during the listing, to replace a periodic one. */
+	if (handle->where == listed->id)
+		return 0;
+	if (handle->loop != &device->loop || !(handle->state & ARMED) ||
+	    handle->deadline >= listed->deadline_ns)
+		return disown(device, listed->id);
+	other = handle->where;
+	handle->deadline = listed->deadline_ns;
+	handle->where = listed->id;
+	return disown(device, other);
+}
+
+/* Account for adopted handles, in a loop that has an account. */
+static int account_for(struct twheel_loop *loop, const struct twheel_listed *listed,
+		       const struct twheel_listed *end)
+{
+	for (; listed < end; listed++) {
+		struct twheel_handle *handle = loop->resolve(loop, listed->data);
+
+		if (handle && handle->loop == loop && (handle->state & ARMED) &&
+		    !(handle->state & ACCOUNTED) && twheel_account_add(loop, handle))
+			return -1;
+	}
+	return 0;
+}
+
+static int adopt(struct device *device, const struct twheel_listed *listed, ssize_t count)
+{
+	const struct twheel_listed *first = listed, *end = listed + count;
+	struct twheel_loop *loop = &device->loop;
+
+	device->nr_armed += count;
+	for (; listed < end; listed++) {
+		struct twheel_handle *handle = loop->resolve(loop, listed->data);
+		uint64_t deadline = listed->deadline_ns;
+
+		if (unlikely(!handle || !handle->callback || (handle->state & RUNNING) ||
+			     !deadline)) {
+			device->nr_armed--;
+			if (adopt_slowpath(device, handle, listed))
+				return -1;
+			continue;
+		}
+		handle->state = ARMED;
+		handle->loop = loop;
+		handle->deadline = deadline;
+		handle->armed = UINT64_MAX;
+		handle->where = listed->id;
+		if (unlikely(listed->interval_ns) && take_over_period(device, handle, listed))
+			return -1;
+	}
+	return loop->account ? account_for(loop, first, end) : 0;
+}
+
+int twheel_device_adopt(struct twheel_loop *loop)
+{
+	struct device *device = device_of(loop);
+	const struct twheel_ring *ring = device->ring.ring;
+	struct twheel_listed *listed;
+	uint64_t cursor = 0;
+	int ret = 0;
+	ssize_t n;
+
+	listed = malloc(LIST_BATCH * sizeof(*listed));
+	if (!listed)
+		return -1;
+	/* Events stay in the ring until their callbacks have returned. */
+	device->inherited = (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + device->ring.slots -
+			     ring->head) % device->ring.slots;
+	while (!ret && (n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0)
+		ret = adopt(device, listed, n);
+	free(listed);
+	return ret || n < 0 ? -1 : cancel_stopped(device);
 }

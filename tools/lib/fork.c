@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Telling a process from the one it was forked from
+ * Distinguishing a process from the one it was forked from
  *
- * A page that fork() hands to a child as zeroes holds a number. Looking at it is all it
- * costs to notice, also for a child that was made without the C library. A child of the C
- * library finds its copies of the loops closed: starts and stops need not look at all.
+ * A page that is zeroed in the child of a fork() holds a number. Reading it detects a child,
+ * even one that was made without the C library. In a child of the C library's fork(), a handler
+ * makes all loops refuse: starts and stops need not read the number.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libtwheel - timers by the million, for programs
+ * libtwheel - millions of timers for programs
  *
  * There are two layers, and most programs want the upper one.
  *
@@ -28,16 +28,15 @@
  *
  * A program without an event loop calls twheel_loop_run() instead.
  *
- * The calls: the ioctls of /dev/twheel as functions. One call of the kernel for each, the
- * structures of <linux/twheel.h> as they are, no state. For programs that share a wheel,
- * or have no loop.
+ * The calls: the ioctls of /dev/twheel as functions, each a system call, with the structures
+ * of <linux/twheel.h> and without any state. For programs that share a wheel, or have no loop.
  *
- * Unless said otherwise a function returns 0, or -1 with errno set. What failed has
- * changed nothing.
+ * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
+ * fails has changed nothing.
  *
  * Threads: the calls may be used by several threads on one descriptor. A loop and its
- * handles belong to one thread, and so does every function that is passed one of them, but
- * for twheel_loop_post().
+ * handles belong to one thread: only that thread may pass them to functions, except
+ * twheel_loop_post().
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -55,54 +54,61 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
+/* The version of this header, also as MAJOR << 16 | MINOR << 8 | PATCH. */
+#define LIBTWHEEL_VERSION		"0.1.0"
+#define LIBTWHEEL_VERSION_NUMBER	0x000100
+
 /* Units of time: 5 * TWHEEL_SEC. */
 #define TWHEEL_USEC	1000ULL
 #define TWHEEL_MSEC	1000000ULL
 #define TWHEEL_SEC	1000000000ULL
 
 /**
- * twheel_version() - which version of the library this is
+ * twheel_version() - the version of the library that the program runs with
  *
- * Return: "MAJOR.MINOR.PATCH". It says nothing of the module that is loaded.
+ * It is independent of the version of the loaded module. LIBTWHEEL_VERSION is that of the
+ * header.
+ *
+ * Return: "MAJOR.MINOR.PATCH".
  */
 const char *twheel_version(void);
 
 /*
  * The loop
  *
- * Time. Delays count from the loop's time. In callbacks, after a start, and by hand
- * (TWHEEL_LOOP_BY_HAND) always, that is the time when it was first needed since the last
- * flush or dispatch: all calls see one time, as in other event loops. A delay may thus end
- * early by as long as the program has been working since; twheel_loop_update() has the clock
- * read again. In other places the clock is read for each call. No callback comes before its
- * deadline, and it comes at the first tick at or after it, plus the time it takes the
- * program to wake up and call twheel_loop_dispatch().
+ * Time. Delays count from the loop's time. In callbacks, after a start, and always with
+ * TWHEEL_LOOP_BY_HAND, the clock is read when it is first needed after a flush or dispatch,
+ * and all calls until the next one use that time, as in other event loops. A delay may thus
+ * end early by the time that the program has worked since; twheel_loop_update() makes the next
+ * use read the clock again. In other places the clock is read for each call. No callback is
+ * called before its deadline. It is called at the first tick at or after it, plus the time
+ * that the program takes to wake up and call twheel_loop_dispatch().
  *
  * Changes are collected in memory, and take effect at the next flush, in batches. The
  * first start after a flush makes the descriptor readable, with one system call, and
  * twheel_loop_dispatch() flushes. A program that calls twheel_loop_flush() before each wait
- * does without that call: TWHEEL_LOOP_BY_HAND. There, a timer that is started and stopped
- * between two flushes never reaches the kernel. twheel_again() is no change as long as it
- * puts a deadline off: the timer is armed once more when the old deadline has passed.
+ * saves that call with TWHEEL_LOOP_BY_HAND. Then a timer that is started and stopped
+ * between two flushes never reaches the kernel. twheel_again() is no change if it only
+ * postpones a deadline: the timer is rearmed when the old deadline has passed.
  *
  * Callbacks may start, stop and free any handle, their own included. They may leave by
- * longjmp() or, in C++, an exception: the others that expired are not lost, and are called
- * by the next dispatch. After a longjmp(), flush: nothing wakes the program for them before.
- * Callbacks may call twheel_loop_dispatch(). They must not free the loop. The same goes for
+ * longjmp() or, in C++, an exception: the other expired timers are not lost, and are called
+ * by the next dispatch. After a longjmp(), flush: otherwise the program is not woken for them.
+ * Callbacks may call twheel_loop_dispatch(). They must not free the loop. The same holds for
  * the functions of messages.
  *
  * fork(): the loop stays the parent's. In the child, every function that acts on it or on
- * one of its timers fails with EOWNERDEAD, except twheel_loop_free(): that gives back the
- * memory, and does nothing to the parent's timers. Then initialise the handles, and start
+ * one of its timers fails with EOWNERDEAD, except twheel_loop_free(), which frees the
+ * memory without an effect on the parent's timers. Then initialise the handles, and start
  * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
- * wheel has it. A child made by a raw clone() is noticed by flush, dispatch, wait and post.)
+ * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
  *
- * A loop that was freed: functions that are passed one of its handles, or the loop itself,
- * fail with ESTALE and touch nothing, until another loop takes its place in memory. For a
- * handle that had expired or was stopped before, that holds for ever.
+ * After a loop was freed, functions that act on it or on a timer that was running in it fail
+ * with ESTALE and touch nothing, until another loop reuses its memory. twheel_again() always
+ * fails so for a timer that had expired or was stopped before.
  *
  * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
- * memory of all running handles, and that one thread alone uses the loop. What is wrong is
+ * memory of all running handles, and that only one thread uses the loop. Errors are
  * printed, and the program aborts.
  */
 struct twheel_loop;
@@ -110,14 +116,14 @@ struct twheel_handle;
 struct twheel_message;
 
 /**
- * typedef twheel_callback - what is called when a timer expires
+ * typedef twheel_callback - called when a timer expires
  * @loop: the loop.
  * @handle: the timer. It is no longer running, unless it repeats.
  */
 typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *handle);
 
 /**
- * typedef twheel_next_deadline - says when a timer is to expire next
+ * typedef twheel_next_deadline - return the next deadline of a timer
  * @handle: the timer.
  * @now_ns: the loop's time.
  *
@@ -129,15 +135,15 @@ typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *han
 typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now_ns);
 
 /**
- * typedef twheel_unarmed - what is called for a timer that cannot be had
+ * typedef twheel_unarmed - called for a timer that could not be armed
  * @loop: the loop.
  * @handle: the timer. It is no longer running.
  * @error: why: ENOSPC at a limit, ENOMEM without memory.
  *
- * A start does not fail for want of room: that shows when the loop is flushed, or when a
- * timer that was put off or repeats is to be armed again. The callback may do what the
- * others may. What it starts waits for the next flush, so that a timer which is started
- * again and again does not keep this one from returning.
+ * A start does not fail at a limit: the limit is hit when the loop is flushed, or when a
+ * timer that was postponed or repeats is rearmed. The callback may do the same as other
+ * callbacks. A timer that it starts waits for the next flush, so that a timer which is
+ * restarted each time does not keep the current flush from returning.
  */
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
@@ -151,16 +157,27 @@ typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *hand
  */
 typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg);
 
+/**
+ * typedef twheel_resolve - find the handle of a timer in the kernel by its data
+ * @loop: the loop.
+ * @data: the @data of the handle, as a number.
+ *
+ * For loops that outlive a process: see @resolve in struct twheel_loop_config.
+ *
+ * Return: the handle; or NULL, or one without a callback, and the timer is dropped.
+ */
+typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t data);
+
 /* The values of @backend in struct twheel_loop_config. */
-#define TWHEEL_BACKEND_ANY	0	/* what is best for @flags */
+#define TWHEEL_BACKEND_ANY	0	/* the best one for @flags */
 #define TWHEEL_BACKEND_DEVICE	1	/* /dev/twheel */
 #define TWHEEL_BACKEND_USER	2	/* the program's memory and a timerfd */
 
 /* The bits of @flags in struct twheel_loop_config. */
 
 /*
- * Changes do not wake the program: it calls twheel_loop_flush() before each wait. The fastest
- * way: calls between two flushes share one time and one system call.
+ * Changes do not wake the program: it calls twheel_loop_flush() before each wait. This costs
+ * least: calls between two flushes share one time and one system call.
  */
 #define TWHEEL_LOOP_BY_HAND	0x1U
 
@@ -168,10 +185,13 @@ typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle,
 #define TWHEEL_LOOP_WALKABLE	0x2U
 
 /*
- * The timers are kept in the kernel where there is the device: its tools and tracepoints show
- * them, limits and accounting are those of the module, and cascades are its work.
+ * The timers are kept in the kernel if the device exists: its tools and tracepoints show
+ * them, limits and accounting are those of the module, and the module does the cascades.
  */
 #define TWHEEL_LOOP_KERNEL	0x4U
+
+/* CLOCK_REALTIME for @clock_id of a loop, where 0, its number, is the default. */
+#define TWHEEL_CLOCK_REALTIME	0xffffffffU
 
 /**
  * struct twheel_loop_config - loop parameters; 0 means default
@@ -181,14 +201,20 @@ typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle,
  *	and without the module any number.
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
  *	TWHEEL_SIZE_DEFAULT.
- * @clock_id: CLOCK_MONOTONIC or CLOCK_BOOTTIME; usually the former.
- * @backend: TWHEEL_BACKEND_ANY, or the only one that will do. _ANY is the device with
- *	TWHEEL_LOOP_KERNEL where it works, and user space otherwise. With _ANY, the
+ * @clock_id: CLOCK_MONOTONIC, the default, or CLOCK_BOOTTIME; or a clock that can be set:
+ *	TWHEEL_CLOCK_REALTIME, or CLOCK_TAI over the device. twheel_start_at() then takes
+ *	calendar time, and timers follow the clock when it is set, forward and back.
+ * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
+ *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise. With _ANY, the
  *	environment variable TWHEEL_BACKEND may hold "device" or "user".
  * @flags: bits of TWHEEL_LOOP_*.
- * @unarmed: called for each timer that cannot be had. Without it, flushing fails, and
+ * @unarmed: called for each timer that could not be armed. Without it, flushing fails, and
  *	timers that could not be armed wait for the next flush.
  * @data: the caller's; twheel_loop_data() returns it.
+ * @resolve: for a loop that another process may adopt; or NULL. The kernel then stores @data
+ *	of each handle, which must be a number that is valid in the next process, such as
+ *	that of an order; and when a timer expires, @resolve finds its handle. Over the device
+ *	only. twheel_again() changes the kernel's timer each time.
  * @reserved: must be zero.
  */
 struct twheel_loop_config {
@@ -200,28 +226,51 @@ struct twheel_loop_config {
 	uint32_t flags;
 	twheel_unarmed *unarmed;
 	void *data;
-	uint64_t reserved[4];
+	twheel_resolve *resolve;
+	uint64_t reserved[3];
 };
 
 /**
  * twheel_loop_new() - make a loop
- * @config: how it is to be, or NULL for all as usual.
+ * @config: the parameters, or NULL for the defaults.
  *
- * With TWHEEL_BACKEND_ANY, a device that cannot be opened, or that is no wheel, makes for a
- * loop in user space.
+ * With TWHEEL_BACKEND_ANY, if the device cannot be opened or is no wheel, the loop runs in
+ * user space.
  *
  * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
- * variable, ENOSPC for more timers than the module allows, ENOMEM, EMFILE, ENODEV for a
- * device that is no wheel, or why the device that was asked for cannot be opened.
+ * variable, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
+ * a device that is no wheel, or an error of open() if the required device cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
+
+/**
+ * twheel_loop_adopt() - make a loop over a wheel that has timers
+ * @fd: the wheel: inherited, or received from another process. It had a loop with @resolve,
+ *	or timers that were added with twheel_add_batch(). If this succeeds, the loop owns it.
+ * @config: the parameters, with @resolve. Tick, size, limit and clock are the wheel's: 0 here.
+ *
+ * Calls @resolve for the handle of each timer. The handles that it returns are running, with
+ * the deadlines of their timers; a timer without a handle is cancelled. A timer that repeats
+ * in the kernel repeats in the loop. Of two timers with the same data, the later one stays.
+ *
+ * The first dispatch calls back for expired timers: first for the events that the previous
+ * process had received, and may have handled before it died. @resolve returns NULL for
+ * those that are done.
+ *
+ * If it fails, the wheel keeps all timers except those for which @resolve returned NULL, and
+ * the handles must be initialised again.
+ *
+ * Return: the loop; or NULL with errno set: EINVAL for an invalid config, ENODEV if @fd is
+ * no wheel, EOPNOTSUPP from a module that is too old, ENOMEM.
+ */
+struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config);
 
 /**
  * twheel_loop_free() - drop a loop with all its timers
  * @loop: the loop, or NULL.
  *
  * No callback is called, and no function of a message: messages that were posted may be
- * posted again. The handles that were running are as good as not initialised.
+ * posted again. The handles that were running must be initialised again before use.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 
@@ -229,18 +278,18 @@ void twheel_loop_free(struct twheel_loop *loop);
  * twheel_loop_fd() - the descriptor to wait for
  * @loop: the loop.
  *
- * It is readable (POLLIN, EPOLLIN) when there is something for twheel_loop_dispatch() to
- * do. It is to be waited for and nothing else. It is closed on exec.
+ * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
+ * do nothing but wait for it. It is closed on exec.
  *
- * Return: the descriptor; or -1 with errno EINVAL.
+ * Return: the descriptor; or -1 with errno EINVAL without a loop.
  */
 int twheel_loop_fd(const struct twheel_loop *loop);
 
 /**
- * twheel_loop_backend() - what a loop runs over
+ * twheel_loop_backend() - the backend of a loop
  * @loop: the loop.
  *
- * Return: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER; or -1 with errno EINVAL.
+ * Return: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER; or -1 with errno EINVAL without a loop.
  */
 int twheel_loop_backend(const struct twheel_loop *loop);
 
@@ -248,7 +297,7 @@ int twheel_loop_backend(const struct twheel_loop *loop);
  * twheel_loop_data() - the caller's data
  * @loop: the loop.
  *
- * Return: what the config had; NULL without a loop.
+ * Return: @data of the config; NULL without a loop.
  */
 void *twheel_loop_data(const struct twheel_loop *loop);
 
@@ -261,23 +310,24 @@ void *twheel_loop_data(const struct twheel_loop *loop);
 uint64_t twheel_loop_now(struct twheel_loop *loop);
 
 /**
- * twheel_loop_update() - have the loop's time read anew when it is needed next
+ * twheel_loop_update() - make the next use of the loop's time read the clock
  * @loop: the loop.
  *
- * After work that took long, so that delays do not end early.
+ * Call it after long work, so that delays do not end early.
  */
 int twheel_loop_update(struct twheel_loop *loop);
 
 /**
- * twheel_loop_flush() - have all changes take effect, before the program waits
+ * twheel_loop_flush() - make all changes take effect, before the program waits
  * @loop: the loop.
  *
- * Costs next to nothing when nothing has changed. May call the callback for timers that
- * could not be armed, and no other one.
+ * Costs next to nothing without changes. May call the callback for timers that could not
+ * be armed, and no other one. After an error, changes that were not made wait for the next
+ * flush.
  *
- * Return: 0; or -1 with errno set, and what could not be done waits for the next flush:
- * ENOSPC or ENOMEM, if there is no callback for that; EOWNERDEAD after fork(); EINVAL
- * without a loop; or what twheel(4) lists for a descriptor that is no wheel.
+ * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, if there is no callback for that;
+ * EOWNERDEAD after fork(); EINVAL without a loop; or the errors that twheel(4) lists for a
+ * descriptor that is no wheel.
  */
 int twheel_loop_flush(struct twheel_loop *loop);
 
@@ -285,13 +335,13 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * twheel_loop_dispatch() - call back for all timers that have expired
  * @loop: the loop.
  *
- * Runs what other threads posted, then the callbacks in the order of their ticks, and
- * flushes. Does not wait. What the callbacks start comes with the next dispatch at the
- * earliest, even if it is due at once. After it, the descriptor is readable again only for
- * something new: edge-triggered epoll may be used.
+ * Runs the messages that other threads posted, then the callbacks in the order of their
+ * ticks, and flushes. Does not wait. A timer that a callback starts is called by the next
+ * dispatch at the earliest, even if it is due at once. After that, the descriptor is readable
+ * again only for new events: edge-triggered epoll may be used.
  *
- * Call it when the descriptor is readable, and after messages have been read: a connection
- * that has just spoken is then not taken for idle.
+ * Call it when the descriptor is readable, and after messages have been read, so that a
+ * connection that has just sent a message is not closed as idle.
  *
  * Return: how many callbacks were called; or -1 with errno set, as for twheel_loop_flush():
  * timers that have expired then wait for the next dispatch.
@@ -304,9 +354,9 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  * @handles: set to the timers, in the order of their ticks.
  * @max: how many fit, at least 1.
  *
- * As twheel_loop_dispatch(), but no callback is called: for languages where that costs much.
- * One that repeats is running again, and its count is set; the others are not running. What
- * did not fit comes with the next call, and the descriptor stays readable.
+ * As twheel_loop_dispatch(), but no callback is called: for languages where that is expensive.
+ * Timers that repeat are running again, and their count is set; the others are not running.
+ * Timers that did not fit are returned by the next call, and the descriptor stays readable.
  *
  * Return: how many were taken; or -1 with errno set, as for twheel_loop_dispatch(), and
  * EINVAL without room.
@@ -318,8 +368,8 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
  * @loop: the loop.
  * @timeout_ms: the longest time to wait in milliseconds; -1 for any time, 0 for none.
  *
- * Timers that could not be armed for want of room do not keep it from waiting: those that
- * expire make room. Then, or after a tenth of a second, it returns -1.
+ * It waits even if timers could not be armed at a limit, as timers that expire make room. If some
+ * still cannot be armed after that, or after a tenth of a second, it returns -1.
  *
  * Return: how many callbacks and functions of messages were called; 0 when the time has
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
@@ -338,12 +388,12 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms);
 int twheel_loop_run(struct twheel_loop *loop);
 
 /**
- * twheel_loop_stop() - have twheel_loop_run() return
+ * twheel_loop_stop() - make twheel_loop_run() return
  * @loop: the loop.
  *
  * For callbacks and functions of messages. The callbacks of all timers that have expired are
- * called before it returns. The timers go on running. Of runs within runs, the innermost one
- * ends. Without one, the next run ends at once.
+ * called before it returns. The timers keep running. Of nested runs, the innermost one
+ * ends. Without a run, the next one ends at once.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
@@ -353,17 +403,17 @@ int twheel_loop_stop(struct twheel_loop *loop);
  * twheel_loop_count() - how many timers are running
  * @loop: the loop.
  *
- * With what twheel_loop_ref() adds and twheel_loop_unref() takes away; never below 0.
+ * twheel_loop_ref() adds one to it, and twheel_loop_unref() subtracts one; it is never below 0.
  *
  * Return: how many; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
 int64_t twheel_loop_count(struct twheel_loop *loop);
 
 /**
- * twheel_loop_ref() - have twheel_loop_run() wait for one thing more
+ * twheel_loop_ref() - make twheel_loop_run() wait as for one more timer
  * @loop: the loop.
  *
- * For messages that other threads may post; and before a timer is stopped for which
+ * Use it for messages that other threads may post; and before stopping a timer for which
  * twheel_loop_unref() was called.
  *
  * Return: as twheel_loop_stop().
@@ -371,11 +421,11 @@ int64_t twheel_loop_count(struct twheel_loop *loop);
 int twheel_loop_ref(struct twheel_loop *loop);
 
 /**
- * twheel_loop_unref() - have twheel_loop_run() wait for one timer less
+ * twheel_loop_unref() - make twheel_loop_run() wait for one timer less
  * @loop: the loop.
  *
- * After the start of a timer that does not keep the program running, such as one that
- * repeats for ever.
+ * Use it after starting a timer that must not keep the program running, such as one that
+ * repeats without end.
  *
  * Return: as twheel_loop_stop().
  */
@@ -393,9 +443,9 @@ int twheel_loop_unref(struct twheel_loop *loop);
 int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
 /**
- * struct twheel_message - something to do in another thread's loop
+ * struct twheel_message - a function to call in another thread's loop
  * @call: called once in the thread of the loop, by twheel_loop_dispatch(). The message is
- *	the caller's again then: it may be freed or posted.
+ *	the caller's again after that: it may be freed or posted.
  * @next: private. Zero before the message is used for the first time.
  *
  * The caller owns the memory, and keeps it until @call is called. To hand a timer over,
@@ -407,17 +457,17 @@ struct twheel_message {
 };
 
 /**
- * twheel_loop_post() - have something done in the thread of a loop
- * @loop: the loop. It must not be freed at the same time.
- * @message: what to do.
+ * twheel_loop_post() - call a function in the thread of a loop
+ * @loop: the loop. It must not be freed concurrently.
+ * @message: the message, with its function.
  *
  * May be called by any thread. Messages are called in the order in which they were posted.
- * Those of a loop that is freed first are never called, and may be posted again.
+ * If the loop is freed first, they are never called, and may be posted again. After an error,
+ * the message is not posted.
  *
- * Return: 0; or -1 with errno set, and the message is not posted: EALREADY if it still is;
- * EINVAL without a loop, a message or a function; EOWNERDEAD after fork(); ESTALE for a
- * loop that was freed; ENOSPC, ENOMEM
- * or what twheel(4) lists besides when the loop cannot be woken.
+ * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
+ * loop, a message or a function; EOWNERDEAD after fork(); ESTALE for a loop that was freed;
+ * ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 
@@ -428,9 +478,9 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
  * @count: for the callback of a timer that repeats: how many periods have passed since the
  *	last one; usually 1.
  *
- * The caller owns the memory, and keeps it while the timer runs. Once it has expired, and
- * once twheel_stop() has returned 0, the loop never touches it again. One whose bytes are
- * zero but for @callback is initialised: calloc() and { .callback = f } will do.
+ * The caller owns the memory, and keeps it while the timer runs. After it has expired, or
+ * twheel_stop() has returned 0, the loop never touches it again. A handle of zeros, except
+ * for @callback, is initialised: calloc() and { .callback = f } are enough.
  */
 struct twheel_handle {
 	twheel_callback *callback;
@@ -444,14 +494,14 @@ struct twheel_handle {
 		uint64_t interval;
 		twheel_next_deadline *next;
 	} repeat;
-	/* What the wheel in user space knows of a timer; over the device, links and id. */
+	/* The user-space wheel's part of a timer; over the device, links and id. */
 	void *link[2];
 	uint64_t armed;
 	uint64_t where;
 };
 
 /**
- * twheel_handle_init() - get a timer's memory ready
+ * twheel_handle_init() - initialise a timer's memory
  * @handle: the timer, which is not running; or NULL, and nothing happens.
  * @callback: called when it expires.
  * @data: the caller's.
@@ -463,7 +513,7 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
  * @callback: called when it expires.
  * @data: the caller's.
  *
- * For languages that cannot have the struct. Its first three members are public.
+ * For languages that cannot declare the struct. Its first three members are public.
  *
  * Return: the timer; or NULL with errno ENOMEM.
  */
@@ -478,7 +528,7 @@ void twheel_handle_free(struct twheel_handle *handle);
 /**
  * twheel_handle_size() - how much memory a timer takes
  *
- * For languages that have memory of their own for it.
+ * For languages that allocate its memory themselves.
  *
  * Return: sizeof(struct twheel_handle) as the library was compiled.
  */
@@ -486,10 +536,9 @@ size_t twheel_handle_size(void);
 
 /**
  * twheel_start() - start a timer
- * @loop: the loop it is to run in.
+ * @loop: the loop to run it in.
  * @handle: the timer.
- * @delay_ns: nanoseconds from the loop's time; what is beyond TWHEEL_TIME_MAX_NS on the
- *	clock counts as that.
+ * @delay_ns: nanoseconds from the loop's time; a sum beyond TWHEEL_TIME_MAX_NS saturates.
  *
  * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
  * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
@@ -498,8 +547,8 @@ size_t twheel_handle_size(void);
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
 /**
- * twheel_start_at() - start a timer that is to expire at a certain time
- * @loop: the loop it is to run in.
+ * twheel_start_at() - start a timer with a deadline
+ * @loop: the loop to run it in.
  * @handle: the timer.
  * @deadline_ns: the time, on the loop's clock. One that has passed is not an error.
  *
@@ -509,14 +558,14 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		    uint64_t deadline_ns);
 
 /**
- * twheel_repeat() - start a timer that expires again and again
- * @loop: the loop it is to run in.
+ * twheel_repeat() - start a timer that expires periodically
+ * @loop: the loop to run it in.
  * @handle: the timer.
  * @delay_ns: when it expires first, as for twheel_start().
  * @interval_ns: its period, 1 to TWHEEL_TIME_MAX_NS.
  *
- * It keeps its phase. A callback that comes late comes once for all the periods that have
- * passed, and @handle->count tells how many. In it the timer is running: it may be stopped.
+ * It keeps its phase. A late callback is called once for all the periods that have passed,
+ * and @handle->count is their number. The timer is running in the callback, and may be stopped.
  *
  * Return: as twheel_start(), and EINVAL for an interval that is out of range.
  */
@@ -525,13 +574,12 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 
 /**
  * twheel_schedule() - start a timer whose deadlines come from a function
- * @loop: the loop it is to run in.
+ * @loop: the loop to run it in.
  * @handle: the timer.
- * @next: says each deadline, the first one too.
+ * @next: returns each deadline, also the first one.
  *
- * When @next says that there is none, the timer has ended: its callback is called for the
- * last deadline, and it is no longer running. If there is not even a first one, it does
- * not start.
+ * When @next returns no further deadline, the timer ends: its callback is called for the last
+ * one, and it is no longer running. Without a first deadline, it does not start.
  *
  * Return: as twheel_start(), and EINVAL without a function.
  */
@@ -539,26 +587,26 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 		    twheel_next_deadline *next);
 
 /**
- * twheel_again() - put a timer's deadline off, or start it again
+ * twheel_again() - postpone a timer, or start it again
  * @handle: the timer. It has been started before, and may have expired or been stopped.
  * @delay_ns: nanoseconds from the loop's time to the new deadline, as for twheel_start().
  *
- * Made for timeouts that are put off with each message: as long as the new deadline is not
- * before the one that the kernel knows, all that happens is that it is written down. What
- * repeats goes on repeating from the new deadline. A timer that has stopped starts in the
- * loop it was in, and expires once.
+ * Made for timeouts that are postponed with each message: as long as the new deadline is not
+ * before the one that the kernel knows, it is only stored in the handle. A timer that repeats
+ * continues from the new deadline. A timer that has stopped starts in the loop it was in, and
+ * expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
  * handle, and for one that was never started; EOWNERDEAD after fork(); ESTALE when the loop
- * it was in has been freed; or, when the deadline is to be an earlier one, as twheel_stop().
+ * it was in has been freed; or, for an earlier deadline, as twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
-/* As far as it is only about writing the deadline down, programs do that by themselves. */
+/* The fast path, which only stores the deadline, is inline. */
 static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t delay_ns)
 {
 	if (handle && handle->loop) {
-		/* A loop begins with its time; while that is not known, the sum is too large. */
+		/* A loop begins with its time; while that is unset, the sum is out of range. */
 		uint64_t deadline = *(const uint64_t *)handle->loop + delay_ns;
 
 		if (deadline >= handle->armed && (deadline | delay_ns) <= TWHEEL_TIME_MAX_NS) {
@@ -577,13 +625,13 @@ static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t del
  *
  * Return: 0, and its callback is not called any more, even if it has expired; or -1 with
  * errno set: ENOENT when it was not running; EINVAL without a handle; EOWNERDEAD after
- * fork(); ESTALE when its loop has been freed; or, when there were changes to be flushed and
- * that failed, as twheel_loop_flush(): it is running still.
+ * fork(); ESTALE when its loop has been freed; or, when changes had to be flushed and that
+ * failed, as twheel_loop_flush(): it is still running.
  */
 int twheel_stop(struct twheel_handle *handle);
 
 /**
- * twheel_is_running() - is a timer running
+ * twheel_is_running() - whether a timer is running
  * @handle: the timer, or NULL.
  *
  * Return: 1 from its start until it expires or is stopped; else 0.
@@ -593,11 +641,11 @@ int twheel_is_running(const struct twheel_handle *handle);
 /**
  * twheel_set_interval() - change the period of a running timer
  * @handle: the timer.
- * @interval_ns: the period, from the next time it expires on: up to TWHEEL_TIME_MAX_NS. 0:
- *	it expires once more, and has ended.
+ * @interval_ns: the period after the next expiry, up to TWHEEL_TIME_MAX_NS; 0 makes that the
+ *	last one.
  *
- * When it expires next stays as it is; twheel_again() changes that. A timer that was started
- * to expire once repeats from now on, and so does one of twheel_schedule().
+ * Does not change the next deadline; twheel_again() does. A timer that was started to expire
+ * once repeats from now on, and so does one of twheel_schedule().
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
  * of range and without a handle, EOWNERDEAD after fork(), ESTALE when its loop has been
@@ -610,7 +658,8 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
  * @handle: the timer.
  *
  * Return: nanoseconds from the loop's time, 0 when the deadline has passed; or -1 with errno
- * set: ENOENT when it is not running, EINVAL without a handle.
+ * set: ENOENT when it is not running, EINVAL without a handle, ESTALE when its loop has been
+ * freed.
  */
 int64_t twheel_remaining(const struct twheel_handle *handle);
 
@@ -651,7 +700,7 @@ int twheel_set_up(int fd, const struct twheel_setup *setup);
 int twheel_add_timer(int fd, struct twheel_add *add);
 
 /**
- * twheel_cancel_timer() - make sure that a timer will not be read any more
+ * twheel_cancel_timer() - cancel a timer
  * @fd: the wheel.
  * @id: the timer.
  *
@@ -661,7 +710,7 @@ int twheel_add_timer(int fd, struct twheel_add *add);
 int twheel_cancel_timer(int fd, uint64_t id);
 
 /**
- * twheel_modify_timer() - give a timer that has not been read a new deadline
+ * twheel_modify_timer() - change the deadline of a timer that has not been read
  * @fd: the wheel.
  * @id: the timer.
  * @time_ns: the new delay, or with TWHEEL_ABSTIME the new deadline.
@@ -672,7 +721,7 @@ int twheel_cancel_timer(int fd, uint64_t id);
 int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags);
 
 /**
- * twheel_query_timer() - look at a timer
+ * twheel_query_timer() - query a timer
  * @fd: the wheel.
  * @id: the timer.
  * @query: filled in when the call succeeds.
@@ -709,12 +758,12 @@ int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
  *	existed. Or NULL.
  * @count: number of timers.
  *
- * With @results, a timer that is not there does not keep the others from being cancelled; it
- * takes one or two calls of the kernel more. Without, this is one call, which stops at the
- * first timer that is not there, as twheel_add_batch() does.
+ * Without @results, this is one system call, which stops at the first missing timer, as
+ * twheel_add_batch() stops at the first error. With @results, a missing timer does not stop the
+ * batch, but takes one or two more calls. Then -1 is returned only for errors that do not
+ * concern a single timer, and results that were not set are -1.
  *
- * Return: how many were cancelled; or -1 with errno set. With @results that is only for
- * errors that are not of one timer, and the results that were not set are -1.
+ * Return: how many were cancelled; or -1 with errno set.
  */
 int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t count);
 
@@ -725,12 +774,43 @@ int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t coun
  * @results: set for each timer: 0, or the errno of twheel_modify_timer(). Or NULL.
  * @count: number of timers.
  *
- * With @results all are worked through, as with twheel_cancel_batch().
+ * With @results, an error of one timer does not stop the batch: see twheel_cancel_batch().
  *
  * Return: how many were modified; or -1 with errno set, as for twheel_cancel_batch().
  */
 int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 			uint32_t count);
+
+/**
+ * twheel_list_timers() - list the timers of a wheel, a part at a time
+ * @fd: the wheel.
+ * @cursor: 0 to begin; set to where the next call continues. Valid for the wheel's lifetime.
+ * @timers: set to timers, in no order: pending ones, and those that have expired unread.
+ * @max: number of timers that fit.
+ *
+ * Call it until it returns 0. A timer that exists from the first call to the last is
+ * returned exactly once, even if others change the wheel, and none after its cancel has
+ * returned.
+ *
+ * Return: how many were written, 0 at the end; or -1 with errno set: ENOTTY from a module
+ * that is too old, EINVAL for an invalid cursor.
+ */
+ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max);
+
+/**
+ * twheel_move_timers() - move all timers of a wheel to another one
+ * @from: the wheel that loses them.
+ * @to: the wheel that gets them, on the same clock, with their data, deadlines and periods.
+ *
+ * For a wheel that another process has open, too, and could continue to change. Timers that it
+ * reads or cancels during the call are not moved. Each timer is in one of the wheels at any
+ * time, and for a moment in both. The ids are new. If this fails, timers that were moved before
+ * stay in @to.
+ *
+ * Return: how many were moved; or -1 with errno set: EINVAL for wheels on different clocks,
+ * or as twheel_list_timers() and twheel_add_batch().
+ */
+ssize_t twheel_move_timers(int from, int to);
 
 /**
  * twheel_read() - take expired timers
@@ -746,6 +826,73 @@ int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max);
 
 /**
+ * struct twheel_ring_view - a wheel's ring of events, as it is mapped
+ * @ring: the ring.
+ * @slots: how many slots it has.
+ * @size: how many bytes are mapped.
+ */
+struct twheel_ring_view {
+	struct twheel_ring *ring;
+	uint32_t slots;
+	uint32_t size;
+};
+
+/**
+ * twheel_ring_map() - make a wheel's ring of events, unless it has one, and map it
+ * @fd: the wheel.
+ * @slots: how many slots it should have: 2 to TWHEEL_RING_SLOTS_MAX. One always stays empty.
+ *	An existing ring keeps its number; with 0, one must exist.
+ * @view: set to the ring.
+ *
+ * poll() and epoll move expired timers to the ring, where the program takes them without a
+ * system call. Reading a wheel with a ring fails with EBUSY.
+ *
+ * Only one thread at a time may use a ring. A child process does not inherit the mapping.
+ *
+ * Return: 0; or -1 with errno set: EINVAL, ENOENT without a ring when @slots is 0, ENOSPC,
+ * ENOMEM, or ENOTTY from a module that is too old.
+ */
+int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view);
+
+/**
+ * twheel_ring_unmap() - unmap a ring
+ * @view: from twheel_ring_map(); set to zero. Nothing is done if it is zero already.
+ *
+ * The wheel keeps its ring, and the events that are in it.
+ */
+void twheel_ring_unmap(struct twheel_ring_view *view);
+
+/**
+ * twheel_ring_peek() - return the events in a ring
+ * @view: the ring.
+ * @count: set to the number of events in the returned array.
+ *
+ * An array ends at the end of the ring's memory; another call returns the rest.
+ *
+ * Return: the first event; or NULL if the ring holds none.
+ */
+struct twheel_event *twheel_ring_peek(const struct twheel_ring_view *view, size_t *count);
+
+/**
+ * twheel_ring_consume() - take events out of a ring
+ * @view: the ring.
+ * @count: how many, at most as many as twheel_ring_peek() returned; they must not be accessed
+ *	any more.
+ */
+void twheel_ring_consume(const struct twheel_ring_view *view, size_t count);
+
+/**
+ * twheel_ring_more() - whether another poll can move more to the ring
+ * @view: the ring.
+ *
+ * If so, the wheel has to be polled again after the ring's events have been consumed. A
+ * program that waits for edges (EPOLLET) must do so before it waits.
+ *
+ * Return: 1 or 0.
+ */
+int twheel_ring_more(const struct twheel_ring_view *view);
+
+/**
  * twheel_now() - the time on a wheel's clock
  * @clock_id: the clock of the wheel, as in struct twheel_info.
  * @now_ns: set to the time in nanoseconds.
@@ -759,7 +906,7 @@ int twheel_now(uint32_t clock_id, uint64_t *now_ns);
  * @now_ns: when it begins.
  * @delay_ns: the delay.
  *
- * Return: the sum, or TWHEEL_TIME_MAX_NS where the sum is later than that.
+ * Return: the sum, or TWHEEL_TIME_MAX_NS if the sum is later than that.
  */
 uint64_t twheel_deadline(uint64_t now_ns, uint64_t delay_ns);
 

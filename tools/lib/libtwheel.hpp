@@ -9,9 +9,9 @@
  *	idle.again(60s);			after each message
  *	loop.run();				or: wait for loop.fd(), loop.dispatch()
  *
- * What fails throws std::system_error. Exceptions of callbacks come out of dispatch(), wait()
- * and run(), and the other timers are called by the next one. A loop and its timers belong to
- * one thread; post() is for the others. libtwheel(3) has the rest.
+ * Failures throw std::system_error. Exceptions of callbacks leave through dispatch(), wait()
+ * and run(), and the next of these calls the other timers. A loop and its timers belong to one
+ * thread; post() is for the others. libtwheel(3) has the rest.
  */
 #ifndef LIBTWHEEL_HPP
 #define LIBTWHEEL_HPP
@@ -42,7 +42,7 @@ template <class Result> Result check(Result result, const char *what)
 	return result < 0 ? fail(what), result : result;
 }
 
-/* Durations of whole units convert to nanoseconds by themselves; what is negative has passed. */
+/* Integral durations convert to nanoseconds implicitly. A negative time has passed. */
 inline std::uint64_t to_ns(nanoseconds time)
 {
 	return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
@@ -51,11 +51,10 @@ inline std::uint64_t to_ns(nanoseconds time)
 class loop {
 public:
 	explicit loop(const twheel_loop_config &config = twheel_loop_config())
-		: loop_(twheel_loop_new(&config))
-	{
-		if (!loop_)
-			fail("twheel::loop");
-	}
+		: loop_(twheel_loop_new(&config)) { check(loop_ ? 0 : -1, "twheel::loop"); }
+	/* Adopts a wheel that has timers: see twheel_loop_adopt(3). */
+	loop(int wheel, const twheel_loop_config &config)
+		: loop_(twheel_loop_adopt(wheel, &config)) { check(loop_ ? 0 : -1, "twheel::loop"); }
 	~loop() { twheel_loop_free(loop_); }
 
 	twheel_loop *get() const { return loop_; }
@@ -77,7 +76,7 @@ public:
 	void ref() { check(twheel_loop_ref(loop_), "ref"); }
 	void unref() { check(twheel_loop_unref(loop_), "unref"); }
 
-	/* Have a function called in the loop's thread; the only one for other threads. */
+	/* Calls a function in the loop's thread. The only member that other threads may use. */
 	void post(std::function<void()> function)
 	{
 		const std::lock_guard guard(lock_);
@@ -114,12 +113,12 @@ private:
 
 	std::mutex lock_;
 	std::list<message> posted_;
-	/* Timers that outlive the loop see by it that it is gone. */
+	/* Expires with the loop, for timers that outlive it. */
 	std::shared_ptr<char> alive_ = std::make_shared<char>();
 	twheel_loop *loop_;
 };
 
-/* Stays where it is: neither copied nor moved. Its callback may destroy it. */
+/* Can be neither copied nor moved. Its callback may destroy it. */
 class timer {
 public:
 	/* The function takes nothing, or the timer. */
@@ -140,7 +139,7 @@ public:
 	{
 		check(twheel_start(live(), &handle_, to_ns(delay)), "start");
 	}
-	/* steady_clock is the clock of loops that were made without another one. */
+	/* For loops on the default clock, which steady_clock is, too. */
 	void start_at(std::chrono::steady_clock::time_point deadline)
 	{
 		check(twheel_start_at(live(), &handle_, to_ns(deadline.time_since_epoch())),
@@ -158,14 +157,14 @@ public:
 	{
 		check((live(), twheel_set_interval(&handle_, to_ns(interval))), "set_interval");
 	}
-	/* Whether it was running. */
+	/* Returns whether it was running. */
 	bool stop() { return is_running() && !check(twheel_stop(&handle_), "stop"); }
 	bool is_running() const { return !alive_.expired() && twheel_is_running(&handle_); }
 	nanoseconds remaining() const
 	{
 		return nanoseconds(check((live(), twheel_remaining(&handle_)), "remaining"));
 	}
-	/* How many periods have passed, in the callback of one that repeats. */
+	/* How many periods have passed, in the callback of a repeating timer. */
 	std::uint32_t count() const { return handle_.count; }
 
 private:
@@ -181,7 +180,7 @@ private:
 	static void expire(twheel_loop *, twheel_handle *handle)
 	{
 		timer &self = *static_cast<timer *>(handle->data);
-		const auto keep = self.function_; /* the timer may go meanwhile */
+		const auto keep = self.function_; /* the callback may destroy the timer */
 		(*keep)(self);
 	}
 	twheel_loop *live() const

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops and handles, whatever they run over; libtwheel.h describes them
+ * Loops and handles, for any backend; libtwheel.h describes them
  *
- * A handle has two times. @deadline is when its owner wants to be called, @armed when the
- * backend has it expire. Putting it off only writes the former; when the backend says that
- * the timer has expired, and the deadline has not come, it is armed once more.
+ * A handle has two times: @deadline, when its callback is due, and @armed, when the backend
+ * lets it expire. Postponing it only changes the former; when the timer expires in the backend
+ * before its deadline, it is rearmed.
  *
- * All that is to happen to a handle is done before its callback is called, and nothing
- * after: the callback may free it, or never return.
+ * A handle is not touched after its callback has been called, which may free it, or never
+ * return.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +17,13 @@
 
 #include "loop.h"
 
-/* The end of a wait without one. */
+/* The end of a wait without a timeout. */
 #define FOR_EVER	UINT64_MAX
 
-/* How long a wait that cannot arm a timer waits for others to expire. */
+/* How long to wait for timers to expire while others cannot be armed. */
 #define NO_ROOM_NS	(100 * TWHEEL_MSEC)
 
-/* Ends every list of messages, so that a message that is posted has a next one. */
+/* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
 
 static int fail(int error)
@@ -33,7 +32,7 @@ static int fail(int error)
 	return -1;
 }
 
-/* The kernel, or the limit of the loop, has no room for more timers. */
+/* Whether the kernel, or the limit of the loop, has no room for more timers. */
 static bool is_no_room(int error)
 {
 	return error == ENOSPC || error == ENOMEM;
@@ -43,7 +42,7 @@ static bool is_no_room(int error)
  * Time.
  */
 
-/* Kept only if a flush or a dispatch will come before the program waits: by hand, or soon. */
+/* Read the clock. Keep the time only if a flush or dispatch comes before the program waits. */
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 {
 	uint64_t now;
@@ -75,72 +74,13 @@ int twheel_loop_update(struct twheel_loop *loop)
 }
 
 /*
- * Making and dropping loops.
+ * A loop itself.
  */
 
-static bool is_valid(const struct twheel_setup *setup)
-{
-	return setup->tick_ns >= TWHEEL_TICK_MIN_NS && setup->tick_ns <= TWHEEL_TICK_MAX_NS &&
-	       setup->wheel_size >= TWHEEL_SIZE_MIN && setup->wheel_size <= TWHEEL_SIZE_MAX &&
-	       (setup->clock_id == CLOCK_MONOTONIC || setup->clock_id == CLOCK_BOOTTIME);
-}
-
-#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_WALKABLE | TWHEEL_LOOP_KERNEL)
-
-/* The parameters of the wheel; false for an invalid config. */
-static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
-{
-	static const struct twheel_loop_config zero;
-
-	*setup = (struct twheel_setup) {
-		.tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT_NS,
-		.max_timers = config->max_timers,
-		.wheel_size = config->wheel_size ?: TWHEEL_SIZE_DEFAULT,
-		.clock_id = config->clock_id ?: CLOCK_MONOTONIC,
-	};
-	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
-	       !(config->flags & ~KNOWN_FLAGS) &&
-	       !memcmp(config->reserved, zero.reserved, sizeof(zero.reserved));
-}
-
-/* The backend that the config or the environment names; -1 if the latter is invalid. */
-static int chosen_backend(const struct twheel_loop_config *config)
-{
-	const char *name = secure_getenv("TWHEEL_BACKEND");
-
-	if (config->backend != TWHEEL_BACKEND_ANY || !name || !*name)
-		return config->backend;
-	if (!strcmp(name, "device"))
-		return TWHEEL_BACKEND_DEVICE;
-	return strcmp(name, "user") ? -1 : TWHEEL_BACKEND_USER;
-}
-
-/* User space is cheaper for a loop; the device is for those that ask for it. */
-static struct twheel_loop *new_loop(int backend, uint32_t flags,
-				    const struct twheel_setup *setup)
-{
-	struct twheel_loop *loop;
-
-	if (backend == TWHEEL_BACKEND_USER ||
-	    (backend == TWHEEL_BACKEND_ANY && !(flags & TWHEEL_LOOP_KERNEL)))
-		return twheel_user_new(setup);
-	loop = twheel_device_new(setup);
-	if (loop || backend == TWHEEL_BACKEND_DEVICE || errno == ENOSPC || errno == ENOMEM)
-		return loop;
-	return twheel_user_new(setup);
-}
-
-static bool is_debugging(void)
-{
-	const char *value = secure_getenv("TWHEEL_DEBUG");
-
-	return value && *value && strcmp(value, "0");
-}
-
-/* Fill in what both backends have, after theirs. */
-static void init_loop(struct twheel_loop *loop, const struct twheel_loop_config *config)
+void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config)
 {
 	forget_time(loop);
+	loop->dirty = true;
 	loop->wakes = !(config->flags & TWHEEL_LOOP_BY_HAND);
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
@@ -148,6 +88,7 @@ static void init_loop(struct twheel_loop *loop, const struct twheel_loop_config 
 	INIT_LIST_HEAD(&loop->expired);
 	loop->unarmed = config->unarmed;
 	loop->data = config->data;
+	loop->resolve = config->resolve;
 	pthread_mutex_init(&loop->lock, NULL);
 	loop->first = &end;
 	loop->last = &loop->first;
@@ -155,37 +96,7 @@ static void init_loop(struct twheel_loop *loop, const struct twheel_loop_config 
 	twheel_loop_register(loop);
 }
 
-struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
-{
-	static const struct twheel_loop_config usual;
-	uint32_t token = twheel_process_token_new();
-	struct twheel_setup setup;
-	struct twheel_loop *loop;
-	bool debug = is_debugging();
-	int backend;
-
-	if (!config)
-		config = &usual;
-	backend = chosen_backend(config);
-	if (!token || backend < 0 || !read_config(config, &setup)) {
-		errno = token ? EINVAL : ENOMEM;
-		return NULL;
-	}
-	loop = new_loop(backend, config->flags, &setup);
-	if (!loop)
-		return NULL;
-	loop->clock_id = setup.clock_id;
-	init_loop(loop, config);
-	if ((debug || (config->flags & TWHEEL_LOOP_WALKABLE)) &&
-	    twheel_account_new(loop, debug)) {
-		twheel_loop_free(loop);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return loop;
-}
-
-/* Messages that were posted become their owners' again. In a child, nobody has the lock. */
+/* Return posted messages to their owners. In a child, the lock may be held for ever. */
 static void drop_messages(struct twheel_loop *loop)
 {
 	bool shared = !twheel_loop_check(loop);
@@ -280,7 +191,7 @@ int twheel_is_running(const struct twheel_handle *handle)
 	return handle && is_running(handle);
 }
 
-/* 0 if the handle can be started; or -1 with errno set. */
+/* Return 0 if the handle can be started; or -1 with errno set. */
 static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	if (!handle || !handle->callback)
@@ -293,8 +204,8 @@ static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 }
 
 /*
- * A timer is going to start. The first one after a flush has the program dispatch, and so
- * flush; where that cannot be, the next one tries again.
+ * Prepare the start of a timer. The first start after a flush makes the program dispatch, and
+ * so flush; if that fails, the next start tries again.
  */
 static void note_start(struct twheel_loop *loop)
 {
@@ -318,14 +229,14 @@ static inline int start(struct twheel_loop *loop, struct twheel_handle *handle,
 	return loop->backend->arm(loop, handle);
 }
 
-/* The sum of two times, neither of which is above TWHEEL_TIME_MAX_NS. */
+/* Add two times, neither of which is above TWHEEL_TIME_MAX_NS; saturates. */
 static uint64_t add_times(uint64_t a, uint64_t b)
 {
 	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
-static noinline int start_slowly(struct twheel_loop *loop, struct twheel_handle *handle,
-				 uint64_t delay_ns)
+static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
+				   uint64_t delay_ns)
 {
 	if (check_start(loop, handle))
 		return -1;
@@ -336,16 +247,16 @@ static noinline int start_slowly(struct twheel_loop *loop, struct twheel_handle 
 	return start(loop, handle, add_times(loop_now(loop), delay_ns));
 }
 
-/* Most often nothing is wrong, and the time is known. */
+/* Fast path: the arguments are valid, and the time is known. */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns)
 {
 	uint64_t deadline;
 
 	if (unlikely(!loop || !handle || !handle->callback || handle->state))
-		return start_slowly(loop, handle, delay_ns);
+		return start_slowpath(loop, handle, delay_ns);
 	deadline = loop->start_now + delay_ns;
 	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
-		return start_slowly(loop, handle, delay_ns);
+		return start_slowpath(loop, handle, delay_ns);
 	return start(loop, handle, deadline);
 }
 
@@ -392,7 +303,7 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	return start(loop, handle, deadline);
 }
 
-static noinline int stop_in_vain(struct twheel_handle *handle)
+static noinline int stop_idle(struct twheel_handle *handle)
 {
 	return fail(handle ? ENOENT : EINVAL);
 }
@@ -402,17 +313,20 @@ int twheel_stop(struct twheel_handle *handle)
 	struct twheel_loop *loop;
 
 	if (unlikely(!handle))
-		return stop_in_vain(handle);
+		return stop_idle(handle);
 	loop = handle->loop;
 	if (handle->state & (ARMED | ACCOUNTED))
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
-		return stop_in_vain(handle);
+		return stop_idle(handle);
+	/* The loop was freed, and its lists with it. */
+	if (unlikely(loop->fd < 0))
+		return twheel_loop_refuse(loop);
 	unlink_handle(loop, handle);
 	return 0;
 }
 
-/* What of this is quick, programs do by themselves: see the header. */
+/* The fast path is inline: see the header. */
 #undef twheel_again
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 {
@@ -472,7 +386,7 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
  * Expiry.
  */
 
-/* The next deadline of a timer that repeats and has expired; above the maximum, none. */
+/* Return the next deadline of an expired timer that repeats; above the maximum, it has none. */
 static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t now = loop_now(loop);
@@ -484,12 +398,12 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 	if (now > handle->deadline)
 		periods += (now - handle->deadline) / handle->repeat.interval;
 	handle->count = periods < UINT32_MAX ? periods : UINT32_MAX;
-	/* The product is no later than now, but for one interval. */
+	/* The first sum is not later than now, or than the deadline: it cannot overflow. */
 	return add_times(handle->deadline + (periods - 1) * handle->repeat.interval,
 			 handle->repeat.interval);
 }
 
-/* A timer has expired: rearm it if it repeats. Returns false, and rearms it, if it was put off. */
+/* Rearm an expired timer if it repeats. Returns false, and rearms it, if it was postponed. */
 static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t armed = handle->armed;
@@ -511,7 +425,7 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
  * Messages.
  */
 
-/* Take the first message, or return NULL without one; @last is that of the last one to take. */
+/* Take the first message, or return NULL. The first call sets @last to where to stop. */
 static struct twheel_message *take_message(struct twheel_loop *loop,
 					   struct twheel_message ***last)
 {
@@ -533,7 +447,7 @@ static struct twheel_message *take_message(struct twheel_loop *loop,
 	return message;
 }
 
-/* Messages that are posted by these wait, or there might be no end of it; returns how many. */
+/* Call all messages except those that they post, so that this ends; returns how many. */
 static int run_messages(struct twheel_loop *loop)
 {
 	struct twheel_message **last = NULL;
@@ -541,6 +455,10 @@ static int run_messages(struct twheel_loop *loop)
 	bool is_last = false;
 	int called = 0;
 
+	/* Posting wakes the loop first: without that, only messages that were left can be there. */
+	if (!loop->posted && __atomic_load_n(&loop->first, __ATOMIC_RELAXED) == &end)
+		return 0;
+	loop->posted = false;
 	while (!is_last && !twheel_loop_check(loop)) {
 		message = take_message(loop, &last);
 		if (!message)
@@ -581,7 +499,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 }
 
 /*
- * What the program calls before and after it waits.
+ * Flushing, dispatching and waiting.
  */
 
 bool twheel_loop_has_left(struct twheel_loop *loop)
@@ -601,7 +519,7 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 	return twheel_loop_check(loop);
 }
 
-/* An exception has left a callback: what waits for the next dispatch wakes the program. */
+/* After an exception has left a callback, wake the program for the rest of the timers. */
 static noinline void leave_early(struct twheel_loop *loop)
 {
 	loop->inside = false;
@@ -619,7 +537,7 @@ static inline void leave(struct twheel_loop **inside)
 		leave_early(*inside);
 }
 
-static int flush_changes(struct twheel_loop *loop)
+static noinline int flush_changes(struct twheel_loop *loop)
 {
 	int ret;
 
@@ -627,8 +545,20 @@ static int flush_changes(struct twheel_loop *loop)
 		list_splice_tail_init(&loop->changes, &loop->flushing);
 	loop->woken = false;
 	ret = loop->backend->flush(loop);
+	/* In user space, a flush also sets the timerfd. */
+	loop->dirty = ret || loop->real->number == TWHEEL_BACKEND_USER ||
+		      !list_empty(&loop->changes);
 	forget_time(loop);
 	return ret;
+}
+
+/* Most turns of a loop change nothing. */
+static inline bool is_flushed(struct twheel_loop *loop)
+{
+	if (loop->dirty || loop->account || twheel_loop_has_left(loop))
+		return false;
+	forget_time(loop);
+	return true;
 }
 
 static int flush_inside(struct twheel_loop *loop)
@@ -644,16 +574,18 @@ static int flush_inside(struct twheel_loop *loop)
 
 int twheel_loop_flush(struct twheel_loop *loop)
 {
-	return unlikely(twheel_loop_check(loop)) ? -1 : flush_inside(loop);
+	if (unlikely(twheel_loop_check(loop)))
+		return -1;
+	return is_flushed(loop) ? 0 : flush_inside(loop);
 }
 
-/* How many callbacks a dispatch has called, and functions of messages. */
+/* How many callbacks, and how many functions of messages, a dispatch has called. */
 struct calls {
 	int callbacks;
 	int messages;
 };
 
-/* Call back for all that was found to have expired, unless a callback has forked. */
+/* Call back for all collected timers. Fails in a child that a callback has forked. */
 static int call_expired(struct twheel_loop *loop, struct calls *calls)
 {
 	struct twheel_handle *handle;
@@ -680,7 +612,7 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 		if (call_expired(loop, calls))
 			return -1;
 	} while (loop->more);
-	return flush_changes(loop);
+	return is_flushed(loop) ? 0 : flush_changes(loop);
 }
 
 static int dispatch(struct twheel_loop *loop, struct calls *calls)
@@ -703,7 +635,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 	return dispatch(loop, &calls) ? -1 : calls.callbacks;
 }
 
-/* Take what has expired and was not put off, until @max are taken; or -1 after fork(). */
+/* Take up to @max expired timers that were not postponed; returns how many. */
 static ssize_t take_expired(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
 {
 	struct twheel_handle *handle;
@@ -729,7 +661,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
 	if (!handles || !max)
 		return fail(EINVAL);
 	forget_time(loop);
-	/* What the last call left. */
+	/* Timers that the last call left. */
 	taken = take_expired(loop, handles, max);
 	do {
 		if ((size_t)taken == max)
@@ -744,7 +676,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
 	return failed && !taken ? -1 : taken;
 }
 
-/* Until there is something to dispatch: 1; 0 at the end of the time; -1 with errno set. */
+/* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
 static int wait_until(const struct twheel_loop *loop, uint64_t end)
 {
 	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
@@ -760,20 +692,20 @@ static int wait_until(const struct twheel_loop *loop, uint64_t end)
 	return ppoll(&pollfd, 1, &left, NULL);
 }
 
-/* Dispatch, if that calls anything: how many; 0 if nothing; -1 with errno set. */
+/* Dispatch. Returns how many were called; or -1 with errno set. */
 static int dispatch_any(struct twheel_loop *loop)
 {
 	struct calls calls = { };
 	int ret = dispatch(loop, &calls);
 	int called = calls.callbacks + calls.messages;
 
-	/* Without room, timers that expire make some: to have called one is worth a return. */
+	/* Timers that expire make room: until one has been called, go on waiting. */
 	if (ret && is_no_room(errno) && !called)
 		return 0;
 	return ret ?: called;
 }
 
-/* Flush and wait once: how many were called; 0 if none; -1 with errno set. */
+/* Flush, wait once and dispatch. Returns how many were called; or -1 with errno set. */
 static int wait_once(struct twheel_loop *loop, uint64_t end)
 {
 	int error = twheel_loop_flush(loop) ? errno : 0;
@@ -809,7 +741,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 	return ret;
 }
 
-/* Timers changed since the last flush are counted one by one: there are none most of the time. */
+/* Timers changed since the last flush are counted one by one: usually there are none. */
 int64_t twheel_loop_count(struct twheel_loop *loop)
 {
 	int64_t count;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a loop and its two backends have in common; libtwheel.h describes it from outside
+ * The interface between a loop and its two backends; libtwheel.h is the public one
  *
- * loop.c decides when a timer is to be armed and when its callback is called. A backend
- * holds timers until they expire: the device in the kernel, the user's in a wheel here.
+ * new.c chooses the backend; loop.c decides when a timer is armed and when its callback is
+ * called. A backend holds timers until they expire: device.c in the kernel, user.c in a wheel in
+ * the program's memory.
  */
 #ifndef LIBTWHEEL_LOOP_H
 #define LIBTWHEEL_LOOP_H
@@ -19,17 +20,16 @@
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
 
-/* What @now of a loop is while it is not known: no sum with it is a valid time. */
+/* @now of a loop while it is unknown: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
 /* @owner of a loop that was freed. */
 #define NO_OWNER		UINT32_MAX
 
 /*
- * The bits of @state. A handle that is linked is in one of the lists of its loop; an armed
- * one in the backend, which has it expire at @armed. Without either it is idle. One that is
- * running and accounted is known to account.c. The others say how it goes on after it
- * expires.
+ * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
+ * backend, where it expires at @armed; any other is idle. A running handle of a loop with an
+ * account is accounted once that holds it. The last two bits show what follows its expiry.
  */
 #define LINKED			0x01
 #define ARMED			0x02
@@ -42,14 +42,14 @@
  * struct backend - what a loop runs over
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and all memory except the loop's own.
- * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0;
- *	an accounted loop, or one that was freed or forked, may return -1 with errno set.
+ * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
+ *	-1 with errno set, in a loop that has an account, was freed, or is another process's.
  * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
- * @collect: looks for more timers that have expired, when all that it found before are
- *	taken. Returns 0, or -1 with errno set.
- * @take: takes a timer that has expired; or NULL.
+ * @collect: looks for more expired timers, after all that it found before have been taken.
+ *	Returns 0, or -1 with errno set.
+ * @take: takes and returns an expired timer; or returns NULL.
  * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
  *	0, or -1 with errno set.
  * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
@@ -79,25 +79,28 @@ struct backend {
  * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
  * @fd: what the program waits for.
  * @more: collect() may find more.
+ * @dirty: there may be something to flush.
+ * @posted: collect() may have consumed the wake-up of a posted message.
  * @wakes: the first start after a flush makes the descriptor readable.
- * @woken: one has done so since the last flush.
+ * @woken: a start has done so since the last flush.
  * @stopped: twheel_loop_stop() was called.
  * @inside: dispatch or flush is running callbacks, and flushes what they start.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
- * @backend: what is called.
- * @real: what it runs over.
- * @account: all running handles, if it is accounted.
+ * @backend: the functions to call: those of @real, or of account.c, or of registry.c to refuse.
+ * @real: the backend that it runs over.
+ * @account: all running handles, or NULL.
  * @all: all loops.
  * @next: if it was freed: the one that was freed next.
  * @size: bytes of the structure that it is in.
  * @changes: handles that wait to be armed by the next flush.
- * @flushing: those that wait for it since the last one began.
- * @expired: those that have expired, and are yet to be called.
+ * @flushing: handles that the last flush began with, and has not armed.
+ * @expired: handles that have expired, and whose callbacks have not been called.
  * @unarmed: from the config.
  * @data: from the config.
+ * @resolve: from the config: the kernel has the data of the handles, not their addresses.
  * @lock: protects @first, @last, and what wake() needs.
- * @first: messages of other threads; the last one's @next is not NULL, but @end.
- * @last: where to put the next one.
+ * @first: posted messages; @next of the last one is not NULL, but the end in loop.c.
+ * @last: where to put the next message.
  */
 struct twheel_loop {
 	uint64_t now;
@@ -105,6 +108,8 @@ struct twheel_loop {
 	const struct backend *backend;
 	uint64_t idle;
 	bool more;
+	bool dirty;
+	bool posted;
 	bool wakes;
 	bool woken;
 	bool stopped;
@@ -114,6 +119,7 @@ struct twheel_loop {
 	struct list_head expired;
 	twheel_unarmed *unarmed;
 	void *data;
+	twheel_resolve *resolve;
 	pthread_mutex_t lock;
 	struct twheel_message *first;
 	struct twheel_message **last;
@@ -128,9 +134,14 @@ struct twheel_loop {
 	size_t size;
 };
 
-/* Each returns a loop of which it has set @fd and @real; or NULL with errno set. */
+/* Each returns a loop with @fd and @real set; or NULL with errno set. */
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
+/* The same over a descriptor, which has been set up if @setup is NULL. */
+struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup);
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
+
+/* Take over the events and the timers that the wheel has. */
+int twheel_device_adopt(struct twheel_loop *loop);
 
 static inline struct list_head *handle_link(struct twheel_handle *handle)
 {
@@ -142,11 +153,12 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 	return container_of(link, struct twheel_handle, link);
 }
 
-/* Have an idle handle armed by the next flush. */
+/* Let the next flush arm an idle handle. */
 static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	handle->state |= LINKED;
 	list_add_tail(handle_link(handle), &loop->changes);
+	loop->dirty = true;
 	return 0;
 }
 
@@ -160,7 +172,7 @@ static inline uint64_t length(const struct list_head *head)
 	return count;
 }
 
-/* The handle is in no list and no backend any more. */
+/* Mark a handle that is in no list and no backend any more. */
 static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	handle->state &= ~(RUNNING | ACCOUNTED);
@@ -173,7 +185,7 @@ static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle 
 	set_idle(loop, handle);
 }
 
-/* The clock is read when the time is needed next. */
+/* Make the next use of the time read the clock. */
 static inline void forget_time(struct twheel_loop *loop)
 {
 	loop->now = NOT_READ;
@@ -182,37 +194,42 @@ static inline void forget_time(struct twheel_loop *loop)
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
 
-/* The time of the loop, which reads the clock once for all that follows a wait. */
+/* Return the time of the loop: that of its last clock read, if it was kept. */
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
-/* Zeroed memory for the structure that a loop is the first member of; or NULL. */
+/* Allocate a zeroed structure whose first member is a loop; or return NULL. */
 void *twheel_loop_alloc(size_t size);
 
-/* A loop is ready for use: @idle is set. */
+/* Initialise what loops of both backends share, after the backend's own part. */
+void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config);
+
+/* Make a loop ready for use, and set its @idle. */
 void twheel_loop_register(struct twheel_loop *loop);
 
 /* Keep the memory of a loop that is freed, so that stale handles find it freed. */
 void twheel_loop_retire(struct twheel_loop *loop);
 
-/* Around fork(), for registry.c; the last one is for the child. */
+/* Called around fork(); the last one in the child, in place of unlocking. */
 void twheel_loops_lock(void);
 void twheel_loops_unlock(void);
 void twheel_loops_forked(void);
 
-/* Account for all handles of a new loop; @debug: and check them. 0, or -1 with errno set. */
+/* Account for all handles of a new loop; with @debug, check them. 0, or -1 with errno set. */
 int twheel_account_new(struct twheel_loop *loop, bool debug);
 void twheel_account_free(struct twheel_loop *loop);
-/* A linked handle of an accounted loop becomes idle. */
+/* Account for a handle that is armed already. 0, or -1 with errno set. */
+int twheel_account_add(struct twheel_loop *loop, struct twheel_handle *handle);
+/* Take a linked handle, which becomes idle, out of the account. */
 void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
 int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
-/* A number of this process that no ancestor has; 0 if it has none and cannot have one. */
+/* Return a number of this process that no ancestor has; 0 if there is no page for it. */
 uint32_t twheel_process_token_new(void);
 
-/* The number is on this page, which a child finds empty. */
+/* The page with this number, which is zeroed in a child. */
 extern uint32_t *twheel_process_page;
 
 /* The same number, or 0 while there is none. For processes with a loop, so with a page. */
@@ -221,10 +238,10 @@ static inline uint32_t twheel_process_token(void)
 	return __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED);
 }
 
-/* Say why the process may not use a loop: -1 with errno set. */
+/* Return -1, with errno set to why this process may not use a loop. */
 int twheel_loop_refuse(const struct twheel_loop *loop);
 
-/* 0 if this process may use the loop; or -1 with errno set. */
+/* Return 0 if this process may use the loop; or -1 with errno set. */
 static inline int twheel_loop_check(const struct twheel_loop *loop)
 {
 	if (likely(loop && loop->owner == twheel_process_token()))
@@ -232,10 +249,10 @@ static inline int twheel_loop_check(const struct twheel_loop *loop)
 	return twheel_loop_refuse(loop);
 }
 
-/* Something is left that dispatch() should be called for, by way of the descriptor. */
+/* Whether something is left for dispatch(), so that the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
-/* A linked handle cannot be armed: 0 when its owner was told, or -1 with errno set. */
+/* Report that a linked handle cannot be armed. 0 after the callback; -1 with errno set. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
 #endif /* LIBTWHEEL_LOOP_H */

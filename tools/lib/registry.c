@@ -2,9 +2,9 @@
 /*
  * The memory of all loops of the process
  *
- * Handles hold the address of the loop they were last in, also when that has been freed. So
- * this memory is never given back: a freed loop is left as one that refuses everything, until
- * it is used again. Idle handles notice even then, by the loop's number.
+ * Handles hold the address of the loop they were last in, even if that has been freed. So this
+ * memory is never freed: a freed loop refuses every call until its memory is reused. Idle
+ * handles detect even that, by the loop's number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 #include "loop.h"
 
-/* Freed loops that stay so, for handles that were running and are used all the same. */
+/* This many freed loops are not reused, for handles that ran in them and are still used. */
 #define KEEP		16
 
-/* The loops there are; and those that were freed, oldest first, where leak checkers see them. */
+/* Loops in use; and freed ones, oldest first, where leak checkers find them. */
 static LIST_HEAD(live);
 static struct twheel_loop *freed;
 static struct twheel_loop **last_freed = &freed;
@@ -64,7 +64,7 @@ static void refuse_all(struct twheel_loop *loop)
 	loop->backend = &refusing;
 }
 
-/* The oldest one of this size, if there are enough others; or NULL. */
+/* Return the oldest freed loop of this size, if there are more than KEEP in all; or NULL. */
 static struct twheel_loop *reuse(size_t size)
 {
 	struct twheel_loop **place = &freed;
@@ -93,8 +93,10 @@ void *twheel_loop_alloc(size_t size)
 		memset(loop, 0, size);
 	else
 		loop = calloc(1, size);
-	if (loop)
+	if (loop) {
 		loop->size = size;
+		INIT_LIST_HEAD(&loop->all);
+	}
 	return loop;
 }
 

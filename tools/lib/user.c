@@ -2,9 +2,9 @@
 /*
  * A loop without the module: the same wheel in the program's memory, and a timerfd
  *
- * What a handle has of its own for this is a struct twheel_timer of the core. Handles go
- * into the wheel when they are started, but for those that need another level or are due,
- * and all if there is a limit: they wait for the next flush.
+ * The private part of a handle is a struct twheel_timer of the core. A start puts its handle
+ * into the wheel. But handles that need another level or are due, and all of a loop with a
+ * limit, wait for the next flush.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "loop.h"
 #include "twheel.h"
 
-/* How many steps the wheel takes before the callbacks have a turn. */
+/* How many steps the wheel takes before callbacks are called. */
 #define BUDGET		4096
 
-/* What the timerfd is set to is not known: it has fired. */
+/* The time of the timerfd is unknown: it has fired. */
 #define UNSET		UINT64_MAX
 
 /**
@@ -51,7 +51,7 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 	return (struct twheel_timer *)handle->link;
 }
 
-static noinline int arm_slowly(struct twheel_loop *loop, struct twheel_handle *handle)
+static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
@@ -68,8 +68,8 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	handle->armed = handle->deadline;
 	if (unlikely(!twheel_find_level(w, handle->deadline, &level)) ||
-	    unlikely(!twheel_enqueue_fast(level, timer_of(handle))))
-		return arm_slowly(loop, handle);
+	    unlikely(!twheel_enqueue_fast(w, level, timer_of(handle), false)))
+		return arm_slowpath(loop, handle);
 	w->nr_pending++;
 	handle->state |= ARMED;
 	return 0;
@@ -81,12 +81,12 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	struct twheel_timer *timer = timer_of(handle);
 	struct twheel_level *level;
 
-	if (unlikely(twheel_expired(w, timer))) {
+	if (unlikely(twheel_expired(timer))) {
 		twheel_cancel(w, timer);
 		set_idle(loop, handle);
 		return 0;
 	}
-	/* As twheel_cancel(), but its call comes last, and nothing is kept over that. */
+	/* As twheel_cancel(), but with its call last, so that nothing is saved across that. */
 	level = w->level[timer->level];
 	w->nr_pending--;
 	set_idle(loop, handle);
@@ -94,21 +94,38 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return 0;
 }
 
-/* Have the levels that it takes for a deadline: 0, or a negative errno. */
-static int grow(struct twheel *w, uint64_t deadline)
+/* Put a level on top of the wheel. Returns 0 or a negative errno. */
+static int add_level(struct twheel *w)
 {
-	struct twheel_level *level;
+	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	while (!twheel_covers(w, deadline)) {
-		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
-		if (!level)
-			return -ENOMEM;
-		twheel_level_install(w, level);
-	}
+	if (!level)
+		return -ENOMEM;
+	twheel_level_install(w, level);
 	return 0;
 }
 
-/* Arm a handle that is linked: 0, or a negative errno and it is linked still. */
+/* Allocate the levels that a deadline needs. Returns 0 or a negative errno. */
+static int grow(struct twheel *w, uint64_t deadline)
+{
+	int error = 0;
+
+	while (!error && !twheel_covers(w, deadline))
+		error = add_level(w);
+	return error;
+}
+
+/* Add levels for all of time, so that timers can be placed whatever the clock is set to. */
+static int grow_all(struct twheel *w)
+{
+	int error = 0;
+
+	while (!error && twheel_max_delay(w) < S64_MAX)
+		error = add_level(w);
+	return error;
+}
+
+/* Arm a linked handle. Returns 0; or a negative errno, and it stays linked. */
 static int arm_linked(struct user *user, struct twheel_handle *handle)
 {
 	struct twheel *w = &user->wheel;
@@ -145,12 +162,12 @@ static int user_wake(struct twheel_loop *loop)
 	return set_timerfd(user_of(loop), 1);
 }
 
-/* Set the timerfd to when there is something to do. */
+/* Set the timerfd to the time at which there is something to do. */
 static int set_next(struct user *user)
 {
 	struct twheel *w = &user->wheel;
 	uint64_t ns = 0;
-	uint64_t tick;
+	u64 tick;
 	int ret;
 
 	if (w->nr_expired)
@@ -177,12 +194,27 @@ static int arm_flushing(struct twheel_loop *loop)
 	return 0;
 }
 
-/* Also when some could not be armed, those that are wake who waits. */
+/* Place all timers again if the clock has been set back. */
+static void follow_back(struct user *user)
+{
+	struct twheel *w = &user->wheel;
+	uint64_t tick;
+
+	if (user->loop.clock_id != CLOCK_REALTIME)
+		return;
+	tick = twheel_floor(w, loop_now(&user->loop));
+	if (tick < w->now)
+		while (twheel_rewind(w, tick, UINT_MAX))
+			;
+}
+
+/* Armed timers wake the program even if some could not be armed. */
 static int user_flush(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 	int ret, error;
 
+	follow_back(user);
 	if (loop->now != NOT_READ)
 		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
 	ret = arm_flushing(loop);
@@ -199,21 +231,23 @@ static int user_collect(struct twheel_loop *loop)
 	struct twheel *w = &user->wheel;
 	uint64_t now = loop_now(loop);
 	uint64_t tick = twheel_floor(w, now);
-	uint64_t next;
+	u64 next = 0;
 
+	follow_back(user);
 	pthread_mutex_lock(&loop->lock);
 	if (user->set_ns && user->set_ns <= now)
 		user->set_ns = UNSET;
 	pthread_mutex_unlock(&loop->lock);
-	/* What is not due yet, but crowded, may wait. */
+	/* Cascading ahead of time may wait. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
-	/* For what callbacks start. */
+	/* For timers that callbacks start. */
 	twheel_forward(w, w->now);
 	list_splice_tail_init(&w->expired, &loop->expired);
+	loop->posted = true;
 	return 0;
 }
 
-/* The wheel still counts what has been collected: it may yet be stopped. */
+/* The wheel still counts collected timers, which can be stopped. */
 static struct twheel_handle *user_take(struct twheel_loop *loop)
 {
 	struct list_head *link = loop->expired.next;
@@ -225,7 +259,7 @@ static struct twheel_handle *user_take(struct twheel_loop *loop)
 	return linked_handle(link);
 }
 
-/* With a limit, who is refused is told so by a flush, as over the device. */
+/* With a limit, a flush reports refused timers, as over the device. */
 static int limited_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	return link_change(loop, handle);
@@ -289,5 +323,12 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.real = setup->max_timers ? &limited_backend : &user_backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
+	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
+		twheel_destroy(&user->wheel);
+		twheel_loop_retire(&user->loop);
+		close(fd);
+		errno = ENOMEM;
+		return NULL;
+	}
 	return &user->loop;
 }

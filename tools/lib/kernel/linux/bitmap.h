@@ -4,7 +4,7 @@
 
 #include <linux/bitops.h>
 
-/* The first bit that is set from @from on; @size if there is none. */
+/* Return the first bit that is set from @from on; @size if there is none. */
 static inline unsigned long find_next_bit(const unsigned long *map, unsigned long size,
 					  unsigned long from)
 {

@@ -4,7 +4,7 @@
 
 #include <linux/bits.h>
 #include <linux/compiler.h>
-#include <linux/types.h>
+#include <linux/limits.h>
 
 #define BITS_PER_LONG		((unsigned int)(sizeof(long) * CHAR_BIT))
 #define BITS_TO_LONGS(bits)	(((bits) + BITS_PER_LONG - 1) / BITS_PER_LONG)
@@ -31,6 +31,16 @@ static __always_inline unsigned long __ffs(unsigned long x)
 static __always_inline unsigned long __ffs64(u64 x)
 {
 	return __builtin_ctzll(x);
+}
+
+static __always_inline int fls_long(unsigned long x)
+{
+	return fls64(x);
+}
+
+static __always_inline bool test_bit(unsigned long bit, const unsigned long *map)
+{
+	return map[BIT_WORD(bit)] >> bit % BITS_PER_LONG & 1;
 }
 
 static __always_inline void __set_bit(unsigned long bit, unsigned long *map)

@@ -4,5 +4,6 @@
 
 #define BIT(bit)		(1UL << (bit))
 #define BIT_ULL(bit)		(1ULL << (bit))
+#define GENMASK(high, low)	((2UL << (high)) - BIT(low))
 
 #endif /* _LIBTWHEEL_LINUX_BITS_H */

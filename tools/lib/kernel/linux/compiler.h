@@ -2,7 +2,7 @@
 #ifndef _LIBTWHEEL_LINUX_COMPILER_H
 #define _LIBTWHEEL_LINUX_COMPILER_H
 
-#include <assert.h>
+#include <linux/build_bug.h>
 #include <linux/types.h>
 
 #undef __always_inline
@@ -10,16 +10,25 @@
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define noinline		__attribute__((__noinline__))
+#define __aligned(bytes)	__attribute__((__aligned__(bytes)))
+#define __must_check		__attribute__((__warn_unused_result__))
+#define __maybe_unused		__attribute__((__unused__))
+#define __force
+#define __user
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)	__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 
-/* The compiler forgets where the value comes from. */
+#define data_race(x)		(x) /* there is only one thread */
+
+/* Hide from the compiler where the value comes from. */
 #define OPTIMIZER_HIDE_VAR(var)	__asm__ ("" : "=r" (var) : "0" (var))
 
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
+#define smp_rmb()		__sync_synchronize() /* more than enough */
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE) /* the same */
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE) /* the same */
 
 #endif /* _LIBTWHEEL_LINUX_COMPILER_H */

@@ -2,7 +2,7 @@
 #ifndef _LIBTWHEEL_LINUX_EXPORT_H
 #define _LIBTWHEEL_LINUX_EXPORT_H
 
-/* What the library exports is in its header. */
+/* libtwheel.map lists the exported symbols. */
 #define EXPORT_SYMBOL_GPL(name)	struct __twheel_nothing
 
 #endif /* _LIBTWHEEL_LINUX_EXPORT_H */

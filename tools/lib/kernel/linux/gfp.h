@@ -4,11 +4,15 @@
 
 #include <linux/types.h>
 
-#define GFP_KERNEL	0U
+#define GFP_KERNEL		1U
+#define GFP_KERNEL_ACCOUNT	GFP_KERNEL
+#define __GFP_ZERO		2U
+#define __GFP_NOWARN		0U
+#define __GFP_RETRY_MAYFAIL	0U
 
 static inline bool gfpflags_allow_blocking(gfp_t gfp)
 {
-	return gfp == GFP_KERNEL;
+	return gfp & GFP_KERNEL;
 }
 
 #endif /* _LIBTWHEEL_LINUX_GFP_H */

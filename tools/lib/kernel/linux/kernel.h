@@ -17,6 +17,9 @@
 	__a > __b ? __a : __b; \
 })
 
+#define min3(a, b, c)		min(min(a, b), c)
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 
 #define min_t(type, a, b)	min((type)(a), (type)(b))

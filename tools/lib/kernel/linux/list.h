@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists that go round, with a head that holds nothing
+ * Circular doubly linked lists, with a head that is no entry. As in the kernel, list_empty() may
+ * be called without the lock.
  */
 #ifndef _LIBTWHEEL_LINUX_LIST_H
 #define _LIBTWHEEL_LINUX_LIST_H
@@ -8,7 +9,8 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
-#define LIST_HEAD(name)	struct list_head name = { &(name), &(name) }
+#define LIST_HEAD_INIT(name)	{ &(name), &(name) }
+#define LIST_HEAD(name)		struct list_head name = LIST_HEAD_INIT(name)
 
 #define list_entry(node, type, member)	container_of(node, type, member)
 
@@ -27,11 +29,16 @@
 #define list_prev_entry(entry, member) \
 	list_entry((entry)->member.prev, __typeof__(*(entry)), member)
 
+#define list_entry_is_head(entry, head, member)	(&(entry)->member == (head))
+
+#define list_for_each(node, head) \
+	for (node = (head)->next; node != (head); node = node->next)
+
 #define list_for_each_entry(entry, head, member) \
 	for (entry = list_first_entry(head, __typeof__(*entry), member); \
 	     &entry->member != (head); entry = list_next_entry(entry, member))
 
-/* The entry may leave the list meanwhile. */
+/* The body of the loop may remove the entry from the list. */
 #define list_for_each_entry_safe(entry, after, head, member) \
 	for (entry = list_first_entry(head, __typeof__(*entry), member), \
 	     after = list_next_entry(entry, member); \
@@ -40,13 +47,13 @@
 
 static inline void INIT_LIST_HEAD(struct list_head *head)
 {
-	head->next = head;
+	WRITE_ONCE(head->next, head);
 	head->prev = head;
 }
 
 static inline bool list_empty(const struct list_head *head)
 {
-	return head->next == head;
+	return READ_ONCE(head->next) == head;
 }
 
 static inline void __list_add(struct list_head *node, struct list_head *prev,
@@ -55,7 +62,7 @@ static inline void __list_add(struct list_head *node, struct list_head *prev,
 	node->next = next;
 	node->prev = prev;
 	next->prev = node;
-	prev->next = node;
+	WRITE_ONCE(prev->next, node);
 }
 
 static inline void list_add(struct list_head *node, struct list_head *head)
@@ -71,12 +78,24 @@ static inline void list_add_tail(struct list_head *node, struct list_head *head)
 static inline void __list_del(struct list_head *prev, struct list_head *next)
 {
 	next->prev = prev;
-	prev->next = next;
+	WRITE_ONCE(prev->next, next);
 }
 
 static inline void list_del(struct list_head *node)
 {
 	__list_del(node->prev, node->next);
+}
+
+static inline void list_del_init(struct list_head *node)
+{
+	list_del(node);
+	INIT_LIST_HEAD(node);
+}
+
+static inline void list_move_tail(struct list_head *node, struct list_head *head)
+{
+	list_del(node);
+	list_add_tail(node, head);
 }
 
 static inline void __list_splice(const struct list_head *list, struct list_head *prev,
@@ -90,7 +109,7 @@ static inline void __list_splice(const struct list_head *list, struct list_head 
 	next->prev = list->prev;
 }
 
-/* Move what is in @list, which does not know of it, to the beginning of @head. */
+/* Move the entries of @list, which is not reinitialised, to the beginning of @head. */
 static inline void list_splice(const struct list_head *list, struct list_head *head)
 {
 	__list_splice(list, head, head->next);
@@ -114,7 +133,7 @@ static inline void list_splice_tail_init(struct list_head *list, struct list_hea
 	INIT_LIST_HEAD(list);
 }
 
-/* Put @node into @old's place, which may be a head, and empty then. */
+/* Put @node into the place of @old, which may be an empty head. */
 static inline void list_replace_init(struct list_head *old, struct list_head *node)
 {
 	__list_add(node, old, old->next);
@@ -122,7 +141,7 @@ static inline void list_replace_init(struct list_head *old, struct list_head *no
 	INIT_LIST_HEAD(old);
 }
 
-/* Move @first to @last, which are one after the other, to the end of @head. */
+/* Move the consecutive entries from @first to @last to the end of @head. */
 static inline void list_bulk_move_tail(struct list_head *head, struct list_head *first,
 				       struct list_head *last)
 {

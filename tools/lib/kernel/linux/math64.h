@@ -11,7 +11,7 @@ static __always_inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 	return (__uint128_t)a * b >> shift;
 }
 #else
-/* In halves; nobody here shifts by less than 64. */
+/* Multiply in halves; all callers shift by 64 or more. */
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
 	u64 low = (u64)(u32)a * (u32)b;
@@ -23,6 +23,17 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 #endif
 
 static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
+static inline u64 div64_u64_rem(u64 dividend, u64 divisor, u64 *remainder)
+{
+	*remainder = dividend % divisor;
+	return dividend / divisor;
+}
+
+static inline s64 div_s64(s64 dividend, s32 divisor)
 {
 	return dividend / divisor;
 }

@@ -2,7 +2,29 @@
 #ifndef _LIBTWHEEL_LINUX_MM_H
 #define _LIBTWHEEL_LINUX_MM_H
 
-#define PAGE_SIZE		4096UL
-#define PAGE_ALIGN(bytes)	(((bytes) + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
+#include <linux/bits.h>
+#include <linux/slab.h>
+#include <string.h>
+
+/* 4 KiB on every machine, unless the build defines another size. */
+#ifndef PAGE_SHIFT
+#define PAGE_SHIFT		12
+#endif
+#define PAGE_SIZE		BIT(PAGE_SHIFT)
+#define PAGE_MASK		(~(PAGE_SIZE - 1))
+#define PAGE_ALIGN(bytes)	(((bytes) + PAGE_SIZE - 1) & PAGE_MASK)
+
+static inline unsigned long get_zeroed_page(gfp_t gfp)
+{
+	void *page = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+
+	(void)gfp;
+	return (unsigned long)(page ? memset(page, 0, PAGE_SIZE) : NULL);
+}
+
+static inline void free_page(unsigned long page)
+{
+	free((void *)page);
+}
 
 #endif /* _LIBTWHEEL_LINUX_MM_H */

@@ -11,6 +11,23 @@ static inline void *kmalloc(size_t bytes, gfp_t gfp)
 	return malloc(bytes);
 }
 
+static inline void *kzalloc(size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	return calloc(1, bytes);
+}
+
+static inline void *kvzalloc(size_t bytes, gfp_t gfp)
+{
+	return kzalloc(bytes, gfp);
+}
+
+static inline void *krealloc(void *memory, size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	return realloc(memory, bytes);
+}
+
 static inline void kfree(const void *memory)
 {
 	free((void *)memory);

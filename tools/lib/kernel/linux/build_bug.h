@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _LIBTWHEEL_LINUX_BUILD_BUG_H
+#define _LIBTWHEEL_LINUX_BUILD_BUG_H
+
+/* The C library's macro requires a message. */
+#include <assert.h>
+#undef static_assert
+#define static_assert(condition, ...)	_Static_assert(condition, #condition)
+
+#endif /* _LIBTWHEEL_LINUX_BUILD_BUG_H */

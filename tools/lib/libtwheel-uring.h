@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libtwheel-uring - the calls of libtwheel as requests of an io_uring
+ *
+ * In the style of liburing's: a function prepares an SQE, whose flags and user data are set
+ * after that. All are inline, so that neither library needs the other.
+ *
+ *	struct twheel_add add = { .time_ns = 60 * TWHEEL_SEC, .data = connection };
+ *	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+ *
+ *	twheel_prep_add(sqe, fd, &add);
+ *	io_uring_sqe_set_data(sqe, &add);
+ *	io_uring_submit(&ring);
+ *
+ * The res of the CQE is what the call returns: 0 or, of a batch, how many were done; or a
+ * negative errno. Keep an argument that is passed by address until the CQE; then add.id is set.
+ * In a ring with SQEs of 128 bytes, the second half must be zero.
+ *
+ * A request is done by io_uring_submit(), in its turn, unless another thread or process uses
+ * the wheel at that moment: then a worker does it, and later requests can overtake it. If the
+ * order matters, link them (IOSQE_IO_LINK), or change the timers by one batch. A batch that
+ * meets another user of the wheel can end early; it returns how many were done.
+ */
+#ifndef LIBTWHEEL_URING_H
+#define LIBTWHEEL_URING_H
+
+#include <linux/io_uring.h>
+#include <linux/twheel.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Prepare a command with 16 bytes of arguments. The SQE keeps its user data. */
+static inline void twheel_prep_command(struct io_uring_sqe *sqe, int fd, __u32 command,
+				       __u64 first, __u64 second)
+{
+	__u64 user_data = sqe->user_data;
+
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->off = command;	/* cmd_op, in the headers that have it */
+	sqe->addr3 = first;	/* cmd, which is 16 bytes */
+	sqe->__pad2[0] = second;
+	sqe->user_data = user_data;
+}
+
+/* Prepare an ioctl that changes timers, with its argument at @arg. */
+static inline void twheel_prep_call(struct io_uring_sqe *sqe, int fd, __u32 command, void *arg)
+{
+	twheel_prep_command(sqe, fd, command, (__u64)(unsigned long)arg, 0);
+}
+
+/* Add a timer; its id is in add->id when the request has completed. */
+static inline void twheel_prep_add(struct io_uring_sqe *sqe, int fd, struct twheel_add *add)
+{
+	twheel_prep_call(sqe, fd, TWHEEL_ADD, add);
+}
+
+/* Cancel a timer. The id is in the request. */
+static inline void twheel_prep_cancel(struct io_uring_sqe *sqe, int fd, __u64 id)
+{
+	twheel_prep_command(sqe, fd, TWHEEL_URING_CANCEL, id, 0);
+}
+
+/* Give a timer a new deadline: @delay_ns after the request is done. */
+static inline void twheel_prep_modify(struct io_uring_sqe *sqe, int fd, __u64 id, __u64 delay_ns)
+{
+	twheel_prep_command(sqe, fd, TWHEEL_URING_MODIFY, id, delay_ns);
+}
+
+/* Modify a timer by a structure; modify->flags can have TWHEEL_ABSTIME. */
+static inline void twheel_prep_modify_timer(struct io_uring_sqe *sqe, int fd,
+					    struct twheel_modify *modify)
+{
+	twheel_prep_call(sqe, fd, TWHEEL_MODIFY, modify);
+}
+
+/* Batches: batch->entries is the address of an array. */
+static inline void twheel_prep_add_batch(struct io_uring_sqe *sqe, int fd,
+					 struct twheel_batch *batch)
+{
+	twheel_prep_call(sqe, fd, TWHEEL_ADD_BATCH, batch);
+}
+
+static inline void twheel_prep_modify_batch(struct io_uring_sqe *sqe, int fd,
+					    struct twheel_batch *batch)
+{
+	twheel_prep_call(sqe, fd, TWHEEL_MODIFY_BATCH, batch);
+}
+
+static inline void twheel_prep_cancel_batch(struct io_uring_sqe *sqe, int fd,
+					    struct twheel_batch *batch)
+{
+	twheel_prep_call(sqe, fd, TWHEEL_CANCEL_BATCH, batch);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBTWHEEL_URING_H */

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Making loops: checking the configuration, and choosing the backend
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop.h"
+
+static bool is_valid(const struct twheel_setup *setup)
+{
+	return setup->tick_ns >= TWHEEL_TICK_MIN_NS && setup->tick_ns <= TWHEEL_TICK_MAX_NS &&
+	       setup->wheel_size >= TWHEEL_SIZE_MIN && setup->wheel_size <= TWHEEL_SIZE_MAX &&
+	       (setup->clock_id == CLOCK_MONOTONIC || setup->clock_id == CLOCK_BOOTTIME ||
+		setup->clock_id == CLOCK_REALTIME || setup->clock_id == CLOCK_TAI);
+}
+
+#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_WALKABLE | TWHEEL_LOOP_KERNEL)
+
+/* Derive the parameters of the wheel; returns false for an invalid config. */
+static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
+{
+	static const struct twheel_loop_config zero;
+
+	*setup = (struct twheel_setup) {
+		.tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT_NS,
+		.max_timers = config->max_timers,
+		.wheel_size = config->wheel_size ?: TWHEEL_SIZE_DEFAULT,
+		.clock_id = config->clock_id ?: CLOCK_MONOTONIC,
+	};
+	if (config->clock_id == TWHEEL_CLOCK_REALTIME)
+		setup->clock_id = CLOCK_REALTIME;
+	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
+	       !(config->resolve && config->backend == TWHEEL_BACKEND_USER) &&
+	       !(config->flags & ~KNOWN_FLAGS) &&
+	       !memcmp(config->reserved, zero.reserved, sizeof(zero.reserved));
+}
+
+/* Return the backend that the config or the environment names; -1 if the latter is invalid. */
+static int chosen_backend(const struct twheel_loop_config *config)
+{
+	const char *name = secure_getenv("TWHEEL_BACKEND");
+
+	if (config->resolve)
+		return TWHEEL_BACKEND_DEVICE;
+	if (config->backend != TWHEEL_BACKEND_ANY || !name || !*name)
+		return config->backend;
+	if (!strcmp(name, "device"))
+		return TWHEEL_BACKEND_DEVICE;
+	return strcmp(name, "user") ? -1 : TWHEEL_BACKEND_USER;
+}
+
+/* User space is cheaper for a loop; the device is used on request. */
+static struct twheel_loop *new_loop(int backend, uint32_t flags,
+				    const struct twheel_setup *setup)
+{
+	struct twheel_loop *loop;
+
+	if (backend == TWHEEL_BACKEND_USER ||
+	    (backend == TWHEEL_BACKEND_ANY && !(flags & TWHEEL_LOOP_KERNEL)))
+		return twheel_user_new(setup);
+	loop = twheel_device_new(setup);
+	if (loop || backend == TWHEEL_BACKEND_DEVICE || errno == ENOSPC || errno == ENOMEM)
+		return loop;
+	return twheel_user_new(setup);
+}
+
+static bool is_debugging(void)
+{
+	const char *value = secure_getenv("TWHEEL_DEBUG");
+
+	return value && *value && strcmp(value, "0");
+}
+
+/* Give the loop an account, if it is walkable or being debugged. */
+static int add_account(struct twheel_loop *loop, uint32_t flags)
+{
+	bool debug = is_debugging();
+
+	return debug || (flags & TWHEEL_LOOP_WALKABLE) ? twheel_account_new(loop, debug) : 0;
+}
+
+struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
+{
+	static const struct twheel_loop_config usual;
+	uint32_t token = twheel_process_token_new();
+	struct twheel_setup setup;
+	struct twheel_loop *loop;
+	int backend;
+
+	if (!config)
+		config = &usual;
+	backend = chosen_backend(config);
+	if (!token || backend < 0 || !read_config(config, &setup)) {
+		errno = token ? EINVAL : ENOMEM;
+		return NULL;
+	}
+	loop = new_loop(backend, config->flags, &setup);
+	if (!loop)
+		return NULL;
+	loop->clock_id = setup.clock_id;
+	twheel_loop_init(loop, config);
+	if (add_account(loop, config->flags)) {
+		int error = errno;
+
+		twheel_loop_free(loop);
+		errno = error;
+		return NULL;
+	}
+	return loop;
+}
+
+/* Make a loop over a descriptor, which is left open if that fails. */
+static struct twheel_loop *loop_over(int fd, const struct twheel_loop_config *config)
+{
+	struct twheel_loop *loop = NULL;
+	struct twheel_info info;
+
+	if (twheel_get_info(fd, &info)) {
+		if (errno == ENOTTY || errno == EINVAL)
+			errno = ENODEV;
+		return NULL;
+	}
+	/* Reads must not wait, and the descriptor must not leak through exec(). */
+	if (!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
+	    !fcntl(fd, F_SETFD, FD_CLOEXEC))
+		loop = twheel_device_over(fd, NULL);
+	if (!loop)
+		return NULL;
+	loop->clock_id = info.clock_id;
+	twheel_loop_init(loop, config);
+	return loop;
+}
+
+struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config)
+{
+	uint32_t token = twheel_process_token_new();
+	struct twheel_setup setup;
+	struct twheel_loop *loop;
+	int error;
+
+	if (!config || !config->resolve || config->tick_ns || config->max_timers ||
+	    config->wheel_size || config->clock_id || !read_config(config, &setup) || !token) {
+		errno = token ? EINVAL : ENOMEM;
+		return NULL;
+	}
+	loop = loop_over(fd, config);
+	if (!loop)
+		return NULL;
+	if (!add_account(loop, config->flags) && !twheel_device_adopt(loop))
+		return loop;
+	error = errno == ENOTTY ? EOPNOTSUPP : errno;
+	/* The descriptor is still the caller's. */
+	loop->fd = -1;
+	twheel_loop_free(loop);
+	errno = error;
+	return NULL;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kunit - runs the KUnit suites of the core and the store in user space
+ *
+ * Prints TAP, a line for each case with each of its parameters. The kernel runs the same
+ * suites; stand-ins for KUnit are in include/.
+ */
+#include <getopt.h>
+
+#include <kunit/test.h>
+
+#define MAX_SUITES	16
+
+unsigned int *kunit_ops;
+
+static struct kunit_suite *suites[MAX_SUITES];
+static unsigned int nr_suites, nr_run, nr_failed;
+static char **names;
+static bool only_list;
+
+void kunit_register(struct kunit_suite *suite)
+{
+	if (nr_suites == MAX_SUITES)
+		abort();
+	suites[nr_suites++] = suite;
+}
+
+void kunit_failed(struct kunit *test, const char *file, int line, const char *what)
+{
+	if (test->failures++ < 3)
+		printf("# %s:%d: not so: %s\n", file, line, what);
+}
+
+void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, gfp_t gfp)
+{
+	void *memory = calloc(n, size);
+
+	(void)gfp;
+	if (!memory || test->nr_memory == KUNIT_MEMORY_MAX)
+		abort();
+	test->memory[test->nr_memory++] = memory;
+	return memory;
+}
+
+static bool is_chosen(const char *name)
+{
+	char **chosen;
+
+	for (chosen = names; *chosen; chosen++)
+		if (strstr(name, *chosen))
+			return true;
+	return !*names;
+}
+
+static void run_one(struct kunit_suite *suite, struct kunit_case *one, const void *param,
+		    const char *desc)
+{
+	static struct kunit test;
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s.%s%s%s", suite->name, one->name, *desc ? ": " : "", desc);
+	if (!is_chosen(name))
+		return;
+	if (only_list) {
+		puts(name);
+		return;
+	}
+	memset(&test, 0, sizeof(test));
+	test.param_value = param;
+	if (suite->init && suite->init(&test))
+		abort();
+	if (!setjmp(test.end))
+		one->run(&test);
+	if (suite->exit)
+		suite->exit(&test);
+	while (test.nr_memory)
+		free(test.memory[--test.nr_memory]);
+	printf("%s %u - %s%s%s\n", test.failures ? "not ok" : "ok", ++nr_run, name,
+	       test.skipped ? " # SKIP " : "", test.skipped ?: "");
+	nr_failed += test.failures > 0;
+}
+
+static void run_case(struct kunit_suite *suite, struct kunit_case *one)
+{
+	char desc[KUNIT_PARAM_DESC_SIZE] = "";
+	const void *param;
+
+	if (!one->params) {
+		run_one(suite, one, NULL, "");
+		return;
+	}
+	for (param = one->params(NULL, desc); param; param = one->params(param, desc)) {
+		run_one(suite, one, param, desc);
+		*desc = '\0';
+	}
+}
+
+static int usage(FILE *out)
+{
+	fputs("Usage: kunit [--ops N] [--list] [NAME...]\n"
+	      "Run the KUnit suites in user space. With NAMEs, only the cases whose names contain\n"
+	      "one of them. --ops: operations of each comparison with the model; --list: only print\n"
+	      "the names.\n", out);
+	return out == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "ops", required_argument, NULL, 'o' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct kunit_case *one;
+	unsigned int i;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == 'h')
+			return usage(stdout);
+		if (option == 'l') {
+			only_list = true;
+			continue;
+		}
+		if (option != 'o' || !atoi(optarg))
+			return usage(stderr);
+		*kunit_ops = atoi(optarg);
+	}
+	names = argv + optind;
+	if (!only_list)
+		puts("TAP version 13");
+	for (i = 0; i < nr_suites; i++)
+		for (one = suites[i]->test_cases; one->run; one++)
+			run_case(suites[i], one);
+	if (only_list)
+		return 0;
+	if (!nr_run) {
+		fprintf(stderr, "kunit: no case has such a name\n");
+		return 2;
+	}
+	printf("1..%u\n", nr_run);
+	return nr_failed > 0;
+}
