@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What timers cost in C, for tools/bindings/bench: one line, in nanoseconds for each timer
+ * The cost of timers in C, for tools/bindings/bench: one line, in nanoseconds for each timer
  *
- * Deadlines are spread over 30 minutes; then all are put off, stopped, started to expire at
- * once, and called. The programs in other languages do the same.
+ * Deadlines are spread over 30 minutes; then all timers are postponed, stopped, started to
+ * expire at once, and called. The programs in other languages do the same.
  */
 #include <err.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void call(struct twheel_loop *loop, struct twheel_handle *handle)
 	called++;
 }
 
-/* Nanoseconds since the last time it was called, for each timer. */
+/* Nanoseconds since the last call of this function, for each timer. */
 static double lap(size_t timers)
 {
 	static uint64_t last;

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// The device's interface, include/uapi/linux/twheel.h, as far as it is used here.
+// The part of the device's interface, include/uapi/linux/twheel.h, that is used here.
 
 type setup struct {
 	tick, maxTimers uint64
@@ -40,8 +40,8 @@ const (
 	devicePath     = "/dev/twheel"
 )
 
-// A device is a wheel of the kernel. Its file belongs to the runtime's network poller: a
-// goroutine that waits for events blocks no thread.
+// A device is a wheel in the kernel. Its file is in the runtime's network poller, so that
+// a goroutine that waits for events blocks no thread.
 type device struct {
 	file *os.File
 	fd   uintptr

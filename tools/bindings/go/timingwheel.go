@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Package timingwheel has timers by the million, on a hierarchical timing wheel of the kernel:
-// /dev/twheel. Where the device is missing, the timers are those of the standard library.
+// Package timingwheel has millions of timers on a hierarchical timing wheel in the kernel,
+// /dev/twheel. Without the device, the timers are those of the standard library.
 //
 //	tw := timingwheel.NewTimingWheel(time.Millisecond, 256)
 //	tw.Start()
@@ -28,7 +28,7 @@ import (
 // Timers are spread over shards, each with a lock.
 const shards = 32
 
-// A TimingWheel is a set of timers. New makes it, Start has its timers expire, Stop drops it.
+// A TimingWheel is a set of timers. New makes it, Start lets its timers expire, Stop drops it.
 type TimingWheel struct {
 	device *device // nil: the standard library
 	base   time.Time
@@ -41,13 +41,13 @@ type TimingWheel struct {
 type state int
 
 const (
-	created state = iota // timers expire unnoticed, and wait for Start
+	created state = iota // timers expire silently, and wait for Start
 	started
 	stopped
 )
 
 // A shard maps keys to timers. A key is what the device returns with an expired timer: the
-// index of a slot and its generation. A key that is stale finds nothing.
+// index of a slot and its generation. A stale key finds nothing.
 type shard struct {
 	sync.Mutex
 	state state
@@ -56,7 +56,7 @@ type shard struct {
 	early []uint64 // expired before Start
 	add   add
 	index uint64   // in the wheel
-	_     [64]byte // no two shards in one cache line
+	_     [64]byte // each shard has its own cache lines
 }
 
 type slot struct {
@@ -79,7 +79,7 @@ type Timer struct {
 	scheduled *scheduled
 	std       *time.Timer   // the standard library's, if it is one
 	deadline  time.Duration // since the wheel's base
-	armed     time.Duration // the deadline that the device knows; not after the former
+	armed     time.Duration // the deadline that the device knows; not later than that
 	id        uint64        // the device's
 	key       uint64        // 0: not armed
 	running   bool
@@ -98,7 +98,7 @@ func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
 	if tick < time.Microsecond || wheelSize < 1 {
 		return nil, fmt.Errorf("timingwheel: ticks of %v in %d buckets", tick, wheelSize)
 	}
-	// Beyond the device's bounds, the nearest will do.
+	// Beyond the device's bounds, use the nearest value.
 	if tick > time.Hour {
 		tick = time.Hour
 	}
@@ -136,12 +136,12 @@ func NewTimingWheel(tick time.Duration, wheelSize int64) *TimingWheel {
 	return tw
 }
 
-// Device reports whether the wheel is one of the kernel.
+// Device reports whether the wheel is in the kernel.
 func (tw *TimingWheel) Device() bool {
 	return tw.device != nil
 }
 
-// Start begins to run what expires.
+// Start begins to run the tasks of expired timers.
 func (tw *TimingWheel) Start() {
 	tw.once.Do(func() {
 		for i := range tw.shards {
@@ -165,10 +165,10 @@ func (tw *TimingWheel) Start() {
 	})
 }
 
-// Stop drops the wheel and all its timers. It does not wait for tasks that run. What is
-// started later on never expires.
+// Stop drops the wheel and all its timers. It does not wait for running tasks. Timers
+// that are started later never expire.
 func (tw *TimingWheel) Stop() {
-	// From here on nobody starts, and nothing is passed to the descriptor.
+	// From here on no timer is started, and the descriptor is not used.
 	for i := range tw.shards {
 		sh := &tw.shards[i]
 		sh.Lock()
@@ -187,7 +187,7 @@ func (tw *TimingWheel) Stop() {
 	<-tw.done
 }
 
-// run takes what expires until the wheel is stopped.
+// run takes expired timers until the wheel is stopped.
 func (tw *TimingWheel) run() {
 	defer close(tw.done)
 	events := make([]event, 1024)
@@ -212,9 +212,9 @@ func (tw *TimingWheel) AfterFunc(d time.Duration, f func()) *Timer {
 	return t
 }
 
-// ScheduleFunc calls f in its own goroutine whenever the scheduler says, until that returns a
-// zero time. It returns nil if there is not even a first time. The scheduler is asked for the
-// next time when the one before has come, and need not be safe for use by several goroutines.
+// ScheduleFunc calls f in its own goroutine at each time that the scheduler returns, until
+// that is a zero time. It returns nil if the first time is zero. The scheduler is called when
+// the previous time has come, and need not be safe for use by several goroutines.
 func (tw *TimingWheel) ScheduleFunc(s Scheduler, f func()) *Timer {
 	first := s.Next(time.Now().UTC())
 	if first.IsZero() {
@@ -236,9 +236,9 @@ func (t *Timer) start(d time.Duration) {
 	t.arm(t.wheel.now(), d)
 }
 
-// Stop keeps the timer from firing. It returns true if the call does so: the task is not called
-// any more. It returns false if the timer has expired or been stopped before. Of a timer of
-// ScheduleFunc, the task of a time that has come may still run.
+// Stop keeps the timer from firing. It returns true if the call does so: then the task is not
+// called. It returns false if the timer has expired or been stopped before. After Stop of a
+// ScheduleFunc timer, a task whose time has passed may still run.
 func (t *Timer) Stop() bool {
 	if t == nil {
 		return false
@@ -251,8 +251,8 @@ func (t *Timer) Stop() bool {
 }
 
 // Reset changes the timer to expire after the duration. It returns true if the timer had been
-// active. To put a deadline off is a store; the device is told when the old one has passed.
-// A timer of ScheduleFunc goes on with its schedule after the new time.
+// active. To postpone a deadline is a store; the device is updated when the old one has
+// passed. A ScheduleFunc timer continues its schedule after the new time.
 func (t *Timer) Reset(d time.Duration) bool {
 	t.shard.Lock()
 	defer t.shard.Unlock()
@@ -275,7 +275,7 @@ func (tw *TimingWheel) now() time.Duration {
 	return time.Since(tw.base)
 }
 
-// after is the end of a delay; the last time there is, if it is later than that.
+// after is the end of a delay, or the last possible time if it is later than that.
 func after(now, d time.Duration) time.Duration {
 	if d > 0 && now+d < now {
 		return 1<<63 - 1
@@ -316,7 +316,7 @@ func (t *Timer) disarm() {
 		t.std.Stop()
 		t.std = nil
 	} else {
-		// One that has been read is not there any more; its key is stale.
+		// A timer that has been read is gone; its key is stale.
 		t.wheel.device.cancel(&t.id)
 	}
 	t.key = 0
@@ -360,7 +360,7 @@ func (sh *shard) take(key uint64) *Timer {
 	return t
 }
 
-// expired runs the timer that has a key, unless it is stale or the timer has been put off.
+// expired runs the timer that has a key, unless the key is stale or the timer was postponed.
 func (tw *TimingWheel) expired(key uint64) {
 	sh := &tw.shards[key%shards]
 	sh.Lock()
@@ -387,8 +387,8 @@ func (tw *TimingWheel) expired(key uint64) {
 	go t.turn(t.scheduled.turn, t.scheduled.expires)
 }
 
-// turn arms a timer of ScheduleFunc for its next time, unless somebody did so or stopped it,
-// and runs its task.
+// turn arms a ScheduleFunc timer for its next time, unless it was reset or stopped, and runs
+// its task.
 func (t *Timer) turn(turn int, expires time.Time) {
 	next := t.scheduled.scheduler.Next(expires)
 	t.shard.Lock()

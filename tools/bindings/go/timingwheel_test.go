@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// late is how late a timer may be. The machine that runs the tests may be busy; where time
-// does not depend on that, TWHEEL_LATE says less.
+// late is how late a timer may be. The machine that runs the tests may be busy;
+// TWHEEL_LATE has a lower limit for machines whose time does not depend on that.
 var late = 2 * time.Second
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func start(t testing.TB) *TimingWheel {
 	return tw
 }
 
-// in fails unless a time is between a deadline and what is too late.
+// in fails unless a time is between a deadline and the latest allowed time.
 func in(t *testing.T, got, deadline time.Time) {
 	t.Helper()
 	if got.Before(deadline) || got.After(deadline.Add(late)) {
@@ -319,7 +319,7 @@ func TestNoTimerIsLostAtALimit(t *testing.T) {
 	}
 }
 
-// One of them fires and nothing else happens, or it is stopped and does not fire.
+// Either it fires, or it is stopped and does not fire.
 func TestTimersFromManyGoroutinesAreExact(t *testing.T) {
 	each, goroutines := 10000, 100
 	if testing.Short() {
@@ -430,7 +430,7 @@ func TestOneTimerFromManyGoroutines(t *testing.T) {
 	}
 }
 
-// The numbers of the interface, in the repository's list.
+// The numbers of the interface, from the repository's list.
 func TestNumbers(t *testing.T) {
 	list := os.Getenv("TWHEEL_ABI")
 	if list == "" {

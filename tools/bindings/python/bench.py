@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What timers cost in Python, for tools/bindings/bench: lines in nanoseconds for each timer,
-and the last column bytes for each."""
+"""The cost of timers in Python, for tools/bindings/bench: lines in nanoseconds for each
+timer; the last column is bytes for each."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ called = 0
 
 
 def call(*_):
-    """What the timers call."""
+    """The callback of the timers."""
     global called
     called += 1
 
@@ -38,7 +38,7 @@ def resident():
 
 
 def show(name, *figures):
-    """A line of the table."""
+    """Prints a line of the table."""
     print(f"{name:28}" + "".join(f" {figure:7.0f}" for figure in figures), flush=True)
 
 

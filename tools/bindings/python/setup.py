@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiles the extension; pyproject.toml has all else. TWHEEL_VERSION is the library's."""
+"""Compiles the extension; pyproject.toml has the rest. TWHEEL_VERSION is the library's."""
 
 import os
 from setuptools import Extension, setup

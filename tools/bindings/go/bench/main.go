@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Bench prints what timers cost in Go, for tools/bindings/bench: lines in nanoseconds for each
-// timer, of the wheel and of the standard library.
+// Bench prints the cost of timers in Go, for tools/bindings/bench: lines in nanoseconds for
+// each timer, of the wheel and of the standard library.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"twheel.example/timingwheel"
 )
 
-// What both kinds of timers have.
+// The methods of both kinds of timers.
 type timer interface {
 	Stop() bool
 	Reset(time.Duration) bool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
-// there are no more, and the idle timeout ends the program.
+// A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+// the last, and the idle timeout ends the program.
 //
 //	go run ./example
 package main
@@ -13,7 +13,7 @@ import (
 	"twheel.example/timingwheel"
 )
 
-// beats is a schedule of so many times, 200 ms apart.
+// beats is a schedule of this many times, 200 ms apart.
 type beats struct{ left int }
 
 func (b *beats) Next(previous time.Time) time.Time {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
-there are no more, and the idle timeout ends the program."""
+"""A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+the last, and the idle timeout ends the program."""
 
 import asyncio
 

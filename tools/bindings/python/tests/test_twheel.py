@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the package promises, over the backend that TWHEEL_BACKEND names."""
+"""Tests of the package's promises, over the backend that TWHEEL_BACKEND names."""
 
 import asyncio
 import contextvars
@@ -23,7 +23,7 @@ def nothing(*unused):
 
 
 def fail_on_ignored_exceptions(test):
-    """Fails the test after an exception that Python can only print, as of a C callback."""
+    """Fails the test after an exception that Python can only print, as in a C callback."""
     ignored = []
     test.addCleanup(setattr, sys, "unraisablehook", sys.unraisablehook)
     test.addCleanup(test.assertEqual, ignored, [])
@@ -38,7 +38,7 @@ class Base(unittest.TestCase):
         self.called = []
 
     def wait_for(self, seconds):
-        """Waits for as long, whatever expires."""
+        """Waits for the whole time, whatever expires."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.loop.wait(end - time.monotonic())

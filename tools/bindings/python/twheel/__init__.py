@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Timers by the million, over libtwheel: for a program of its own a Loop, in a coroutine
+"""Millions of timers, over libtwheel. A program without asyncio uses a Loop; in a coroutine
 
-    twheel.install()                # has all timers of asyncio take the wheel
+    twheel.install()                # all timers of asyncio use the wheel
 
-or, for timers of its own alone, attach() and timeout()."""
+or attach() and timeout(), to leave asyncio's own timers alone."""
 
 import asyncio
 import weakref
@@ -28,14 +28,14 @@ class AsyncioLoop(Loop):
 
     def _ready(self):
         if not self._expired:
-            self._expired = True # dispatch after all I/O of this turn: a message may put timers off
+            self._expired = True # dispatch after this turn's I/O: a message may postpone timers
             self._asyncio().call_soon(self._try, self.dispatch)
 
     def _try(self, act):
         self._expired = self._expired and act != self.dispatch
         try:
             act()
-        except OSError as error: # what cannot be armed waits for the next flush
+        except OSError as error: # timers that cannot be armed wait for the next flush
             self._report(error)
             loop = self._asyncio()
             type(loop).call_later(loop, 0.01, self._try, self.flush)
@@ -65,8 +65,8 @@ def attach(loop=None, **config):
 
 
 def install(loop=None, **config):
-    """Has an event loop's call_later() and call_at() take the wheel, and with them sleep(),
-    wait_for() and all else that has timers there."""
+    """Makes an event loop's call_later() and call_at() use the wheel, and with them
+    sleep(), wait_for() and everything else that has timers there."""
     loop = loop or asyncio.get_running_loop()
     wheel = attach(loop, **config)
     loop.call_later, loop.call_at = wheel.call_later, wheel.call_at
@@ -74,7 +74,8 @@ def install(loop=None, **config):
 
 
 class timeout:
-    """async with timeout(seconds): what takes longer is cancelled, and raises TimeoutError."""
+    """async with timeout(seconds): a block that takes longer is cancelled, and raises
+    TimeoutError."""
 
     def __init__(self, delay):
         self._delay = delay
@@ -93,7 +94,7 @@ class timeout:
         self._task.cancel()
 
     def again(self, delay):
-        """Gives it a new deadline, from now."""
+        """Sets a new deadline, from now."""
         self._timer.again(delay)
 
     def expired(self):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # cython: language_level=3, nonecheck=True
-"""Loops and timers of libtwheel; _twheel.pyi says what they do.
+"""Loops and timers of libtwheel; _twheel.pyi documents them.
 
-A timer has its handle inside. A loop refers to the timers that run, a timer to its loop: it is
-stopped before its memory goes, and the loop is freed after its last timer. In a loop that was
-closed, the library's is NULL, and nothing acts on the handles that it had."""
+A timer has its handle inside. A loop refers to its running timers, a timer to its loop: a timer
+is stopped before its memory is freed, and the loop is freed after its last timer. In a closed
+loop, the library's loop is NULL, and nothing acts on its former handles."""
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
@@ -68,7 +68,7 @@ cdef int check(int result) except -1:
 
 
 cdef uint64_t nanoseconds(double seconds) except? 0xffffffffffffffff:
-    """Rounded up; of what is out of range the nearest."""
+    """Rounded up, and clamped to the range."""
     cdef double ns = ceil(seconds * 1e9)
     if ns != ns:
         raise ValueError("a time that is not a number")
@@ -216,7 +216,7 @@ cdef class Loop:
 
 
 cdef int again(Loop owner, twheel_handle *handle, uint64_t ns) except -1:
-    """To put a timer off is no change: the old deadline wakes the program."""
+    """Postponing a timer is no change: the old deadline wakes the program."""
     cdef int64_t left = twheel_remaining(handle)
     if handle.loop == NULL:
         check(twheel_start(owner.loop, handle, ns))
@@ -238,7 +238,7 @@ cdef bint stop(Loop owner, twheel_handle *handle) except -1:
 
 
 cdef void call(Loop owner, object callback, tuple args, object context):
-    """Calls back. No exception passes through the library."""
+    """The library's callback. No exception passes through the library."""
     owner.called += 1
     try:
         if context is None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-//! What timers cost in Rust, for tools/bindings/bench: lines in nanoseconds for each timer.
+//! The cost of timers in Rust, for tools/bindings/bench: lines in nanoseconds for each timer.
 
 use std::time::{Duration, Instant};
 use std::{cell::Cell, io, rc::Rc, thread::sleep};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-//! A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
-//! there are no more, and the idle timeout ends the program.
+//! A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+//! the last, and the idle timeout ends the program.
 //!
 //! ```sh
 //! cargo run --example heartbeat
@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
         println!("heartbeat {}", beats);
         (*timeout).as_ref().again(Duration::from_millis(500)).unwrap();
         if beats == 5 {
-            own.borrow_mut().take(); // to drop a timer is to stop it
+            own.borrow_mut().take(); // dropping a timer stops it
         }
     });
     timer.as_ref().repeat(Duration::from_millis(200), Duration::from_millis(200))?;

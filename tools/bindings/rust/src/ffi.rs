@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-//! What of libtwheel.h is used here. The test `layout` compares it with the header.
+//! The part of libtwheel.h that is used here. The test `layout` compares it with the header.
 
 use std::os::raw::{c_int, c_void};
 
-/// struct twheel_loop, of which nothing is known here.
+/// struct twheel_loop, which is opaque here.
 pub enum Loop {}
 
 pub type Callback = unsafe extern "C" fn(*mut Loop, *mut Handle);

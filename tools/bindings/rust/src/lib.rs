@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-//! Timers by the million, over libtwheel: a hierarchical timing wheel in the kernel, behind
+//! Millions of timers, over libtwheel: a hierarchical timing wheel in the kernel, behind
 //! `/dev/twheel`, or in the program's memory.
 //!
 //! ```no_run
@@ -38,7 +38,7 @@ use std::{any::Any, cell::Cell, io, panic::resume_unwind, pin::Pin, rc::Rc, time
 pub use queue::{Key, Queue};
 pub use timer::Timer;
 
-/// What a loop runs over: the best, `/dev/twheel`, or the program's memory and a timerfd.
+/// The backend of a loop: any, `/dev/twheel`, or the program's memory and a timerfd.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
@@ -57,16 +57,16 @@ pub struct Config {
     pub max_timers: u64,
     /// Buckets per level, 2 to 65536; 0 stands for 256.
     pub wheel_size: u32,
-    /// Whether time goes on while the machine is suspended.
+    /// Whether the clock advances while the machine is suspended.
     pub boottime: bool,
     /// Changes do not make the descriptor readable: the program flushes before it waits.
     pub by_hand: bool,
-    /// What the loop runs over.
+    /// The backend of the loop.
     pub backend: Backend,
 }
 
-/// A set of timers. Clones are the same loop; it is dropped with the last of them, of its
-/// timers and of its queues.
+/// A set of timers. Clones are the same loop; it is dropped with the last of its clones,
+/// timers and queues.
 #[derive(Clone)]
 pub struct Loop(Rc<Inner>);
 
@@ -88,7 +88,7 @@ fn check(result: c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Nanoseconds, or the most that the library knows.
+/// Nanoseconds, or the library's maximum.
 fn nanoseconds(time: Duration) -> u64 {
     time.as_nanos().min(ffi::TIME_MAX.into()) as u64
 }
@@ -100,7 +100,7 @@ impl Loop {
     }
 
     /// Makes a loop. The environment variable `TWHEEL_BACKEND` chooses between device and
-    /// memory where the config does not.
+    /// memory if the config does not.
     pub fn with(config: &Config) -> io::Result<Loop> {
         let config = ffi::Config {
             tick_ns: nanoseconds(config.tick),
@@ -122,7 +122,7 @@ impl Loop {
         Ok(Loop(Rc::new(Inner { raw, dispatching: Cell::default(), panic: Cell::default() })))
     }
 
-    /// What the loop runs over.
+    /// The backend of the loop.
     pub fn backend(&self) -> Backend {
         // SAFETY: here and below, the loop lives as long as `self`.
         match unsafe { ffi::twheel_loop_backend(self.0.raw) } {
@@ -136,28 +136,28 @@ impl Loop {
         Duration::from_nanos(unsafe { ffi::twheel_loop_now(self.0.raw) })
     }
 
-    /// Has the loop's time read again: after work that took long, so that no delay ends early.
+    /// Updates the loop's time, after work that took long, so that no delay ends early.
     pub fn update(&self) {
         unsafe { ffi::twheel_loop_update(self.0.raw) };
     }
 
-    /// Makes a timer, on the heap. [`Timer::new`] makes one to be pinned elsewhere.
+    /// Makes a timer on the heap. [`Timer::new`] makes one to be pinned elsewhere.
     pub fn timer(&self, callback: impl FnMut(u32) + 'static) -> Pin<Box<Timer>> {
         Box::pin(Timer::new(self, Box::new(callback)))
     }
 
-    /// Has all changes take effect, before the program waits. Timers for which there is no
-    /// room wait for the next flush, and this one fails.
+    /// Applies all changes, before the program waits. If there is no room for a timer, the
+    /// flush fails, and the timer waits for the next one.
     pub fn flush(&self) -> io::Result<()> {
         check(unsafe { ffi::twheel_loop_flush(self.0.raw) }).map(drop)
     }
 
-    /// Calls back for all timers that have expired: how many. Does not wait.
+    /// Calls back for all expired timers, and returns how many. Does not wait.
     pub fn dispatch(&self) -> io::Result<usize> {
         self.enter(|raw| unsafe { ffi::twheel_loop_dispatch(raw) })
     }
 
-    /// Flushes, waits for as long at most, or with `None` for any time, and dispatches.
+    /// Flushes, waits for at most this long, or with `None` without a limit, and dispatches.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
         let ms = timeout.map_or(-1, |t| {
             c_int::try_from((t.as_nanos() + 999_999) / 1_000_000).unwrap_or(c_int::MAX)
@@ -165,8 +165,8 @@ impl Loop {
         self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ms) })
     }
 
-    /// Calls what calls back. A callback is not called while it runs, so none may wait or
-    /// dispatch. One that panicked does so here, after the others.
+    /// Runs a function that calls back. A callback is not called while it runs, so none
+    /// may wait or dispatch. A callback's panic resumes here, after the others.
     fn enter(&self, call: impl FnOnce(*mut ffi::Loop) -> c_int) -> io::Result<usize> {
         if self.0.dispatching.replace(true) {
             return Err(io::Error::new(io::ErrorKind::Other, "called by a callback"));

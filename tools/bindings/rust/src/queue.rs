@@ -3,7 +3,7 @@
 use crate::{Loop, Timer};
 use std::{cell::RefCell, collections::VecDeque, io, pin::Pin, rc::Rc, time::Duration};
 
-/// A value's key in a queue. When the value has left, it finds nothing.
+/// A value's key in a queue. When the value has left the queue, the key finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     index: usize,
@@ -43,7 +43,7 @@ impl<T> Queue<T> {
         Queue { owner, expired, entries: Vec::new(), free: Vec::new(), len: 0 }
     }
 
-    /// Adds a value that is to come back after a delay.
+    /// Adds a value that comes back after a delay.
     pub fn push(&mut self, value: T, delay: Duration) -> io::Result<Key> {
         let index = match self.free.last() {
             Some(&index) => index,
@@ -71,7 +71,7 @@ impl<T> Queue<T> {
         Some(entry).filter(|entry| entry.generation == key.generation && entry.value.is_some())
     }
 
-    /// Takes a value before its time; `None` if it has left the queue.
+    /// Takes a value early; `None` if it has left the queue.
     pub fn remove(&mut self, key: Key) -> io::Result<Option<T>> {
         let entry = match self.find(key) {
             Some(entry) => entry,
@@ -85,7 +85,7 @@ impl<T> Queue<T> {
         Ok(value)
     }
 
-    /// Gives a value a new delay: whether it was waiting for its time still.
+    /// Gives a value a new delay; returns whether it was still waiting.
     pub fn reset(&mut self, key: Key, delay: Duration) -> io::Result<bool> {
         match self.find(key) {
             Some(entry) if entry.timer.remaining().is_some() => {
@@ -95,7 +95,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }

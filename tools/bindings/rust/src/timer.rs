@@ -7,10 +7,10 @@ use std::{io, marker::PhantomPinned, pin::Pin, time::Duration};
 
 /// A timer of a loop. Dropping it stops it.
 ///
-/// Its callback is passed how many periods have passed, 1 unless it repeats and comes late. It
-/// may do whatever the program may, dropping its own timer included, but not wait.
+/// Its callback is passed how many periods have passed: 1, unless it repeats and is late. It
+/// may do anything that the program may except wait, and may drop its own timer.
 ///
-/// The library keeps a timer's address while it runs: what starts one takes it pinned.
+/// The library keeps a running timer's address, so functions that start one take it pinned.
 pub struct Timer<F: FnMut(u32) + 'static = Box<dyn FnMut(u32)>> {
     handle: UnsafeCell<ffi::Handle>,
     callback: UnsafeCell<Option<F>>, // None while it runs
@@ -56,14 +56,14 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         check(unsafe { ffi::twheel_repeat(raw, self.pinned(), delay, interval) }).map(drop)
     }
 
-    /// Puts the deadline off, or starts a timer again that has expired or been stopped. It must
+    /// Postpones the deadline, or restarts a timer that has expired or been stopped. It must
     /// have been started before.
     pub fn again(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
         check(unsafe { ffi::twheel_again(self.pinned(), nanoseconds(delay)) }).map(drop)
     }
 
-    /// Stops the timer. Returns whether it was running: then its callback is not called any
-    /// more.
+    /// Stops the timer. Returns whether it was running: if so, its callback is not called
+    /// any more.
     pub fn stop(&self) -> io::Result<bool> {
         match check(unsafe { ffi::twheel_stop(self.handle.get()) }) {
             Ok(_) => Ok(true),
@@ -72,7 +72,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         }
     }
 
-    /// How long until the timer expires, from the loop's time; `None` when it does not run.
+    /// The time until the timer expires, from the loop's time; `None` if it does not run.
     pub fn remaining(&self) -> Option<Duration> {
         let left = unsafe { ffi::twheel_remaining(self.handle.get()) };
         u64::try_from(left).ok().map(Duration::from_nanos)
@@ -82,7 +82,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
 impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
     fn drop(&mut self) {
         match self.stop() {
-            // Of a loop of the process before fork(), nothing is called here.
+            // Nothing is called for a loop of the parent process before fork().
             // Else the descriptor is not the loop's, and the library would write to freed memory.
             Err(error) if error.raw_os_error() != Some(130) => std::process::abort(),
             _ => (),
@@ -94,8 +94,8 @@ impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
     }
 }
 
-/// What the library calls. No panic passes through it, and the closure lives on here while it
-/// runs, whatever becomes of its timer.
+/// The library's callback. No panic passes through it, and the closure lives here while it
+/// runs, whatever happens to its timer.
 unsafe extern "C" fn expired<F: FnMut(u32) + 'static>(_: *mut ffi::Loop, handle: *mut ffi::Handle) {
     // SAFETY: the timer that runs is alive, and stays so until the closure is called; after
     // that, unless it is gone.
@@ -118,7 +118,7 @@ unsafe extern "C" fn expired<F: FnMut(u32) + 'static>(_: *mut ffi::Loop, handle:
             *(*timer).callback.get() = Some(callback);
         }
         if let Err(panic) = outcome {
-            // Of several the last is seen; to drop one might panic here.
+            // Of several panics only the last is kept; dropping one here might panic.
             std::mem::forget(owner.0.panic.replace(Some(panic)));
         }
     }

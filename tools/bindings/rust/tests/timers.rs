@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-//! What the crate promises, over the backend that TWHEEL_BACKEND names.
+//! Tests of the crate's promises, over the backend that TWHEEL_BACKEND names.
 
 #![deny(unsafe_code)]
 
@@ -24,7 +24,7 @@ fn new() -> Loop {
     wheel
 }
 
-/// Waits for as long, whatever expires; fails when that fails.
+/// Waits for the whole time, whatever expires; fails if that fails.
 fn wait_for(wheel: &Loop, time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {

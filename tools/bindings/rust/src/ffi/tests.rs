@@ -3,7 +3,7 @@
 use super::*;
 use std::mem::size_of;
 
-/// The sizes and places that a C compiler found, which tools/tests/bindings-test passes.
+/// The sizes and offsets from a C compiler, which tools/tests/bindings-test passes.
 #[test]
 fn layout() {
     let handle = Handle::new(unused);
