@@ -4,12 +4,12 @@
 # Completion of twheel(1) for bash: make install puts it where bash-completion looks for
 # it; anywhere else, source it.
 
-# What there is to say after an option that takes a value; or status 1.
+# Complete the value of an option that takes one; or return status 1.
 _twheel_value()
 {
 	case $1 in
 	-c | --clock)
-		compgen -W "monotonic boottime" -- "$2" ;;
+		compgen -W "monotonic boottime realtime tai" -- "$2" ;;
 	-d | --device)
 		compgen -f -- "$2" ;;
 	--proc)
@@ -17,7 +17,7 @@ _twheel_value()
 	--sort)
 		compgen -W "pid command fd pending unread add cancel expire fires memory
 			user" -- "$2" ;;
-	-i | -n | -t | -w | --interval | --count | --tick | --wheel-size | --max-timers)
+	-i | -n | -t | -w | --fd | --pid | --interval | --count | --tick | --wheel-size | --max-timers)
 		;;
 	*)
 		return 1 ;;
@@ -34,13 +34,14 @@ _twheel_options()
 	case $1 in
 	after | run | info) echo "--json $wheel" ;;
 	every) echo "--json --count $wheel" ;;
+	save | load) echo "--json --fd --pid" ;;
 	top) echo "--json --once --interval --sort --proc" ;;
 	help) ;;
-	*) echo "--json --count --once --interval --sort --proc $wheel" ;;
+	*) echo "--json --count --once --interval --sort --proc --fd --pid $wheel" ;;
 	esac
 }
 
-# The words that are no options, nor values of options, up to the cursor.
+# Print the words up to the cursor that are neither options nor their values.
 _twheel_words()
 {
 	local i word last=
@@ -61,7 +62,7 @@ _twheel_words()
 _twheel()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words
-	local commands="after every run info top help" offer
+	local commands="after every run info top save load help" offer
 
 	if [ "$current" = = ]; then
 		current=
@@ -76,6 +77,9 @@ _twheel()
 	case $current,${words[0]},${#words[@]} in
 	-*) offer=$(_twheel_options "${words[0]}") ;;
 	*,,0 | *,help,1) offer=$commands ;;
+	*,save,1 | *,load,1)
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		return ;;
 	*,top,1) offer=$(cd /proc && echo [0-9]*) ;;
 	*) return ;;
 	esac

@@ -72,8 +72,8 @@ static const struct unit *find_unit(const char *text, size_t *len)
 }
 
 /*
- * Each step is exact: the digits times the unit, divided by ten. What is left
- * over is less than a nanosecond and is rounded up: a timer is never early.
+ * Each step is exact: the digits times the unit, divided by ten. The remainder
+ * is less than a nanosecond and is rounded up: a timer is never early.
  */
 static uint64_t scale_fraction(const char *digits, size_t n, uint64_t unit)
 {
@@ -144,7 +144,7 @@ static int parse_part(const char **text, uint64_t *last, uint64_t *sum)
  * @text: the duration, all of the string.
  * @ns: set to the duration in nanoseconds, rounded up, when it is valid.
  *
- * Return: 0; -EINVAL when @text is no duration; -ERANGE when it is longer than
+ * Return: 0; -EINVAL when @text is not a duration; -ERANGE when it is longer than
  * INT64_MAX nanoseconds (292 years), the longest a wheel takes.
  */
 int duration_parse(const char *text, uint64_t *ns)
@@ -157,7 +157,7 @@ int duration_parse(const char *text, uint64_t *ns)
 		*ns = 0;
 		return 0;
 	}
-	/* Go on after an overflow: what is no duration at all says so. */
+	/* Go on after an overflow: text that is not a duration is always -EINVAL. */
 	do {
 		err = parse_part(&text, &last, &sum);
 		if (err == -EINVAL)
@@ -175,7 +175,7 @@ int duration_parse(const char *text, uint64_t *ns)
  * @ns: the duration in nanoseconds.
  * @text: where to write it.
  *
- * The text is exact: duration_parse() reads it back, but for a minus sign.
+ * The text is exact: duration_parse() reads it back, except for a minus sign.
  *
  * Return: @text.
  */

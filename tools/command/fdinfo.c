@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the kernel writes into /proc/PID/fdinfo/FD of a wheel; see twheel(4)
+ * Parsing /proc/PID/fdinfo/FD of a wheel; see twheel(4)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define PREFIX		"twheel-"
 #define LEVEL		"level-"
 
-/* Where the number behind a name goes; it has 64 bits, or 32. */
+/* A name, and the place of its number, which has 64 bits, or 32 if it is small. */
 struct field {
 	const char *name;
 	size_t offset;
@@ -55,20 +55,20 @@ static void set_field(struct wheel *wheel, const struct field *field, uint64_t v
 		memcpy((char *)wheel + field->offset, &small, sizeof(small));
 }
 
-static bool parse_number(const char *text, char **end, uint64_t *number)
+static bool parse_u64(const char *text, char **end, uint64_t *number)
 {
 	errno = 0;
 	*number = strtoull(text, end, 10);
 	return isdigit((unsigned char)*text) && !errno;
 }
 
-/* "level-N-timers" or "level-N-busy", what follows "level-" being @name. */
+/* Set "level-N-timers" or "level-N-busy"; @name is the part after "level-". */
 static void set_level(struct wheel *wheel, const char *name, uint64_t value)
 {
 	uint64_t nr;
 	char *rest;
 
-	if (!parse_number(name, &rest, &nr) || nr >= WHEEL_LEVELS)
+	if (!parse_u64(name, &rest, &nr) || nr >= WHEEL_LEVELS)
 		return;
 	if (!strncmp(rest, "-timers:", strlen("-timers:")))
 		wheel->level[nr].timers = value;
@@ -80,7 +80,7 @@ static void set_level(struct wheel *wheel, const char *name, uint64_t value)
 		wheel->nr_levels = (unsigned int)nr + 1;
 }
 
-/* One line, that begins behind the prefix; what is not known is left out. */
+/* Parse a line, which begins after the prefix; unknown names are ignored. */
 static void parse_line(const char *line, struct wheel *wheel)
 {
 	size_t len = strcspn(line, ":\n"), i;
@@ -88,7 +88,7 @@ static void parse_line(const char *line, struct wheel *wheel)
 	char *end;
 
 	if (line[len] != ':' || line[len + 1] != '\t' ||
-	    !parse_number(line + len + 2, &end, &value) || *end != '\n')
+	    !parse_u64(line + len + 2, &end, &value) || *end != '\n')
 		return;
 	if (!strncmp(line, LEVEL, strlen(LEVEL))) {
 		set_level(wheel, line + strlen(LEVEL), value);
@@ -101,9 +101,9 @@ static void parse_line(const char *line, struct wheel *wheel)
 }
 
 /**
- * fdinfo_parse() - read what fdinfo has of a wheel
+ * fdinfo_parse() - read the fdinfo of a wheel
  * @text: the contents of the file.
- * @wheel: empty; filled in with what there is.
+ * @wheel: empty; fields that the file has are set.
  *
  * Return: whether it is a wheel's.
  */

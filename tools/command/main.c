@@ -2,8 +2,9 @@
 /*
  * twheel - timers of /dev/twheel on the command line; see twheel(1)
  *
- * The commands, and help on them. Options are read in options.c; a wheel with labels is in
- * session.c, `twheel run` in run.c, `twheel top` in top.c.
+ * The commands, and help on them. Options are read in arguments.c; a wheel with labels is in
+ * session.c, `twheel run` in run.c, `twheel top` in top.c; `twheel save` and `twheel load` are in
+ * save.c and load.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,26 +12,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
-#include "options.h"
+#include "messages.h"
 #include "output.h"
 #include "run.h"
 #include "session.h"
+#include "snapshot.h"
 #include "top.h"
 #include "view.h"
 
+/* For messages: all commands except `help`. */
+#define COMMANDS	"after, every, run, info, top, save, load "
+
 /**
- * struct command - what the first word can be
+ * struct command - a command of the command line
  * @name: the word.
  * @args: what follows it, for people.
  * @about: what it does.
- * @takes_pairs: that is pairs of duration and label.
- * @takes_count: there is a use for --count.
+ * @takes_pairs: its arguments are pairs of duration and label.
+ * @takes_count: it has the option --count.
  * @style: how it prints.
- * @execute: does it, with a wheel.
- * @show: does it, without one.
+ * @execute: executes it, with a wheel.
+ * @show: executes it, without one.
  */
 struct command {
 	const char *name;
@@ -44,8 +50,8 @@ struct command {
 };
 
 /*
- * The wheel would get the number of a standard file that is closed, and text
- * would go there. In its place comes one that reads as empty and takes no text.
+ * Replace closed standard files by one that reads as empty and cannot be written.
+ * Otherwise the wheel would get the number of one, and output would go there.
  */
 static void fill_standard_files(void)
 {
@@ -58,7 +64,7 @@ static void fill_standard_files(void)
 		close(fd);
 }
 
-/* Before the wheel is opened: nothing is begun that cannot be finished. */
+/* Check all pairs before the wheel is opened: nothing is begun that cannot be finished. */
 static int check_pairs(const struct arguments *what)
 {
 	uint64_t ns;
@@ -77,7 +83,7 @@ static int check_pairs(const struct arguments *what)
 
 /*
  * Add the timers of the command line. All delays begin at the same moment,
- * however long adding takes.
+ * no matter how long adding takes.
  */
 static int add_pairs(struct session *session, const struct arguments *what,
 		     bool periodic)
@@ -138,7 +144,7 @@ static int execute_info(struct session *session, const struct arguments *what)
 	(void)what;
 	if (!session_print_info(session))
 		return STATUS_OK;
-	complain("the wheel does not answer: %s", strerror(errno));
+	complain("cannot query the wheel: %s", strerror(errno));
 	return STATUS_ERROR;
 }
 
@@ -160,12 +166,46 @@ static int show_top(const struct arguments *what)
 	return top(&options);
 }
 
+/* Check the arguments of `save` or `load`. */
+static int check_snapshot(const char *command, const struct arguments *what)
+{
+	if (what->nr_args > 1) {
+		complain("%s takes one file at most", command);
+		return usage_hint();
+	}
+	if (what->snapshot.fd == NO_DESCRIPTOR) {
+		complain("%s needs --fd N, the descriptor of a wheel that is open", command);
+		return usage_hint();
+	}
+	return STATUS_OK;
+}
+
+static int show_save(const struct arguments *what)
+{
+	int status = check_snapshot("save", what);
+
+	return status ? status : save(&what->snapshot, what->nr_args ? what->args[0] : NULL);
+}
+
+static int show_load(const struct arguments *what)
+{
+	int status = check_snapshot("load", what);
+
+	if (status)
+		return status;
+	if (!what->nr_args && !what->snapshot.pid && what->snapshot.fd == STDIN_FILENO) {
+		complain("load cannot have both the wheel and the timers on standard input");
+		return usage_hint();
+	}
+	return load(&what->snapshot, what->nr_args ? what->args[0] : NULL);
+}
+
 static int show_help(const struct arguments *what);
 
 static const struct command commands[] = {
 	{
 		.name = "after", .args = "DURATION LABEL [DURATION LABEL]...",
-		.about = "print each LABEL when its DURATION has passed, then end",
+		.about = "print each LABEL when its DURATION has passed, then exit",
 		.takes_pairs = true, .execute = execute_after,
 	}, {
 		.name = "every", .args = "DURATION LABEL [DURATION LABEL]...",
@@ -181,8 +221,16 @@ static const struct command commands[] = {
 		.style = OUTPUT_TABLE, .execute = execute_info,
 	}, {
 		.name = "top", .args = "[PID]",
-		.about = "show all wheels of the machine, or of a process, and what they do",
+		.about = "show all wheels of the machine, or of a process, and their activity",
 		.show = show_top,
+	}, {
+		.name = "save", .args = "[FILE]",
+		.about = "write the timers of an open wheel, as lines of JSON",
+		.show = show_save,
+	}, {
+		.name = "load", .args = "[FILE]",
+		.about = "add timers that were saved to an open wheel",
+		.show = show_load,
 	}, {
 		.name = "help", .args = "[COMMAND]",
 		.about = "explain a command, or list all",
@@ -196,25 +244,30 @@ static const struct command commands[] = {
 
 static const char options_help[] =
 	"  -j, --json           print one JSON object per line\n"
-	"  -h, --help           print this and end\n"
-	"  -V, --version        print the version and end\n";
+	"  -h, --help           print this help and exit\n"
+	"  -V, --version        print the version and exit\n";
 
 static const char count_help[] =
-	"  -n, --count N        end after N events of each label\n";
+	"  -n, --count N        exit after N events of each label\n";
 
 static const char wheel_help[] =
 	"  -t, --tick DURATION  tick of the wheel, 1us to 1h (default: the module's)\n"
 	"  -w, --wheel-size N   buckets per level, 2 to 65536 (default: the module's)\n"
-	"  -c, --clock NAME     monotonic, or boottime, which counts suspend too\n"
+	"  -c, --clock NAME     monotonic; boottime, which counts suspend too; realtime or\n"
+	"                       tai, which timers follow when they are set\n"
 	"      --max-timers N   how many timers the wheel may hold at once\n"
 	"  -d, --device PATH    the device (default: " TWHEEL_DEVICE ")\n";
 
 static const char top_help[] =
-	"      --once           print one table and end\n"
+	"      --once           print one table and exit\n"
 	"  -i, --interval DURATION  time between two samples, 10ms to 1h (default: 1s)\n"
 	"      --sort COLUMN    pid, command, fd, pending, unread, add, cancel, expire,\n"
 	"                       fires, memory or user (default: pending)\n"
 	"      --proc DIR       where the proc file system is (default: /proc)\n";
+
+static const char snapshot_help[] =
+	"      --fd N           the wheel's descriptor, open in the shell that calls twheel\n"
+	"      --pid PID        it is a descriptor of this process instead\n";
 
 static const char duration_help[] =
 	"A DURATION is written like 150us, 1.5s, 5min, 2h30m or 0; the units are\n"
@@ -225,7 +278,7 @@ static const char keys_help[] =
 	"  up, down, k, j  select a wheel     Enter  open it     Esc  back\n"
 	"  p u a c e f m s i n d  sort by pending, unread, add, cancel, expire, fires,\n"
 	"                  memory, user, pid, command, fd        r  reverse\n"
-	"  q               end\n";
+	"  q               quit\n";
 
 static void print_help(void)
 {
@@ -238,10 +291,15 @@ static void print_help(void)
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-6s %s\n", commands[i].name, commands[i].about);
 	printf("\nOptions:\n%s\nFor every:\n%s\nFor the wheel of after, every, run and info:\n%s\n"
-	       "For top:\n%s\n%s\nCommands of run, one on a line:\n", options_help, count_help,
-	       wheel_help, top_help, duration_help);
+	       "For top:\n%s\nFor save and load:\n%s\n%s\nCommands of run, one on a line:\n",
+	       options_help, count_help, wheel_help, top_help, snapshot_help, duration_help);
 	run_help(stdout);
 	puts("\nExit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).");
+}
+
+static bool is_snapshot(const struct command *command)
+{
+	return command->show == show_save || command->show == show_load;
 }
 
 static void explain(const struct command *command)
@@ -254,6 +312,8 @@ static void explain(const struct command *command)
 		fputs(wheel_help, stdout);
 	if (command->show == show_top)
 		printf("%s\n%s", top_help, keys_help);
+	if (is_snapshot(command))
+		fputs(snapshot_help, stdout);
 	if (command->execute || command->show == show_top)
 		printf("\n%s", duration_help);
 	if (command->execute == execute_run) {
@@ -271,10 +331,9 @@ static const struct command *find_command(const char *name)
 			return &commands[i];
 	}
 	if (name)
-		complain("'%s' is no command: it is one of after, every, run, info, top and help",
-			 name);
+		complain("'%s' is not a command: use " COMMANDS "or help", name);
 	else
-		complain("a command is needed: after, every, run, info, top or help");
+		complain("a command is needed: " COMMANDS "or help");
 	usage_hint();
 	return NULL;
 }
@@ -285,13 +344,13 @@ static int show_help(const struct arguments *what)
 
 	if (!what->nr_args) {
 		print_help();
-		return session_finish();
+		return output_finish();
 	}
 	command = find_command(what->args[0]);
 	if (!command)
 		return STATUS_USAGE;
 	explain(command);
-	return session_finish();
+	return output_finish();
 }
 
 static int check_arguments(const struct command *command, const struct arguments *what)
@@ -305,8 +364,12 @@ static int check_arguments(const struct command *command, const struct arguments
 			 command->name);
 		return usage_hint();
 	}
+	if (what->for_snapshot && !is_snapshot(command)) {
+		complain("--fd and --pid are for save and load, not for %s", command->name);
+		return usage_hint();
+	}
 	if (what->for_wheel && !command->execute) {
-		complain("%s opens no wheel: options for one are not for it", command->name);
+		complain("%s opens no wheel: it takes no options of one", command->name);
 		return usage_hint();
 	}
 	if (command->takes_pairs)
@@ -330,7 +393,7 @@ static int execute(const struct command *command, const struct arguments *what)
 		return status;
 	status = command->execute(&session, what);
 	if (status == STATUS_OK)
-		status = session_finish();
+		status = output_finish();
 	session_close(&session);
 	return status;
 }
@@ -339,6 +402,7 @@ int main(int argc, char **argv)
 {
 	struct arguments what = {
 		.session.device = TWHEEL_DEVICE,
+		.snapshot.fd = NO_DESCRIPTOR,
 		.top = { .proc = "/proc", .interval_ns = 1000000000 },
 	};
 	const struct command *command;
@@ -351,7 +415,7 @@ int main(int argc, char **argv)
 		return status;
 	if (what.version) {
 		printf("twheel %s\n", twheel_version());
-		return session_finish();
+		return output_finish();
 	}
 	if (what.help)
 		return show_help(&what);

@@ -3,26 +3,32 @@
  * Records on standard output; see output.h
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "duration.h"
 #include "helpers.h"
+#include "messages.h"
 #include "output.h"
 
-/* Where to go to when something comes in between a prompt and what is typed behind it. */
+/* Clears the line with the prompt, for a record that comes while it is shown. */
 #define CLEAR_LINE	"\r\033[K"
 
 static enum output_style style;
 static bool prompted;
 
-/*
- * The length of the character that begins @text, 0 when it is not valid UTF-8:
- * cut short, overlong, a surrogate or beyond U+10FFFF.
+/**
+ * utf8_length() - the length of a character
+ * @bytes: where it begins; a null byte ends them.
+ *
+ * Return: how many bytes; 0 when it is not valid UTF-8: cut short, overlong, a surrogate or
+ * beyond U+10FFFF.
  */
-static size_t utf8_length(const unsigned char *text)
+size_t utf8_length(const char *bytes)
 {
+	const unsigned char *text = (const unsigned char *)bytes;
 	static const struct {
 		unsigned char first_min, first_max, second_min, second_max;
 		size_t len;
@@ -74,7 +80,7 @@ void write_plain(FILE *stream, const char *text)
 	size_t len;
 
 	for (; *at; at += len) {
-		len = utf8_length(at);
+		len = utf8_length((const char *)at);
 		if (len && !is_control(at)) {
 			if (*at == '\\')
 				fputc('\\', stream);
@@ -110,7 +116,7 @@ void write_json_string(FILE *stream, const char *text)
 
 	fputc('"', stream);
 	for (; *at; at += len) {
-		len = utf8_length(at);
+		len = utf8_length((const char *)at);
 		if (!len) {
 			fputs("\\ufffd", stream);
 			len = 1;
@@ -191,7 +197,7 @@ void output_message(const char *message)
 	}
 }
 
-/* JSON has the name in quotes; with the unit, where there is one. */
+/* JSON has the name in quotes, with the unit if there is one. */
 static void begin_field(const char *name, const char *unit)
 {
 	if (style == OUTPUT_JSON)
@@ -251,7 +257,7 @@ void output_duration(const char *name, int64_t ns)
 
 /**
  * output_deadline() - add a deadline, for programs only
- * @ns: the deadline on the wheel's clock, which tells people nothing.
+ * @ns: the deadline on the wheel's clock, which means nothing to people.
  */
 void output_deadline(uint64_t ns)
 {
@@ -271,8 +277,8 @@ void output_end(void)
 }
 
 /**
- * output_prompt() - ask for a command, unless that has been done
- * @prompt: the question. Records take its place; JSON has none.
+ * output_prompt() - show a prompt for a command, unless it is shown already
+ * @prompt: the prompt. Records replace it; JSON has none.
  */
 void output_prompt(const char *prompt)
 {
@@ -283,7 +289,7 @@ void output_prompt(const char *prompt)
 }
 
 /**
- * output_answered() - the line with the prompt has come to its end
+ * output_answered() - note that the line with the prompt has ended
  */
 void output_answered(void)
 {
@@ -291,7 +297,7 @@ void output_answered(void)
 }
 
 /**
- * output_flush() - hand over what was written, to be done before every wait
+ * output_flush() - write out all records; needed before every wait
  *
  * Return: 0, or -1 with errno set when anything since the last time could not
  * be written.
@@ -305,4 +311,54 @@ int output_flush(void)
 		return -1;
 	}
 	return 0;
+}
+
+/**
+ * output_info() - add the parameters and counters of a wheel to a record
+ * @info: the parameters and counters.
+ */
+void output_info(const struct twheel_info *info)
+{
+	output_duration("tick", (int64_t)info->tick_ns);
+	output_number("wheel_size", info->wheel_size);
+	output_word("clock", clock_name(info->clock_id));
+	output_number("max_timers", info->max_timers);
+	output_number("pending", info->pending);
+	output_number("expired", info->expired);
+	output_number("added", info->added);
+	output_number("modified", info->modified);
+	output_number("cancelled", info->cancelled);
+	output_number("delivered", info->delivered);
+	output_number("cascaded", info->cascaded);
+	output_number("fires", info->fires);
+	output_number("levels", info->levels);
+	output_number("memory", info->memory);
+	output_duration("now", (int64_t)info->now_ns);
+}
+
+/**
+ * output_fail() - fail because output cannot be written
+ * @err: the errno.
+ *
+ * A reader that closes a pipe has seen enough: SIGPIPE ends the program without a message, as
+ * usual. There is a message only if SIGPIPE is ignored.
+ *
+ * Return: an exit status.
+ */
+int output_fail(int err)
+{
+	if (err == EPIPE)
+		raise(SIGPIPE);
+	complain("cannot write to standard output: %s", strerror(err));
+	return STATUS_ERROR;
+}
+
+/**
+ * output_finish() - write out the last of the output
+ *
+ * Return: an exit status.
+ */
+int output_finish(void)
+{
+	return output_flush() ? output_fail(errno) : STATUS_OK;
 }

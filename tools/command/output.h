@@ -11,8 +11,11 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include <linux/twheel.h>
 
 enum output_style {
 	OUTPUT_LINE,
@@ -30,12 +33,16 @@ void output_word(const char *name, const char *word);
 void output_number(const char *name, uint64_t number);
 void output_duration(const char *name, int64_t ns);
 void output_deadline(uint64_t ns);
+void output_info(const struct twheel_info *info);
 void output_end(void);
 
 void output_prompt(const char *prompt);
 void output_answered(void);
 int output_flush(void);
+int output_fail(int err);
+int output_finish(void);
 
+size_t utf8_length(const char *bytes);
 void write_plain(FILE *stream, const char *text);
 void write_json_string(FILE *stream, const char *text);
 

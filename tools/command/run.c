@@ -2,9 +2,9 @@
 /*
  * `twheel run`: a wheel driven by lines of standard input
  *
- * Every command is answered with one record on standard output (`help` with
- * several), in the order of the commands; expiries come between the answers.
- * What is wrong with a command is an answer too, and ends nothing.
+ * Every command is answered with one record on standard output (`help` and `list`
+ * with several), in the order of the commands; expiries come between the answers.
+ * An error is an answer, too, and does not end the program.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,19 +16,23 @@
 #include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
+#include "messages.h"
 #include "output.h"
 #include "run.h"
 
 #define LINE_MAX_BYTES	65536
 #define BLANKS		" \t"
 
+/* Timers listed with one call of the kernel. */
+#define LIST_AT_ONCE	256
+
 /**
- * struct input - what was read of standard input and not yet worked off
- * @text: the bytes; room for a null byte behind the longest line.
+ * struct input - standard input that was read and not yet processed
+ * @text: the bytes, with room for a null byte after the longest line.
  * @len: how many.
  * @prompt: people type it.
- * @skip: the line was too long and its rest has yet to be skipped.
- * @quit: no more commands are wanted.
+ * @skip: the line is too long, and its rest is being skipped.
+ * @quit: no more commands are executed.
  */
 struct input {
 	char text[LINE_MAX_BYTES + 1];
@@ -78,7 +82,7 @@ static bool parse_duration(const char *text, uint64_t *ns)
 		refuse("%.64s is too long: at most 292 years", text);
 		return false;
 	default:
-		refuse("%.64s is no duration: write it like 150us, 1.5s, 30m or 2h30m",
+		refuse("%.64s is not a duration: write it like 150us, 1.5s, 30m or 2h30m",
 		       text);
 		return false;
 	}
@@ -94,7 +98,7 @@ static struct timer *parse_timer(const struct session *session,
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno) {
-		refuse("%.64s is no timer: give the number that it was added with",
+		refuse("%.64s is not a timer: use the number that it was added with",
 		       text);
 		return NULL;
 	}
@@ -202,6 +206,20 @@ static void run_modify(struct session *session, char *args)
 		print_timer("modified", timer->number);
 }
 
+static void print_details(const struct timer *timer, const struct twheel_listed *what,
+			  uint64_t now_ns)
+{
+	uint64_t left = what->deadline_ns > now_ns ? what->deadline_ns - now_ns : 0;
+
+	output_begin(what->state == TWHEEL_EXPIRED ? "due" : "pending");
+	output_id(timer->number);
+	output_label(timer->label);
+	output_deadline(what->deadline_ns);
+	output_duration("left", (int64_t)left);
+	output_duration("period", (int64_t)what->interval_ns);
+	output_end();
+}
+
 static void run_query(struct session *session, char *args)
 {
 	const char *number = take_word(&args);
@@ -219,21 +237,53 @@ static void run_query(struct session *session, char *args)
 		refuse_timer(session);
 		return;
 	}
-	output_begin(query.state == TWHEEL_EXPIRED ? "due" : "pending");
-	output_id(timer->number);
-	output_label(timer->label);
-	output_deadline(query.deadline_ns);
-	output_duration("left", (int64_t)query.remaining_ns);
-	output_duration("period", (int64_t)query.interval_ns);
+	print_details(timer, &(struct twheel_listed) {
+			.deadline_ns = query.deadline_ns,
+			.interval_ns = query.interval_ns,
+			.state = query.state,
+		}, query.deadline_ns - query.remaining_ns);
+}
+
+/* Print a record for each timer, and one with their number. */
+static void run_list(struct session *session, char *args)
+{
+	struct twheel_listed listed[LIST_AT_ONCE];
+	uint64_t cursor = 0, count = 0, now_ns = 0;
+	ssize_t n, i;
+
+	if (*args) {
+		refuse("list takes no arguments");
+		return;
+	}
+	do {
+		if (twheel_now(session->clock_id, &now_ns))
+			n = -1;
+		else
+			n = twheel_list_timers(session->fd, &cursor, listed, LIST_AT_ONCE);
+		for (i = 0; i < n; i++) {
+			struct timer *timer = timer_table_find(&session->timers, listed[i].data);
+
+			if (timer)
+				print_details(timer, &listed[i], now_ns);
+			count++;
+		}
+	} while (n > 0);
+	if (n < 0) {
+		refuse("cannot list the timers: %s", errno == ENOTTY ?
+		       "the module is too old" : strerror(errno));
+		return;
+	}
+	output_begin("listed");
+	output_number("count", count);
 	output_end();
 }
 
 static void run_info(struct session *session, char *args)
 {
 	if (*args)
-		refuse("info takes nothing");
+		refuse("info takes no arguments");
 	else if (session_print_info(session))
-		refuse("the wheel does not answer: %s", strerror(errno));
+		refuse("cannot query the wheel: %s", strerror(errno));
 }
 
 static void print_commands(struct session *session, char *args);
@@ -244,8 +294,9 @@ static const struct command commands[] = {
 	{ "cancel", "ID", "never expire", run_cancel },
 	{ "modify", "ID DURATION", "expire DURATION from now instead",
 	  run_modify },
-	{ "query", "ID", "tell how much time is left", run_query },
-	{ "info", "", "tell parameters and counters of the wheel", run_info },
+	{ "query", "ID", "show how much time is left", run_query },
+	{ "list", "", "show all timers", run_list },
+	{ "info", "", "show parameters and counters of the wheel", run_info },
 	{ "help", "", "list the commands", print_commands },
 	{ "quit", "", "end at once", NULL },
 };
@@ -270,7 +321,7 @@ static void print_commands(struct session *session, char *args)
 
 	(void)session;
 	if (*args) {
-		refuse("help takes nothing");
+		refuse("help takes no arguments");
 		return;
 	}
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -283,7 +334,7 @@ static void print_commands(struct session *session, char *args)
 	}
 }
 
-/* Blank lines and lines that begin with # are for people. */
+/* Execute a line. Blank ones, and comments that begin with #, are ignored. */
 static void execute_line(struct session *session, struct input *input,
 			 char *line, size_t len)
 {
@@ -301,16 +352,16 @@ static void execute_line(struct session *session, struct input *input,
 	while (i < ARRAY_SIZE(commands) && strcmp(commands[i].name, name))
 		i++;
 	if (i == ARRAY_SIZE(commands))
-		refuse("%.64s is no command: help lists them", name);
+		refuse("%.64s is not a command: help lists them", name);
 	else if (commands[i].execute)
 		commands[i].execute(session, rest);
 	else if (*rest)
-		refuse("%s takes nothing", name);
+		refuse("%s takes no arguments", name);
 	else
 		input->quit = true;
 }
 
-/* Work off the lines that are complete; keep the beginning of the next. */
+/* Execute the complete lines; keep the beginning of the next. */
 static void execute_lines(struct session *session, struct input *input)
 {
 	char *line = input->text, *end;
@@ -339,7 +390,7 @@ static void execute_lines(struct session *session, struct input *input)
 	input->len = left;
 }
 
-/* The last line counts also without a line end. */
+/* Execute the last line, which needs no line end, and cancel periodic timers. */
 static void end_input(struct session *session, struct input *input)
 {
 	struct timer *timer, *next;
@@ -348,7 +399,7 @@ static void end_input(struct session *session, struct input *input)
 		input->text[input->len] = '\0';
 		execute_line(session, input, input->text, input->len);
 	}
-	/* Nobody is left to cancel them. */
+	/* No command can cancel them any more. */
 	timer = timer_table_next(&session->timers, NULL);
 	for (; timer && !input->quit; timer = next) {
 		next = timer_table_next(&session->timers, timer);

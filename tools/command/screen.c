@@ -16,7 +16,7 @@
 #include "helpers.h"
 #include "screen.h"
 
-/* Another screen than the shell's, without a cursor; and back. */
+/* Switch to the alternate screen, without a cursor; and back. */
 #define ENTER		"\033[?1049h\033[?25l"
 #define LEAVE		"\033[?25h\033[?1049l"
 
@@ -30,7 +30,7 @@ static struct termios before;
 static sigset_t mask;
 static int signals = -1;
 
-/* Signals that would leave the terminal as it is, and the one that it has a new size. */
+/* Signals that would not restore the terminal, and the one for its new size. */
 static void caught(sigset_t *set)
 {
 	static const int all[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH };
@@ -57,7 +57,7 @@ static int write_all(const char *text, size_t len)
 	return 0;
 }
 
-/* A serial line does not know its size. */
+/* A serial line has no size. */
 static void measure(struct screen *screen)
 {
 	struct winsize size;
@@ -136,7 +136,7 @@ void screen_close(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* Let a signal do what it does, with the terminal as it was; most end the program. */
+/* Restore the terminal for the default action of a signal, which usually ends the program. */
 static int give_in(struct screen *screen, int signal)
 {
 	screen_close();
@@ -156,7 +156,7 @@ static int read_signal(struct screen *screen)
 	return KEY_RESIZE;
 }
 
-/* What keys send, the longer ones before those that they begin with. */
+/* Sequences that keys send, each before its prefixes. */
 static const struct {
 	const char *text;
 	int key;
@@ -169,7 +169,7 @@ static const struct {
 	{ "\033[", KEY_NONE }, { "\033O", KEY_NONE }, { "\033", KEY_BACK },
 };
 
-/* What has been typed, and not yet taken. */
+/* Bytes that were typed and not taken yet. */
 static char typed[64];
 static size_t nr_typed;
 
@@ -179,7 +179,7 @@ static void drop_typed(size_t n)
 	memmove(typed, typed + n, nr_typed);
 }
 
-/* Of a key that is not known, all of its sequence goes. */
+/* Drop the whole sequence of an unknown key. */
 static size_t unknown_length(size_t len)
 {
 	while (len < nr_typed && typed[len] >= ' ' && typed[len] < '@')
@@ -217,9 +217,9 @@ static int read_key(void)
 /**
  * screen_key() - wait for a key
  * @screen: the screen; changed when the terminal gets another size.
- * @timeout_ms: for so long.
+ * @timeout_ms: how long to wait.
  *
- * Return: the character; or what else came of it: an enum screen_key.
+ * Return: the character; or an enum screen_key.
  */
 int screen_key(struct screen *screen, int timeout_ms)
 {
@@ -237,7 +237,7 @@ int screen_key(struct screen *screen, int timeout_ms)
 	return fds[0].revents ? read_key() : KEY_NONE;
 }
 
-/* So much of a line as fits; returns how many characters that are. */
+/* Write as much of a line as fits; returns how many characters. */
 static int put_line(FILE *stream, const char *line, size_t len, int columns)
 {
 	int n = 0;
@@ -283,7 +283,7 @@ int screen_draw(const struct screen *screen, const char *text, uint64_t marked)
 			fputs(CLEAR_LINE, stream);
 		text += len + (text[len] == '\n');
 	}
-	/* Behind a full line the cursor still stands on its last character. */
+	/* After a full line the cursor is still on its last character. */
 	if (row < screen->rows)
 		fputs("\r\n" CLEAR_BELOW, stream);
 	fclose(stream);

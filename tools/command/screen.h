@@ -2,8 +2,8 @@
 /*
  * A terminal as a screen: text is drawn, keys are read
  *
- * With nothing but termios and the control sequences that every terminal of the last
- * decades knows (ECMA-48): a screen full of lines is all there is to draw.
+ * It uses only termios and the control sequences that all common terminals have
+ * (ECMA-48), as there are only lines to draw.
  */
 #ifndef SCREEN_H
 #define SCREEN_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keys that are no characters, and what else ends the wait for a key. */
+/* Keys that are not characters, and other ends of a wait for a key. */
 enum screen_key {
 	KEY_NONE = 256,
 	KEY_RESIZE,
@@ -25,7 +25,7 @@ enum screen_key {
 };
 
 /**
- * struct screen - what the terminal is like
+ * struct screen - the properties of the terminal
  * @rows: how many lines it has.
  * @columns: how many characters in a line.
  * @utf8: it can show more than ASCII.

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +13,7 @@
 #include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
+#include "messages.h"
 #include "output.h"
 #include "session.h"
 
@@ -23,66 +22,6 @@
 
 /* Where the module shows its limits, and root changes them. */
 #define LIMITS	"/sys/module/twheel/parameters"
-
-static const struct {
-	const char *name;
-	uint32_t id;
-} clocks[] = {
-	{ "monotonic", CLOCK_MONOTONIC },
-	{ "boottime", CLOCK_BOOTTIME },
-};
-
-/**
- * complain() - tell the user what went wrong and what to do
- * @format: the message, as for printf(), without a line end.
- */
-void complain(const char *format, ...)
-{
-	va_list args;
-
-	fputs("twheel: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
-
-/**
- * clock_name() - the name of a clock in options and records
- * @clock_id: the clock.
- *
- * Return: its name; a word that says so when it has none.
- */
-const char *clock_name(uint32_t clock_id)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (clocks[i].id == clock_id)
-			return clocks[i].name;
-	}
-	return "unknown";
-}
-
-/**
- * clock_by_name() - find the clock that an option names
- * @name: the name.
- * @clock_id: set to the clock.
- *
- * Return: whether there is one.
- */
-bool clock_by_name(const char *name, uint32_t *clock_id)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (!strcmp(clocks[i].name, name)) {
-			*clock_id = clocks[i].id;
-			return true;
-		}
-	}
-	return false;
-}
 
 static int fail_open(const char *device)
 {
@@ -118,7 +57,7 @@ static int fail_info(const char *device)
 		complain("%s is not a twheel device: give the right one with --device",
 			 device);
 	else
-		complain("cannot ask %s: %s", device, strerror(errno));
+		complain("cannot query %s: %s", device, strerror(errno));
 	return STATUS_ERROR;
 }
 
@@ -138,7 +77,7 @@ static int fail_setup(const struct twheel_setup *setup)
 	return STATUS_ERROR;
 }
 
-/* What no option names stays as the module has it. */
+/* Parameters without an option keep the module's values. */
 static int set_up(struct session *session,
 		  const struct session_options *options,
 		  const struct twheel_info *info)
@@ -166,7 +105,7 @@ static int set_up(struct session *session,
 /**
  * session_open() - open a wheel and set it up
  * @session: filled in.
- * @options: what it is to be like.
+ * @options: its parameters.
  *
  * Return: an exit status. session_close() is needed only after STATUS_OK.
  */
@@ -197,7 +136,7 @@ out_close:
 }
 
 /**
- * session_close() - drop the wheel and what was known of its timers
+ * session_close() - drop the wheel, and free what was stored of its timers
  * @session: the session.
  */
 void session_close(struct session *session)
@@ -239,7 +178,7 @@ struct timer *session_add(struct session *session,
 	struct timer *timer;
 	int err;
 
-	/* The kernel takes an interval of 0 for a timer that expires once. */
+	/* To the kernel, an interval of 0 means a timer that expires once. */
 	if (what->periodic && !what->delay_ns) {
 		errno = EINVAL;
 		return NULL;
@@ -289,7 +228,7 @@ int session_modify(struct session *session, struct timer *timer,
 	return twheel_modify_timer(session->fd, timer->id, delay_ns, 0);
 }
 
-/* Without room for a timer, it is the limit of the wheel, or the user's bytes. */
+/* Explain ENOSPC: the limit of the wheel is reached, or the user's limit of bytes. */
 static void explain_no_room(const struct session *session, char reason[REASON_TEXT])
 {
 	struct twheel_info info;
@@ -306,7 +245,7 @@ static void explain_no_room(const struct session *session, char reason[REASON_TE
 }
 
 /**
- * session_explain() - say why a timer was refused, and what to do
+ * session_explain() - explain why a timer was refused, and what to do
  * @session: the session.
  * @err: the errno.
  * @reason: where to write the sentence.
@@ -338,29 +277,6 @@ char *session_explain(const struct session *session, int err,
 }
 
 /**
- * session_put_info() - add the parameters and counters of a wheel to a record
- * @info: the parameters and counters.
- */
-void session_put_info(const struct twheel_info *info)
-{
-	output_duration("tick", (int64_t)info->tick_ns);
-	output_number("wheel_size", info->wheel_size);
-	output_word("clock", clock_name(info->clock_id));
-	output_number("max_timers", info->max_timers);
-	output_number("pending", info->pending);
-	output_number("expired", info->expired);
-	output_number("added", info->added);
-	output_number("modified", info->modified);
-	output_number("cancelled", info->cancelled);
-	output_number("delivered", info->delivered);
-	output_number("cascaded", info->cascaded);
-	output_number("fires", info->fires);
-	output_number("levels", info->levels);
-	output_number("memory", info->memory);
-	output_duration("now", (int64_t)info->now_ns);
-}
-
-/**
  * session_print_info() - print the parameters and counters of the wheel
  * @session: the session.
  *
@@ -373,7 +289,7 @@ int session_print_info(const struct session *session)
 	if (twheel_get_info(session->fd, &info))
 		return -1;
 	output_begin("info");
-	session_put_info(&info);
+	output_info(&info);
 	output_end();
 	return 0;
 }
@@ -431,23 +347,6 @@ static int read_wheel(struct session *session)
 }
 
 /**
- * session_fail_output() - end because output cannot be written
- * @err: the errno.
- *
- * Who closes a pipe has seen enough: SIGPIPE ends the program without a word, as it does
- * to others. Only if it is ignored, there is a message.
- *
- * Return: an exit status.
- */
-int session_fail_output(int err)
-{
-	if (err == EPIPE)
-		raise(SIGPIPE);
-	complain("cannot write to standard output: %s", strerror(err));
-	return STATUS_ERROR;
-}
-
-/**
  * session_wait() - wait for expiries, which are printed, and for input
  * @session: the session.
  * @input: a file descriptor that ends the wait when it is readable, or -1.
@@ -469,7 +368,7 @@ int session_wait(struct session *session, int input, bool *ready)
 	if (ready)
 		*ready = false;
 	if (output_flush())
-		return session_fail_output(errno);
+		return output_fail(errno);
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0) {
 		if (errno == EINTR || errno == EAGAIN)
 			return STATUS_OK;
@@ -477,18 +376,8 @@ int session_wait(struct session *session, int input, bool *ready)
 		return STATUS_ERROR;
 	}
 	if (fds[2].revents & (POLLERR | POLLHUP))
-		return session_fail_output(EPIPE);
+		return output_fail(EPIPE);
 	if (ready)
 		*ready = fds[1].revents;
 	return fds[0].revents ? read_wheel(session) : STATUS_OK;
-}
-
-/**
- * session_finish() - hand over the last of the output
- *
- * Return: an exit status.
- */
-int session_finish(void)
-{
-	return output_flush() ? session_fail_output(errno) : STATUS_OK;
 }

@@ -2,8 +2,8 @@
 /*
  * One wheel as the command uses it: timers with labels, expiries printed
  *
- * Functions that fail say why on standard error and return an exit status of
- * the command, or where so noted leave the reason in errno.
+ * Functions that fail print why on standard error and return an exit status of
+ * the command, or where documented set errno.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -14,13 +14,7 @@
 
 #include <linux/twheel.h>
 
-#include "helpers.h"
 #include "timer-table.h"
-
-/* Exit statuses of the command. */
-#define STATUS_OK	0
-#define STATUS_ERROR	1
-#define STATUS_USAGE	2
 
 /* Stands for "not given" in struct session_options, where 0 is no value. */
 #define NOT_GIVEN	0
@@ -29,7 +23,7 @@
 #define REASON_TEXT	192
 
 /**
- * struct session_options - what the wheel is to be like
+ * struct session_options - the parameters of a new wheel
  * @device: the device to open.
  * @tick_ns: the tick, or NOT_GIVEN.
  * @max_timers: the limit, or NOT_GIVEN.
@@ -76,11 +70,6 @@ struct session_timer {
 	const char *label;
 };
 
-__printf(1, 2) void complain(const char *format, ...);
-
-const char *clock_name(uint32_t clock_id);
-bool clock_by_name(const char *name, uint32_t *clock_id);
-
 int session_open(struct session *session,
 		 const struct session_options *options);
 void session_close(struct session *session);
@@ -93,11 +82,8 @@ int session_modify(struct session *session, struct timer *timer,
 		   uint64_t delay_ns);
 char *session_explain(const struct session *session, int err,
 		      char reason[REASON_TEXT]);
-void session_put_info(const struct twheel_info *info);
 int session_print_info(const struct session *session);
 
 int session_wait(struct session *session, int input, bool *ready);
-int session_finish(void);
-int session_fail_output(int err);
 
 #endif /* SESSION_H */

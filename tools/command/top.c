@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "messages.h"
+#include "output.h"
 #include "screen.h"
-#include "session.h"
 #include "top.h"
 #include "view.h"
 #include "wheels.h"
@@ -27,7 +28,7 @@
  * struct top - what is being shown
  * @options: what was asked for.
  * @now: the latest sample.
- * @before: the one before.
+ * @before: the previous sample.
  * @rows: the wheels of @now, in order.
  * @sort: the column that they are ordered by.
  * @reverse: the other way round.
@@ -51,7 +52,7 @@ struct top {
 	struct wheel shown;
 };
 
-/* Say why a sample could not be taken: the first one, or one more. */
+/* Explain why a sample could not be taken: the first one, or a later one (@again). */
 static int fail_sample(const struct top *top, int err, bool again)
 {
 	switch (err) {
@@ -146,7 +147,7 @@ static void print(const struct top *top)
 	}
 }
 
-/* Wait for the next sample; a reader who goes away ends it. */
+/* Wait for the next sample; a reader that goes away ends the wait. */
 static int pause_until(uint64_t time_ns)
 {
 	struct pollfd output = { .fd = STDOUT_FILENO };
@@ -154,7 +155,7 @@ static int pause_until(uint64_t time_ns)
 
 	while ((ms = ms_until(time_ns)) > 0) {
 		if (poll(&output, 1, ms) > 0 && output.revents & (POLLERR | POLLHUP))
-			return session_fail_output(EPIPE);
+			return output_fail(EPIPE);
 	}
 	return STATUS_OK;
 }
@@ -173,7 +174,7 @@ static int run_script(struct top *top)
 		if (err)
 			return fail_sample(top, err, true);
 		print(top);
-		status = session_finish();
+		status = output_finish();
 	} while (status == STATUS_OK && !top->options->once);
 	if (!top->options->json)
 		tell_hidden(&top->now);
@@ -184,13 +185,13 @@ static int run_script(struct top *top)
  * For people.
  */
 
-/* Between a title, the head, and the keys. */
+/* Return the number of rows between the title, the head, and the keys. */
 static size_t rows_on(const struct screen *screen)
 {
 	return screen->rows > 4 ? (size_t)screen->rows - 3 : 1;
 }
 
-/* The selection stays with its wheel; if that is gone, with its place. */
+/* Keep the selection on its wheel; if that is gone, on its row. */
 static void follow(struct top *top, const struct screen *screen)
 {
 	size_t count = top->now.count, rows = rows_on(screen), i;
@@ -259,7 +260,7 @@ static uint64_t put_table(FILE *stream, struct top *top, const struct screen *sc
 	return 2 | (top->now.count && i < 64 ? UINT64_C(1) << i : 0);
 }
 
-/* The lines of one wheel from @top->first on, so many as there is room for. */
+/* Write the lines of one wheel from @top->first on, as many as fit. */
 static size_t put_some(FILE *stream, struct top *top, const struct screen *screen)
 {
 	size_t room = screen->rows > 2 ? (size_t)screen->rows - 2 : 1, size = 0, n = 0, len;
@@ -359,7 +360,7 @@ static void sort_by(struct top *top, int key)
 	order(top);
 }
 
-/* What a key does; returns whether to go on. */
+/* Act on a key; returns whether to go on. */
 static bool do_key(struct top *top, const struct screen *screen, int key)
 {
 	switch (key) {
@@ -386,7 +387,7 @@ static bool do_key(struct top *top, const struct screen *screen, int key)
 	return true;
 }
 
-/* Until it is told to end; returns 0, or the negative errno of a sample. */
+/* Run until the user quits; returns 0, or the negative errno of a sample. */
 static int run_screen(struct top *top, struct screen *screen)
 {
 	uint64_t next = now_ns() + top->options->interval_ns;
@@ -418,6 +419,27 @@ static int take_screen(struct top *top)
 	err = run_screen(top, &screen);
 	screen_close();
 	return err ? fail_sample(top, err, true) : STATUS_OK;
+}
+
+/**
+ * top_sort_by() - find the column that an option names, or complain
+ * @word: the name.
+ * @options: @sort is set to it.
+ *
+ * Return: an exit status.
+ */
+int top_sort_by(const char *word, struct top_options *options)
+{
+	size_t i;
+
+	options->sort = view_column_named(word);
+	if (options->sort)
+		return STATUS_OK;
+	fprintf(stderr, "twheel: --sort '%s' is not a column: use one of", word);
+	for (i = 0; i < view_nr_columns; i++)
+		fprintf(stderr, " %s", view_columns[i].word);
+	fputc('\n', stderr);
+	return STATUS_USAGE;
 }
 
 /**

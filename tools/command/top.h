@@ -29,6 +29,7 @@ struct top_options {
 	bool json;
 };
 
+int top_sort_by(const char *word, struct top_options *options);
 int top(const struct top_options *options);
 
 #endif /* TOP_H */

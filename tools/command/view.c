@@ -8,11 +8,11 @@
 
 #include "duration.h"
 #include "helpers.h"
+#include "messages.h"
 #include "output.h"
-#include "session.h"
 #include "view.h"
 
-/* Where the table has no end. */
+/* The widest column for commands, on a screen of any width. */
 #define COMMAND_MAX	30
 #define BAR_WIDTH	20
 
@@ -25,7 +25,7 @@ struct scale {
 	double factor;
 };
 
-/* Three digits of @n in the largest unit that it has one of; the units go downwards. */
+/* Format @n with three digits, in the largest unit that it reaches; units go downwards. */
 static char *scaled(double n, const struct scale *scale, char text[VIEW_TEXT])
 {
 	double value;
@@ -133,7 +133,7 @@ static char *format_rate(double n, char text[VIEW_TEXT])
  * @stream: where to.
  * @values: the values.
  * @n: how many.
- * @utf8: there are signs for bars; else it takes what ASCII has.
+ * @utf8: draw with block characters; otherwise with ASCII.
  */
 void view_line_of(FILE *stream, const float *values, size_t n, bool utf8)
 {
@@ -207,7 +207,7 @@ static double value_memory(const struct wheel *wheel)
 	return (double)wheel->info.memory;
 }
 
-/* How much of what its user may hold he does. */
+/* The share of the user's limit that is in use. */
 static double value_user(const struct wheel *wheel)
 {
 	if (!wheel->user_limit)
@@ -248,7 +248,7 @@ const struct view_column *view_column_named(const char *word)
 	return NULL;
 }
 
-/* What is left of @width for the command; less than it needs is cut off at the end. */
+/* Return what is left of @width for the command, from its column's width to COMMAND_MAX. */
 static int command_width(int width)
 {
 	int left = width - (int)view_nr_columns + 1;
@@ -333,11 +333,11 @@ void view_row(FILE *stream, const struct wheel *wheel, int width)
 	fputc('\n', stream);
 }
 
-/* What qsort() has no argument for. */
+/* Arguments that qsort() cannot pass. */
 static const struct view_column *sort_column;
 static bool sort_reverse;
 
-/* Largest first, but for names and numbers of processes; equal ones keep their order. */
+/* Largest first, except for names and numbers of processes; equal ones keep their order. */
 static int compare(const void *a, const void *b)
 {
 	const struct wheel *left = *(const struct wheel *const *)a;
@@ -402,7 +402,7 @@ static void put_rates(FILE *stream, const struct wheel *wheel, uint64_t interval
 	}
 }
 
-/* A part of @size, and at least a sign of it; more than all is not drawn. */
+/* Draw the part of @size that is busy: at least one sign if any is, and at most all. */
 static void put_bar(FILE *stream, uint32_t busy, uint32_t size)
 {
 	uint64_t n = size ? ((uint64_t)busy * BAR_WIDTH + size - 1) / size : 0;
@@ -448,7 +448,7 @@ void view_name(FILE *stream, const struct wheel *wheel)
 }
 
 /**
- * view_wheel() - write all there is to know of a wheel
+ * view_wheel() - write everything about a wheel
  * @stream: where to.
  * @wheel: the wheel.
  * @interval_ns: the time between two samples.
@@ -517,7 +517,7 @@ void view_json(const struct wheel *wheel)
 	output_number("fd", (uint64_t)wheel->fd);
 	output_number("descriptors", wheel->descriptors);
 	output_number("processes", wheel->processes);
-	session_put_info(&wheel->info);
+	output_info(&wheel->info);
 	output_number("user_id", wheel->user_id);
 	output_number("user_memory", wheel->user_memory);
 	output_number("user_limit", wheel->user_limit);

@@ -18,11 +18,11 @@
 /**
  * struct view_column - a column of the table
  * @name: its head.
- * @key: what sorts by it.
- * @word: what it is called in options.
+ * @key: the key that sorts by it.
+ * @word: its name in options.
  * @width: how wide it is; that of the command is the least.
  * @value: what it shows and is sorted by; NULL for the command.
- * @format: writes that.
+ * @format: formats the value.
  */
 struct view_column {
 	const char *name;

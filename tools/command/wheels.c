@@ -3,7 +3,8 @@
  * The wheels of the machine; see wheels.h
  *
  * A descriptor is known by its fdinfo alone: the device may have any name, and another one
- * in a container. Processes and descriptors come and go meanwhile; what has gone is left out.
+ * in a container. Processes and descriptors come and go during a search; those that have gone are
+ * left out.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -16,10 +17,10 @@
 
 #include "wheels.h"
 
-/* More than a wheel of 63 levels has to say. */
+/* More than the fdinfo of a wheel with 63 levels. */
 #define FILE_TEXT	16384
 
-/* All of a file, or as much as fits; -1 if there is none. */
+/* Read all of a file, or as much as fits; returns -1 if there is none. */
 static ssize_t read_text(int dir, const char *name, char *text, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -39,7 +40,7 @@ static ssize_t read_text(int dir, const char *name, char *text, size_t size)
 	return n < 0 ? -1 : (ssize_t)len;
 }
 
-/* Entries of /proc and of fdinfo that are meant have numbers for names. */
+/* Processes in /proc, and descriptors in fdinfo, have numbers for names. */
 static bool parse_name(const char *name, int *number)
 {
 	unsigned long value;
@@ -67,7 +68,7 @@ static int append(struct wheels *wheels, const struct wheel *wheel)
 	return 0;
 }
 
-/* Append what is a wheel among the descriptors of a process. */
+/* Append the wheels among the descriptors of a process. */
 static int scan_descriptors(struct wheels *wheels, DIR *dir, const struct wheel *process)
 {
 	static char text[FILE_TEXT];
@@ -91,7 +92,7 @@ static int scan_descriptors(struct wheels *wheels, DIR *dir, const struct wheel 
 	return err;
 }
 
-/* It has ended, and its parent has yet to hear of it. Its name may hold anything. */
+/* Whether a process is a zombie. Its name may hold anything. */
 static bool has_ended(int proc, pid_t pid)
 {
 	char name[64], stat[512];
@@ -158,7 +159,7 @@ static int compare(const void *a, const void *b)
 	return left->fd - right->fd;
 }
 
-/* One of each wheel, and a count of its descriptors. */
+/* Keep one of each wheel, and count its descriptors. */
 static void merge(struct wheels *wheels)
 {
 	struct wheel *last = NULL, *wheel;
@@ -238,7 +239,7 @@ const struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
 	return &wheels->wheel[low];
 }
 
-/* What has expired has been read by now, or waits; what is cancelled unread goes back. */
+/* Expired timers were read, or wait to be. Cancelling an unread one lowers the count. */
 static uint64_t count_of(const struct wheel *wheel, enum wheel_rate rate)
 {
 	switch (rate) {
@@ -276,7 +277,7 @@ static void add_sample(struct wheel *wheel, const struct wheel *before)
  * @wheels: the wheels now.
  * @before: the wheels some time ago, with the rates they had then.
  *
- * A wheel that has not been there before has none.
+ * A wheel that is not in @before has none.
  */
 void wheels_compare(struct wheels *wheels, const struct wheels *before)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wheels of the machine, as /proc/PID/fdinfo tells of them
+ * The wheels of the machine, as /proc/PID/fdinfo shows them
  *
  * A list holds each wheel once, however many descriptors lead to it. With an older list of
  * the same wheels, counters become rates.
@@ -24,7 +24,7 @@
 /* Room for the name of a process. */
 #define WHEEL_COMM	64
 
-/* What there are rates of. */
+/* The counts that have rates. */
 enum wheel_rate {
 	RATE_ADD,
 	RATE_CANCEL,
@@ -45,19 +45,19 @@ struct wheel_level {
 
 /**
  * struct wheel - a wheel at one moment
- * @id: its number; 0 if the module is too old to tell.
+ * @id: its number; 0 if the module is too old to show it.
  * @pid: a process that has it open: that with the lowest number.
  * @fd: its descriptor there.
  * @comm: the name of that process.
  * @descriptors: how many descriptors lead to the wheel.
  * @processes: how many processes have one.
- * @user_id: who opened it.
+ * @user_id: the user that opened it.
  * @user_memory: how many bytes all wheels of that user hold.
  * @user_limit: how many they may.
  * @info: parameters and counters.
  * @nr_levels: how many levels there are in @level.
  * @level: its levels.
- * @nr_samples: for how many samples it is known, and rates are in @history.
+ * @nr_samples: how many samples have rates in @history.
  * @history: the rates, per second; the latest one is last.
  */
 struct wheel {
@@ -83,7 +83,7 @@ struct wheel {
  * @count: how many.
  * @room: for how many there is memory.
  * @hidden: processes that the caller may not look into.
- * @outdated: the module is too old to tell what is needed.
+ * @outdated: the module is too old to show what is needed.
  */
 struct wheels {
 	struct wheel *wheel;

@@ -4,7 +4,7 @@
  */
 #include "chance.h"
 
-/* SplitMix64 makes different streams of seeds that are neighbours. */
+/* SplitMix64 turns neighbouring seeds into different streams. */
 static uint64_t mix(uint64_t n)
 {
 	n += 0x9e3779b97f4a7c15ULL;
@@ -30,7 +30,7 @@ uint64_t chance_next(struct chance *chance)
 	return n * 0x2545f4914f6cdd1dULL;
 }
 
-/* A number below @bound, which is not 0. */
+/* Return a number below @bound, which is not 0. */
 uint64_t chance_below(struct chance *chance, uint64_t bound)
 {
 	return chance_next(chance) % bound;
@@ -41,7 +41,7 @@ bool chance_hit(struct chance *chance, unsigned int percent)
 	return chance_below(chance, 100) < percent;
 }
 
-/* A number of any length, short ones as often as long ones. */
+/* Return a number of any length, short ones as often as long ones. */
 uint64_t chance_any_size(struct chance *chance)
 {
 	return chance_next(chance) >> chance_below(chance, 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sleeping; see clock.h
+ * Sleeping, and setting the time of day; see clock.h
  */
 #include <errno.h>
 
@@ -17,4 +17,12 @@ void sleep_until(uint64_t when)
 void sleep_for(uint64_t ns)
 {
 	sleep_until(now_ns() + ns);
+}
+
+/* Set CLOCK_REALTIME, and with it CLOCK_TAI; fails without CAP_SYS_TIME. */
+bool set_time_of_day(int64_t change_ns)
+{
+	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);
+
+	return !clock_settime(CLOCK_REALTIME, &ts);
 }

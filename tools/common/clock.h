@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's clocks in nanoseconds, and sleeping
+ * The kernel's clocks in nanoseconds, sleeping, and setting the time of day
  *
- * Asking for the time is inline: the benchmark does it between what it measures.
+ * Reading a clock is inline: the benchmark does it next to what it measures.
  */
 #ifndef CLOCK_H
 #define CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -15,6 +16,8 @@
 #define SEC	1000000000ULL
 #define MINUTE	(60 * SEC)
 #define HOUR	(3600 * SEC)
+#define DAY	(24 * HOUR)
+#define YEAR	(365 * DAY)
 
 static inline struct timespec timespec_of(uint64_t ns)
 {
@@ -36,5 +39,6 @@ static inline uint64_t now_ns(void)
 
 void sleep_until(uint64_t when);
 void sleep_for(uint64_t ns);
+bool set_time_of_day(int64_t change_ns);
 
 #endif /* CLOCK_H */

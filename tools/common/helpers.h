@@ -5,7 +5,7 @@
 #ifndef HELPERS_H
 #define HELPERS_H
 
-/* Number of elements of an array; for a pointer it makes nonsense. */
+/* Number of elements of an array; wrong for a pointer. */
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
 /* The function takes a format like printf(); let the compiler check it. */

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The user that nothing belongs to. */
+/* The user that owns nothing. */
 #define NOBODY	65534
 
-/* Writes a line into a file of the kernel; false, with errno set, if it cannot. */
+/* Write a line into a file of the kernel. Returns false, with errno set, if that fails. */
 bool write_line(const char *path, const char *line);
 bool read_line(const char *path, char *line, unsigned int size);
 uint64_t read_number(const char *path);
@@ -19,9 +19,9 @@ uint64_t read_number(const char *path);
 void become_nobody(void);
 
 /*
- * When much memory is freed, the kernel keeps thousands of pages at hand for each
- * CPU, and puts them back by the thousand in one go, whoever had them. It is told to
- * keep fewer, so that what is ours can be seen.
+ * When much memory is freed, the kernel keeps thousands of pages in reserve for each
+ * CPU, and returns them by the thousand at once, no matter which task had them. Make it keep
+ * fewer, so that the effect of a test's own pages can be seen.
  */
 void keep_few_free_pages(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What command lines say
+ * Reading command lines
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -9,16 +9,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An option's value, or the program ends with status 2. */
+/* Return an option's value, or exit with status 2. */
 uint64_t number_or_exit(const char *option, const char *text, uint64_t min, uint64_t max);
 
-/* Whether @name is among @names, which end with NULL. Where there are none, each is. */
-bool is_wanted(const char *name, char *const *names);
+/**
+ * struct program_option - an option, and where its value goes
+ * @name: its name; the last one of an array has none.
+ * @value: what help calls its value; NULL if it has none.
+ * @about: a line about it.
+ * @number: where to put a number from @min to @max.
+ * @min: see @number.
+ * @max: see @number.
+ * @text: where to put any other value.
+ * @flag: set, where there is no value.
+ */
+struct program_option {
+	const char *name;
+	const char *value;
+	const char *about;
+	uint64_t *number;
+	uint64_t min;
+	uint64_t max;
+	const char **text;
+	bool *flag;
+};
+
+/**
+ * struct command_line - what a program takes
+ * @usage: its help, above the words and the options.
+ * @options: all except --help, which each program has; or NULL.
+ * @any_words: it takes any words.
+ * @words: otherwise the only words: a table whose entries begin with a name and a line about it.
+ * @nr_words: how many.
+ * @word_size: bytes of an entry.
+ */
+struct command_line {
+	const char *usage;
+	const struct program_option *options;
+	bool any_words;
+	const void *words;
+	size_t nr_words;
+	size_t word_size;
+};
 
 /*
- * The program ends with status 2 if one of @names is unknown. Each of the @n entries of
- * @table, which are of @size, begins with a pointer to its name.
+ * Read the options, and return the words, which end with NULL. Exits after --help, and with
+ * status 2 if the command line is wrong.
  */
-void names_or_exit(char *const *names, const void *table, size_t n, size_t size);
+char **words_or_exit(int argc, char **argv, const struct command_line *line);
+
+/* Whether @name is among @words, or there are none. */
+bool is_wanted(const char *name, char *const *words);
 
 #endif /* OPTIONS_H */

@@ -32,7 +32,7 @@ void tap_note(const char *format, ...)
 	char text[1024];
 	va_list args;
 
-	/* In one piece, for threads may say something at once. */
+	/* In one piece, as several threads may print at a time. */
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The options of the command line; see options.h
+ * The options of the command line; see arguments.h
  */
 #include <errno.h>
 #include <getopt.h>
@@ -8,24 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arguments.h"
 #include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
-#include "options.h"
-#include "view.h"
+#include "messages.h"
 
-/* A screen that changes more often shows nobody anything. */
+/* A screen that changes more often cannot be read. */
 #define INTERVAL_MIN_NS		10000000
 #define INTERVAL_MAX_NS		3600000000000
 
 enum {
-	OPTION_MAX_TIMERS = 256,
+	OPTION_FD = 256,
+	OPTION_MAX_TIMERS,
 	OPTION_ONCE,
+	OPTION_PID,
 	OPTION_PROC,
 	OPTION_SORT,
 };
 
-/* The colon is for messages of our own. */
+/* The colon makes getopt_long() print no messages, and return ':' for a missing value. */
 static const char short_options[] = ":c:d:hi:jn:t:Vw:";
 
 static const struct option long_options[] = {
@@ -36,6 +38,8 @@ static const struct option long_options[] = {
 	{ "count", required_argument, NULL, 'n' },
 	{ "tick", required_argument, NULL, 't' },
 	{ "wheel-size", required_argument, NULL, 'w' },
+	{ "fd", required_argument, NULL, OPTION_FD },
+	{ "pid", required_argument, NULL, OPTION_PID },
 	{ "max-timers", required_argument, NULL, OPTION_MAX_TIMERS },
 	{ "once", no_argument, NULL, OPTION_ONCE },
 	{ "proc", required_argument, NULL, OPTION_PROC },
@@ -46,7 +50,7 @@ static const struct option long_options[] = {
 };
 
 /**
- * usage_hint() - tell where to read on
+ * usage_hint() - point to the help
  *
  * Return: the exit status for wrong usage.
  */
@@ -58,7 +62,7 @@ int usage_hint(void)
 
 /**
  * parse_duration() - read a duration, or complain
- * @what: what it is of.
+ * @what: its name in messages.
  * @text: the duration.
  * @ns: set to it.
  *
@@ -73,7 +77,7 @@ int parse_duration(const char *what, const char *text, uint64_t *ns)
 		complain("%s '%s' is too long: at most 292 years", what, text);
 		return STATUS_USAGE;
 	default:
-		complain("%s '%s' is no duration: write it like 150us, 1.5s, 30m or 2h30m",
+		complain("%s '%s' is not a duration: write it like 150us, 1.5s, 30m or 2h30m",
 			 what, text);
 		return STATUS_USAGE;
 	}
@@ -92,7 +96,7 @@ static int parse_tick(const char *text, uint64_t *tick_ns)
 
 /**
  * parse_number() - read a number, or complain
- * @what: what it is of.
+ * @what: its name in messages.
  * @text: the number.
  * @min: the least it may be.
  * @max: the most it may be.
@@ -120,7 +124,7 @@ static int parse_clock(const char *text, struct session_options *session)
 	session->has_clock = true;
 	if (clock_by_name(text, &session->clock_id))
 		return STATUS_OK;
-	complain("--clock '%s' must be monotonic or boottime", text);
+	complain("--clock '%s' must be monotonic, boottime, realtime or tai", text);
 	return STATUS_USAGE;
 }
 
@@ -135,21 +139,7 @@ static int parse_interval(const char *text, uint64_t *interval_ns)
 	return STATUS_OK;
 }
 
-static int parse_sort(const char *text, const struct view_column **sort)
-{
-	size_t i;
-
-	*sort = view_column_named(text);
-	if (*sort)
-		return STATUS_OK;
-	fprintf(stderr, "twheel: --sort '%s' is no column: it is one of", text);
-	for (i = 0; i < view_nr_columns; i++)
-		fprintf(stderr, " %s", view_columns[i].word);
-	fputc('\n', stderr);
-	return STATUS_USAGE;
-}
-
-/* What only `top` has. */
+/* Read an option of `top`. */
 static int parse_top_option(int option, struct arguments *what)
 {
 	what->for_top = true;
@@ -163,11 +153,28 @@ static int parse_top_option(int option, struct arguments *what)
 		what->top.proc = optarg;
 		return STATUS_OK;
 	default:
-		return parse_sort(optarg, &what->top.sort);
+		return top_sort_by(optarg, &what->top);
 	}
 }
 
-/* What a wheel is to be like, for all but `top`. */
+/* Read an option of `save` and `load`: where their wheel is. */
+static int parse_snapshot_option(int option, struct arguments *what)
+{
+	uint64_t number;
+	int status;
+
+	what->for_snapshot = true;
+	if (option == OPTION_FD) {
+		status = parse_number("--fd", optarg, 0, INT32_MAX, &number);
+		what->snapshot.fd = (int)number;
+	} else {
+		status = parse_number("--pid", optarg, 1, INT32_MAX, &number);
+		what->snapshot.pid = (pid_t)number;
+	}
+	return status;
+}
+
+/* Read an option with a parameter of a new wheel. */
 static int parse_wheel_option(int option, struct arguments *what)
 {
 	uint64_t number;
@@ -193,18 +200,18 @@ static int parse_wheel_option(int option, struct arguments *what)
 	}
 }
 
-/* Say what is wrong with a word that getopt_long() does not take; @next is the one after it. */
+/* Explain why getopt_long() refused a word; @next is the one after it. */
 static int refuse_option(int option, char **next)
 {
 	const char *word = next[-1];
 
-	/* A word of several short options is left when the last of them has been seen. */
+	/* getopt_long() stays at a word of several short options until the last of them. */
 	if (*next && **next == '-' && (*next)[1] == optopt)
 		word = *next;
 	if (option == ':')
 		complain("%s needs a value", word);
 	else if (optopt >= '0' && optopt <= '9')
-		complain("'%s' is no duration: none is negative", word);
+		complain("'%s' is not a duration: it must not be negative", word);
 	else if (word[0] == '-' && word[1] == '-')
 		complain("there is no option %s, or it takes no value", word);
 	else
@@ -231,6 +238,9 @@ static int parse_option(int option, char **next, struct arguments *what)
 	case OPTION_PROC:
 	case OPTION_SORT:
 		return parse_top_option(option, what);
+	case OPTION_FD:
+	case OPTION_PID:
+		return parse_snapshot_option(option, what);
 	case '?':
 	case ':':
 		return refuse_option(option, next);

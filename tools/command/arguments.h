@@ -2,26 +2,29 @@
 /*
  * The options of the command line, and the values in them
  */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#ifndef ARGUMENTS_H
+#define ARGUMENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "session.h"
+#include "snapshot.h"
 #include "top.h"
 
 /**
- * struct arguments - the command line, read
- * @session: what the wheel is to be like.
- * @for_wheel: there was an option for that.
- * @top: what `top` is to show.
- * @for_top: there was an option for that.
+ * struct arguments - the parsed command line
+ * @session: the parameters of a new wheel.
+ * @for_wheel: one of them was given.
+ * @top: the options of `top`.
+ * @for_top: one of them was given.
+ * @snapshot: the wheel of `save` and `load`.
+ * @for_snapshot: a part of that was given.
  * @times: events until `every` ends, or NOT_GIVEN.
  * @json: print JSON.
  * @help: print the help, and end.
  * @version: print the version, and end.
- * @args: the words that are no options: the command, and what follows it.
+ * @args: the words that are not options: the command, and its arguments.
  * @nr_args: how many.
  */
 struct arguments {
@@ -29,6 +32,8 @@ struct arguments {
 	bool for_wheel;
 	struct top_options top;
 	bool for_top;
+	struct snapshot_options snapshot;
+	bool for_snapshot;
 	uint64_t times;
 	bool json;
 	bool help;
@@ -43,4 +48,4 @@ int parse_number(const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *number);
 int parse_options(int argc, char **argv, struct arguments *what);
 
-#endif /* OPTIONS_H */
+#endif /* ARGUMENTS_H */
