@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of twheel-bench have in common
+ * The declarations that the parts of twheel-bench share
  *
- * A facility is a way to have many timers. Each gets the same work and does it
- * in its cheapest form. In the counting VM a nanosecond is an instruction, and
- * what is measured here is time.
+ * A facility is a way to have many timers. Each gets the same work and does it in its
+ * cheapest way. The benchmark measures time; in the counting machine a nanosecond is an
+ * instruction.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -12,15 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "clock.h"
 #include "helpers.h"
 
-/* Deadlines are uniform over this time; afterwards all timers are due. */
+/* Deadlines are uniform over this time; after it, all timers are due. */
 #define BENCH_SPAN_NS	(30 * MINUTE)
 #define BENCH_BATCH_MAX	1024
 
-/* Timers that are due soon have this many ticks at most. */
+/* Timers that are due soon are due within this many ticks. */
 #define BENCH_NEAR_TICKS	16
 
 enum deadlines {
@@ -28,11 +29,13 @@ enum deadlines {
 	DEADLINES_PERIODIC,	/* the same, and an interval */
 	DEADLINES_PAST,		/* absolute, and over */
 	DEADLINES_NEAR,		/* in some ticks */
+	DEADLINES_FALLING,	/* over the span, each earlier than the previous one */
+	DEADLINES_ABSOLUTE,	/* over the span; when modified, absolute */
 };
 
 /**
- * struct shape - the wheel, and what is put into it; only twheel has a choice
- * @name: how the command line calls it, or NULL for the usual one.
+ * struct shape - the wheel and its deadlines; only twheel has a choice
+ * @name: its name on the command line, or NULL for the default.
  * @wheel_size: buckets per level.
  * @tick_ns: length of a tick.
  * @deadlines: of the timers.
@@ -50,8 +53,10 @@ struct shape {
  * @pending: number of timers, which are numbered from 0.
  * @batch: how many to pass at once; 1 for single calls.
  * @delay_ns: of each timer, from when it is added; but see DEADLINES_PAST.
- * @timeout_ns: how far deadlines are pushed back; usually the whole span.
+ * @timeout_ns: how far deadlines are postponed; usually the whole span.
  * @order: all numbers, in a random order.
+ * @clock: the clock of the timers, in facilities that have a choice.
+ * @rearm: @deliver rearms every timer that it takes, for @timeout_ns from then.
  */
 struct work {
 	const struct shape *shape;
@@ -60,27 +65,28 @@ struct work {
 	uint64_t *delay_ns;
 	uint64_t timeout_ns;
 	uint32_t *order;
+	clockid_t clock;
+	bool rearm;
 };
 
 /**
  * struct facility - a way to have many timers
  * @name: its name.
- * @kernel: the number the bench module has for it; the rest is then unused. Or
+ * @kernel: its number in the bench module, with the other members unused; or
  *	NOT_IN_KERNEL.
- * @batches: it can do more than one timer at a call. All can deliver so.
- * @loop: its clock is that of a loop in user space: it sees what is due when it
- *	looks. The others have to be on CLOCK_BOOTTIME.
+ * @batches: a call can handle several timers. All facilities can deliver so.
+ * @loop: its clock is that of a loop in user space, which finds due timers when it looks.
+ *	The others have to be on CLOCK_BOOTTIME.
  * @handle: bytes that the program keeps for each timer to name it.
- * @open: get ready for the work, whose arrays stay.
+ * @open: prepare for the work, whose arrays stay allocated.
  * @add: arm the timers numbered @first to @first + @n - 1.
- * @modify: push the deadlines of @n timers back to @timeout_ns from now.
- * @cancel: drop @n timers, some of which may have expired, but not been
- *	delivered.
- * @deliver: take at most @max expired timers, and add the numbers they were
- *	armed with to *@sum. Returns how many; waits until there is one.
- * @churn: arm and cancel each of @n timers, one after the other; or NULL, and @add and
- *	@cancel do it.
- * @turn: once around a server's loop: like @deliver, but without waiting; or NULL.
+ * @modify: postpone the deadlines of @n timers to @timeout_ns from now.
+ * @cancel: drop @n timers, some of which may have expired, but have not been delivered.
+ * @deliver: take at most @max expired timers, and add their numbers to *@sum. Returns how
+ *	many; waits until there is one.
+ * @churn: arm and cancel each of @n timers, one after the other; or NULL, to use @add and
+ *	@cancel.
+ * @turn: one turn of a server's loop: like @deliver, but without waiting; or NULL.
  * @close: drop everything.
  */
 struct facility {
@@ -102,9 +108,17 @@ struct facility {
 #define NOT_IN_KERNEL	(-1)
 
 extern const struct facility twheel_facility;
+extern const struct facility twheel_epoll_facility;
+extern const struct facility twheel_ring_facility;
+extern const struct facility twheel_uring_facility;
+extern const struct facility twheel_uring_quiet_facility;
+extern const struct facility twheel_uring_batch_facility;
 extern const struct facility timerfd_facility;
+extern const struct facility timerfd_close_facility;
+extern const struct facility timerfd_heap_facility;
 extern const struct facility posix_facility;
 extern const struct facility io_uring_facility;
+extern const struct facility io_uring_link_facility;
 extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
 extern const struct facility libtwheel_facility;
@@ -113,7 +127,7 @@ extern const struct facility libtwheel_woken_facility;
 
 /**
  * struct run - what the command line asks for
- * @facility: who does it.
+ * @facility: the facility to measure.
  * @pending: number of timers.
  * @batch: how many at a call.
  * @limit_ns: when to stop.
@@ -127,7 +141,7 @@ struct run {
 	struct shape shape;
 };
 
-/* What the work on @done timers took. */
+/* The cost of the work on @done timers. */
 struct cost {
 	uint64_t ns;
 	size_t done;
@@ -137,41 +151,42 @@ enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
 
 /* measure.c */
 
-/* Prints a result; with @done less than what was asked for, it was stopped. */
+/* Print a result; a @done below the number that was asked for shows that it was stopped. */
 void bench_say(const struct run *run, const char *op, double value,
 	       const char *unit, size_t done);
 
-/* Does @op with @n timers, but stops at the limit. */
+/* Do @op with @n timers, but stop at the limit. */
 struct cost bench_measure(const struct run *run, const struct work *work,
 			  enum bench_op op, size_t n);
 
-/* Arms all timers; false, and says so for @op, when that takes too long. */
+/* Arm all timers; if that takes too long, print that for @op and return false. */
 bool bench_fill(const struct run *run, const struct work *work, const char *op,
 		struct cost *cost);
 
 /*
- * Everything is due at once: what does it take until all @n are delivered? Like
- * bench_measure(), it stops at the limit.
+ * Measure delivering @n timers that are all due at once. Like bench_measure(), it stops
+ * at the limit.
  */
 struct cost bench_expire(const struct run *run, const struct work *work, size_t n);
 
-/* Memory for @n elements of @size that are there, not only promised. */
+/* Memory for @n elements of @size, with its pages present. */
 void *bench_array(size_t n, size_t size);
 
 /* scene/ */
 
 /*
- * What is measured of a run besides. They open the facility themselves, and are
- * a process of their own.
+ * Other measurements of a run. Each opens the facility itself, in its own process.
  */
 void bench_bytes(const struct run *run, struct work *work);
 void bench_live(const struct run *run, struct work *work);
+void bench_rearm(const struct run *run, struct work *work);
 void bench_lateness(const struct run *run, struct work *work);
 void bench_fires(const struct run *run, struct work *work);
 void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
 void bench_idle(const struct run *run, struct work *work);
+void bench_list(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
 
 #endif /* BENCH_H */

@@ -10,7 +10,7 @@ import subprocess
 from plan import BUILD, FACILITIES, Error
 from tables import grouped
 
-# One colour for each facility, also for eyes that tell few apart.
+# One colour for each facility, also for colour-blind readers.
 COLOURS = {
     "twheel": "#000000", "libtwheel": "#7f3b08", "libtwheel-user": "#b35806",
     "core": "#888888", "timerfd": "#d55e00",
@@ -22,10 +22,10 @@ PANELS = (("add", "add"), ("cancel", "cancel, random order"),
 
 
 def curves(results, op):
-    """What to draw of an operation: of twheel singles and the largest batch."""
+    """The rows to draw of an operation: of twheel, single calls and the largest batch."""
     found = collections.defaultdict(list)
     for r in results.of(op):
-        if r.value is None or r.batch not in (1, 1024):
+        if r.value is None or r.batch not in (1, 1024) or r.facility not in COLOURS:
             continue
         found[r.facility, r.batch].append((r.pending, r.value))
     for (facility, batch), points in sorted(
@@ -69,7 +69,7 @@ def line_style(facility, batch):
 
 
 def panel(results, op, title, legend):
-    """One chart of a cost over the number of pending timers."""
+    """A chart of the cost over the number of pending timers."""
     script, plots = "", []
     for number, (facility, batch, points) in enumerate(curves(results, op)):
         name = "%s%d" % (op, number)

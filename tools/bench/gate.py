@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares a small form of everything with tools/bench/budget, in TAP."""
+"""Compares a short benchmark of everything with tools/bench/budget, and prints TAP."""
 
 import os
 
@@ -10,7 +10,7 @@ GATE_SLACK = 1.03
 
 
 def gate_cells():
-    """A small form of everything: what is short is repeated, and the rest is not."""
+    """A short benchmark of everything: only short measurements are repeated."""
     few, some, many = 10**4, 10**5, 10**6
     cells = [Cell("twheel", op, few, batch)
              for op in ("cancel", "modify", "expire", "mix") for batch in (1, 1024)]
@@ -18,18 +18,22 @@ def gate_cells():
     cells += [Cell("twheel", "live", few, 1024), Cell("twheel", "expire", 10**3, 1024)]
     cells *= REPEAT
     cells += [Cell("twheel", op, some, 1024)
-              for op in ("cancel", "modify", "expire", "lock_hold", *forms("shapes", "shapes"))]
+              for op in ("cancel", "modify", "expire", "lock_hold", "list",
+                         *forms("shapes", "shapes"), *forms("ways", "ways"))]
     cells += [Cell("twheel", op, pending, 1024)
               for op in forms("fires", "fires") for pending in (10**3, few)]
+    for name, batch in ("twheel-uring", 64), ("twheel-uring-quiet", 64), ("twheel-uring-batch", 1024):
+        cells += [Cell(name, op, some, batch) for op in ("cancel", "modify")]
     for name in LOOPS:
         cells += [Cell(name, op, some, 1024) for op in ("cancel", "modify", "expire")] * REPEAT
         cells += [Cell(name, "churn", some, 1)] * REPEAT + [Cell(name, "idle", few, 64)]
+    cells += [Cell(name, "live", few, 1024) for name in ("twheel-ring", "libtwheel")]
     return cells + [Cell("twheel", "expire", 3 * some, 1024), Cell("twheel", "expire", many, 1024),
                     Cell("twheel", "lateness", many, 1024), Cell("twheel", "wakeups", 0, 1)]
 
 
 def budgeted(results):
-    """Costs have a budget, and what is promised has; not what only explains them."""
+    """Costs and promises have a budget; figures that only explain them have none."""
     return [r for r in results if r.op in COSTS or plain(r.op) in PROMISES]
 
 
@@ -45,7 +49,7 @@ def read_budget():
 
 
 def promise(op):
-    """What is promised of an operation, or None."""
+    """The promise for an operation, or None."""
     return PROMISES.get(plain(op))
 
 

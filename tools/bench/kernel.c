@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What only the bench module can do, through its device
+ * Requests to the bench module, through its device
  */
 #include <err.h>
 #include <fcntl.h>

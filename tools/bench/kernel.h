@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only the bench module can do
+ * Requests to the bench module
  */
 #ifndef BENCH_KERNEL_H
 #define BENCH_KERNEL_H
@@ -9,13 +9,13 @@
 
 #include "module/twheel_bench.h"
 
-/* Move CLOCK_BOOTTIME forward by @ns, as a suspend that long does. */
+/* Move CLOCK_BOOTTIME forward by @ns, as a suspend of that length does. */
 void kernel_jump(uint64_t ns);
-/* The time the CPU has not been idle. */
+/* The time that the CPU has been busy. */
 uint64_t kernel_busy(void);
 /* Run a facility that exists only inside the kernel. */
 void kernel_run(struct twheel_bench_run *run);
-/* Watch how long twheel holds locks and keeps interrupts off; and tell. */
+/* Measure how long twheel holds locks and keeps interrupts off; and return the result. */
 void kernel_watch(void);
 void kernel_watched(struct twheel_bench_watch *watch);
 

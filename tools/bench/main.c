@@ -2,18 +2,18 @@
 /*
  * twheel-bench - the same work for every facility that has timers
  *
- * Runs in the counting VM, where a nanosecond is an instruction, with the bench
+ * Runs in the counting machine, where a nanosecond is an instruction, with the bench
  * module loaded; tools/bench/run starts it there. Prints a line for each result:
  *
  *	FACILITY OP PENDING BATCH VALUE UNIT [STOPPED]
  *
- * An operation may be asked of a wheel of another shape, and its results say so:
+ * An operation may name another shape of wheel, and so do its results:
  *
  *	OP:BUCKETSxTICK[,DEADLINES]
  *
- * where TICK is in microseconds. STOPPED is how many timers were done when an
- * operation ran into the limit: the value is the cost of those. What could not be
- * done at all has the value "-".
+ * where TICK is in microseconds. STOPPED is the number of timers that were done when an
+ * operation reached the limit: the value is the cost of those. The value "-" means that
+ * the operation could not be done at all.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -29,19 +29,27 @@
 #include "kernel.h"
 #include "libtwheel.h"
 
-/* What a run leaves the kernel to do in the background is done by then. */
+/* Long enough for background work of the kernel that a run has caused. */
 #define SETTLE_NS	(2 * SEC)
-/* The share of orders that are paid, and so cancelled. */
+/* The share of orders that are paid, so that their timers are cancelled. */
 #define MIX_PERCENT	95
 
 static const struct facility *const facilities[] = {
 	&twheel_facility,
+	&twheel_epoll_facility,
+	&twheel_ring_facility,
+	&twheel_uring_facility,
+	&twheel_uring_quiet_facility,
+	&twheel_uring_batch_facility,
 	&libtwheel_facility,
 	&libtwheel_user_facility,
 	&libtwheel_woken_facility,
 	&timerfd_facility,
+	&timerfd_close_facility,
+	&timerfd_heap_facility,
 	&posix_facility,
 	&io_uring_facility,
+	&io_uring_link_facility,
 	&libevent_facility,
 	&libev_facility,
 	&(const struct facility){ .name = "core", .kernel = TWHEEL_BENCH_CORE },
@@ -69,7 +77,7 @@ static uint64_t delay(const struct shape *shape)
 {
 	switch (shape->deadlines) {
 	case DEADLINES_PAST:
-		/* On the clock, which is long past that: booting takes longer. */
+		/* A time on the clock that has long passed: booting takes longer. */
 		return chance_below(&chance, SEC);
 	case DEADLINES_NEAR:
 		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * shape->tick_ns;
@@ -78,20 +86,32 @@ static uint64_t delay(const struct shape *shape)
 	}
 }
 
+static int compare_falling(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x < *y) - (*x > *y);
+}
+
 static void plan(struct work *work, const struct run *run)
 {
 	size_t i;
 
-	work->shape = &run->shape;
-	work->pending = run->pending;
-	work->batch = run->batch;
-	work->timeout_ns = BENCH_SPAN_NS;
+	*work = (struct work){
+		.shape = &run->shape,
+		.pending = run->pending,
+		.batch = run->batch,
+		.timeout_ns = BENCH_SPAN_NS,
+		.clock = CLOCK_BOOTTIME,
+	};
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
 		work->delay_ns[i] = delay(work->shape);
 		work->order[i] = i;
 	}
+	if (work->shape->deadlines == DEADLINES_FALLING)
+		qsort(work->delay_ns, run->pending, sizeof(*work->delay_ns), compare_falling);
 	shuffle(work);
 }
 
@@ -109,6 +129,12 @@ static void run_cancel(const struct run *run, struct work *work)
 		bench_say(run, "cancel", 0, "insn", 0);
 	else
 		report(run, "cancel", bench_measure(run, work, BENCH_CANCEL, work->pending));
+}
+
+/* In a machine that has just booted, the caches of the kernel's allocator are empty. */
+static void run_first(const struct run *run, struct work *work)
+{
+	report(run, "first_add", bench_measure(run, work, BENCH_ADD, work->pending));
 }
 
 static void run_modify(const struct run *run, struct work *work)
@@ -155,7 +181,7 @@ static void run_shapes(const struct run *run, struct work *work)
 	report(run, "shape_expire", bench_expire(run, work, work->pending));
 }
 
-/* Each timer from @first on is armed and cancelled before the next one is. */
+/* Arm and cancel each timer from @first on before the next one. */
 static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
 {
 	struct cost cost = { .done = work->pending - first };
@@ -177,6 +203,17 @@ static void report_churn(const struct run *run, const char *op, struct cost cost
 	bench_say(run, op, (double)cost.ns / cost.done, "insn", run->pending);
 }
 
+/* Add in another order, and modify with other flags. */
+static void run_ways(const struct run *run, struct work *work)
+{
+	struct cost cost;
+
+	if (!bench_fill(run, work, "way_add", &cost))
+		return;
+	report(run, "way_add", cost);
+	report(run, "way_modify", bench_measure(run, work, BENCH_MODIFY, work->pending));
+}
+
 /* In a wheel that is empty otherwise, and in one that holds half of the timers. */
 static void run_churn(const struct run *run, struct work *work)
 {
@@ -188,8 +225,8 @@ static void run_churn(const struct run *run, struct work *work)
 }
 
 /*
- * The operations; inside the kernel they are one call, which is told how many
- * to cancel and whether to modify.
+ * The operations. Inside the kernel they are one call, with arguments for how many to
+ * cancel and whether to modify.
  */
 static const struct op_entry {
 	const char *name;
@@ -199,13 +236,16 @@ static const struct op_entry {
 	bool opens;
 } ops[] = {
 	{ "cancel", run_cancel, .cancel_percent = 100 },
+	{ "first", run_first, .cancel_percent = 0 },
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
 	{ "expire", run_expire, .cancel_percent = 0 },
 	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
 	{ "shapes", run_shapes, .cancel_percent = 0 },
+	{ "ways", run_ways, .cancel_percent = 0 },
 	{ "churn", run_churn, .cancel_percent = 0 },
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
+	{ "rearm", bench_rearm, .opens = true },
 	{ "lateness", bench_lateness, .opens = true },
 	{ "fires", bench_fires, .opens = true },
 	{ "lock_hold", bench_lock_hold, .opens = true },
@@ -213,6 +253,7 @@ static const struct op_entry {
 	{ "threads", bench_threads, .opens = true },
 	{ "null", bench_null, .opens = true },
 	{ "idle", bench_idle, .opens = true },
+	{ "list", bench_list, .opens = true },
 };
 
 static void in_kernel(const struct run *run, const struct op_entry *op)
@@ -242,7 +283,7 @@ static void in_kernel(const struct run *run, const struct op_entry *op)
 	report(run, op->name, cost);
 }
 
-/* In a process of its own, so that nothing is left for the next one; false if it failed. */
+/* Run in a separate process, so that nothing is left for the next run; false if it failed. */
 static bool in_child(const struct run *run, const struct op_entry *op)
 {
 	struct work work;
@@ -261,6 +302,9 @@ static bool in_child(const struct run *run, const struct op_entry *op)
 		return false;
 	}
 	plan(&work, run);
+	/* If nothing has to expire, use the clock that most programs use. */
+	if (op->run == run_cancel || op->run == run_first || op->run == run_modify)
+		work.clock = CLOCK_MONOTONIC;
 	if (!op->opens)
 		run->facility->open(&work);
 	op->run(run, &work);
@@ -321,6 +365,8 @@ static enum deadlines deadlines_by_name(const char *name)
 		[DEADLINES_PERIODIC] = "periodic",
 		[DEADLINES_PAST] = "past",
 		[DEADLINES_NEAR] = "near",
+		[DEADLINES_FALLING] = "falling",
+		[DEADLINES_ABSOLUTE] = "absolute",
 	};
 	size_t i;
 
@@ -330,7 +376,7 @@ static enum deadlines deadlines_by_name(const char *name)
 	errx(2, "no deadlines are called %s", name);
 }
 
-/* What stands behind the operation's name: BUCKETSxTICK[,DEADLINES], or nothing. */
+/* Parse the shape after the operation's name: BUCKETSxTICK[,DEADLINES], or nothing. */
 static struct shape shape_by_name(const char *name)
 {
 	unsigned long tick_us = TWHEEL_TICK_DEFAULT_NS / 1000;
@@ -352,8 +398,8 @@ static void usage(void)
 	size_t i;
 
 	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
-	       "Measures OPERATION with PENDING timers, BATCH at a call, and stops it\n"
-	       "after LIMIT nanoseconds. For the counting VM: see tools/bench/run.\n\n"
+	       "Measures OPERATION with PENDING timers, BATCH in a call, and stops it\n"
+	       "after LIMIT nanoseconds. For the counting machine: see tools/bench/run.\n\n"
 	       "Facilities:");
 	for (i = 0; i < ARRAY_SIZE(facilities); i++)
 		printf(" %s", facilities[i]->name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What every measurement needs: loops over the timers, memory, a line of output
+ * Helpers of every measurement: loops over the timers, memory, a line of output
  */
 #include <err.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "kernel.h"
 
-/* How many timers to work on before looking whether the limit has passed. */
+/* How many timers to work on between two checks of the limit. */
 #define STRIDE		1024
 
 void *bench_array(size_t n, size_t size)

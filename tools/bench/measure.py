@@ -8,10 +8,10 @@ import statistics
 import subprocess
 import threading
 
-from plan import (BUILD, FACILITIES, GIVES, ROOT, USUAL, Error, Result, forms,
+from plan import (BUILD, FACILITIES, GIVES, ONE_BY_ONE, ROOT, USUAL, Error, Result, forms,
                   plain, shape, weight)
 
-# It takes so many instructions, roughly, to boot.
+# Instructions of a boot, roughly.
 BOOT_WEIGHT = 10**9
 GUEST_FILES = ("stock/twheel.ko", "stock/twheel_bench.ko", "bin/twheel-bench")
 
@@ -23,7 +23,7 @@ def check_built():
 
 
 class Machine:
-    """One boot of the virtual machine, and the cells it is to run."""
+    """One boot of the virtual machine, and the cells that it runs."""
 
     def __init__(self, cells, counting=True):
         self.cells = cells
@@ -61,15 +61,18 @@ class Machine:
 
 
 def share_out(cells, jobs):
-    """Machines of about the same length; but one for all that expires as it falls due."""
-    live = [cell for cell in cells if cell.op == "live"]
-    rest = [cell for cell in cells if cell.op != "live"]
-    return ([Machine(take_turns(live))] if live else []) + spread_out(rest, jobs)
+    """Machines of about the same length, but one for all timers that expire as they fall due,
+    and one for each cell that has to be the first of a machine."""
+    live = [cell for cell in cells if cell.op in ONE_BY_ONE]
+    first = [cell for cell in cells if cell.op == "first"]
+    rest = [cell for cell in cells if cell.op not in (*ONE_BY_ONE, "first")]
+    return (([Machine(take_turns(live))] if live else []) + spread_out(rest, jobs) +
+            [Machine([cell]) for cell in first])
 
 
 def take_turns(cells):
-    """How the kernel's own ticks fall is 3% of such a timer: it differs from boot to boot, and
-    changes in between. So the facilities are measured one after the other, again and again."""
+    """The phase of the kernel's ticks is worth 3% of such a timer. It differs from boot to
+    boot, and changes during one, so the facilities are measured in turns, several times."""
     times = collections.Counter()
     turns = []
     for cell in cells:
@@ -106,7 +109,7 @@ def parse_result(line):
 
 
 class Run:
-    """All machines, some at a time."""
+    """Runs all machines, several at a time."""
 
     def __init__(self, show):
         self.show = show
@@ -166,7 +169,7 @@ class Run:
                 machine.stop()
 
     def check(self):
-        """What failed is said when all the rest has been shown."""
+        """Failures are reported after all results."""
         if self.troubles:
             raise Error("\n".join(self.troubles))
 
@@ -175,8 +178,8 @@ class Run:
         order = list(FACILITIES)
         ops = [form for op, gives in GIVES.items() for name in gives
                for form in forms(op, name)]
-        return with_ratios(sorted(found, key=lambda r: (
-            order.index(r.facility), ops.index(r.op), r.batch, r.pending)))
+        return with_spreads(self.results, with_ratios(sorted(found, key=lambda r: (
+            order.index(r.facility), ops.index(r.op), r.batch, r.pending))))
 
 
 def median(results):
@@ -189,15 +192,15 @@ def median(results):
 
 
 def ratio_of(op):
-    """What the ratio is called of a result to the one it is compared with."""
+    """The label of the ratio between a result and the one it is compared with."""
     return op.replace(plain(op), plain(op) + "_ratio")
 
 
 def compared_with(op):
-    """The result that one is divided by to tell something, or None."""
+    """The result that this one is compared with, or None."""
     if plain(op) == "fires":
         return "ticks:" + shape(op)
-    if plain(op) in GIVES["shapes"] and shape(op) != USUAL:
+    if plain(op) in GIVES["shapes"] + GIVES["ways"] and shape(op) != USUAL:
         return plain(op) + ":" + USUAL
     return "churn_full" if op == "churn_empty" else None
 
@@ -215,8 +218,20 @@ def with_ratios(results):
     return found
 
 
+def with_spreads(measured, results):
+    """A result of timers that expire one by one is followed by the spread of its repetitions."""
+    found = []
+    for r in results:
+        found.append(r)
+        values = [other.value for other in measured.get(r[:4], []) if other.value is not None]
+        if r.op in ONE_BY_ONE and len(values) > 1:
+            spread = 100 * (max(values) - min(values)) / r.value
+            found.append(r._replace(op=r.op + "_spread", value=spread, unit="percent"))
+    return found
+
+
 def measure(cells, jobs, show):
-    """Threads need the CPUs to themselves, so they come last."""
+    """Threads need all CPUs, so they come last."""
     run = Run(show)
     counted = [cell for cell in cells if cell.op != "threads"]
     threads = [cell for cell in cells if cell.op == "threads"]

@@ -75,7 +75,7 @@ class Results:
                     and (r.facility, r.batch) == ("twheel", 1024)), default=None)
 
     def over_sizes(self, op, batch, sizes):
-        """The values at these sizes, or nothing if one is missing."""
+        """The values at these sizes, or an empty list if one is missing."""
         values = [self.get(op, size, batch) for size in sizes]
         return [] if None in values else values
 
@@ -101,6 +101,7 @@ def table(results, op, title):
 
 TITLES = (
     ("add", "add: instructions per timer"),
+    ("first_add", "add in a machine that has just booted: instructions per timer"),
     ("cancel", "cancel in a random order: instructions per timer"),
     ("modify", "modify, in a random order: instructions per timer"),
     ("expire", "expire and deliver, all at once: instructions per timer"),
@@ -108,6 +109,10 @@ TITLES = (
      "per order"),
     ("live", "expire and deliver, one here and one there: instructions per "
      "timer"),
+    ("live_spread", "the same: from the least to the most of what was measured, in percent"),
+    ("rearm", "expire, deliver and arm again, one here and one there: instructions per "
+     "timer"),
+    ("rearm_spread", "the same: from the least to the most of what was measured, in percent"),
     ("churn_full", "add and cancel, one timer after the other: instructions per timer"),
     ("idle", "idle timeouts of a server: instructions per message"),
     ("bytes", "memory: bytes per pending timer"),
@@ -116,7 +121,7 @@ TITLES = (
 
 
 def notes(results, shown):
-    """What the lines that are shown leave open."""
+    """Footnotes to the lines that are shown."""
     lines = []
     if any(r.value is not None and r.done < r.pending for r in results.all):
         lines += ["* stopped when it had taken too long: the cost of what was "
@@ -137,7 +142,7 @@ def verdict(result):
     return "<= %g %s" % (most, "met" if result.value <= most else "NOT MET")
 
 
-# The rows to reach: what, the value or values, the target, the unit.
+# The rows of the targets: what, the value or values, the target, the unit.
 Target = collections.namedtuple("Target", "what value most unit least",
                                 defaults=[None])
 
@@ -191,6 +196,9 @@ def targets(results):
                get("lateness_p999", million, 1024), PROMISES["lateness_p999"], "insn"),
         Target("lateness with 1,000,000 pending, maximum",
                get("lateness_max", million, 1024), PROMISES["lateness_max"], "insn"),
+        Target("list", get("list", 10**5, 1024), PROMISES["list"], "insn"),
+        Target("list, with one timer left in each page",
+               get("list_sparse", 10**5, 1024), PROMISES["list_sparse"], "insn"),
         Target("wake-ups of an empty wheel", get("wakeups", 0, 1), PROMISES["wakeups"],
                "per hour"),
     ]
@@ -215,7 +223,7 @@ def target_lines(results):
 
 
 def fires_lines(results):
-    """How often wheels of some shapes have woken, next to how often they had to."""
+    """How often wheels of some shapes woke, next to how often they had to."""
     lines = []
     for r in results.all:
         if plain(r.op) == "fires_ratio":
@@ -233,36 +241,47 @@ def fires_lines(results):
 
 
 def compared_text(results, r, op):
-    """A value, its ratio to what it is compared with, and what is promised of that."""
+    """A value, its ratio to the value it is compared with, and the promise for that."""
     cost = results.by_key.get((r.facility, op) + r[2:4])
     ratio = results.by_key.get((r.facility, ratio_of(op)) + r[2:4])
     return "%9s%6s   %-14s" % (value_text(cost), value_text(ratio),
                                verdict(ratio) if ratio else "")
 
 
-def shapes_lines(results):
-    """What a timer costs in wheels of all shapes, next to the usual one."""
+def compared_lines(results, title, chosen, second):
+    """A table of adds and of a second operation, relative to the usual ones."""
     lines, last = [], None
-    chosen = [r for r in results.all if r.facility == "twheel" and
-              plain(r.op) in ("shape_add", "churn_empty")]
     for r in sorted(chosen, key=lambda r: r[2:4]):
         if r[2:4] != last:
             last = r[2:4]
-            lines += ["", "wheels of all shapes, %s timers, batches of %d: instructions "
-                      "per timer, and the ratio" % (grouped(r.pending), r.batch),
-                      "  %-38s%9s%32s" % ("buckets of a tick", "add", "expire")]
+            lines += ["", "%s, %s timers, batches of %d: instructions per timer, and the ratio" %
+                      (title, grouped(r.pending), r.batch),
+                      "  %-38s%9s%32s" % ("buckets of a tick", "add", second.partition("_")[2])]
         if r.op == "churn_empty":
             lines.append("  %-38s" % "add + cancel: alone, to among others" +
                          compared_text(results, r, r.op))
         else:
             lines.append("  %-38s" % shape_text(shape(r.op)) +
                          compared_text(results, r, r.op) +
-                         compared_text(results, r, "shape_expire:" + shape(r.op)))
+                         compared_text(results, r, second + ":" + shape(r.op)))
     return [line.rstrip() for line in lines]
 
 
+def shapes_lines(results):
+    """The cost of a timer in wheels of all shapes, relative to the default one."""
+    chosen = [r for r in results.all if r.facility == "twheel" and
+              plain(r.op) in ("shape_add", "churn_empty")]
+    return compared_lines(results, "wheels of all shapes", chosen, "shape_expire")
+
+
+def ways_lines(results):
+    """The cost of an add in another order, and of a modify with other flags."""
+    chosen = [r for r in results.all if plain(r.op) == "way_add"]
+    return compared_lines(results, "other ways", chosen, "way_modify")
+
+
 def other_lines(results):
-    """What fits no table."""
+    """Results that fit no table."""
     lines = []
     for r in results.all:
         if r.op.startswith(("lateness", "threads")) or r.op in ("reads", *GIVES["lock_hold"]):
@@ -275,7 +294,7 @@ def report(results):
     lines = []
     for op, title in TITLES:
         lines += table(results, op, title)
-    lines += fires_lines(results) + shapes_lines(results)
+    lines += fires_lines(results) + shapes_lines(results) + ways_lines(results)
     lines += other_lines(results) + target_lines(results)
     print("\n".join(lines + notes(results, lines)))
 

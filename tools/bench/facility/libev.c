@@ -28,10 +28,13 @@ static void open_loop(const struct work *w)
 
 static void on_timer(struct ev_loop *l, ev_timer *timer, int what)
 {
-	(void)l;
 	(void)what;
 	expired++;
 	*sum_expired += timer - timers;
+	if (work->rearm) {
+		ev_timer_set(timer, timeout, 0);
+		ev_timer_start(l, timer);
+	}
 }
 
 static void add(size_t first, size_t n)
@@ -57,7 +60,7 @@ static void cancel(const uint32_t *which, size_t n)
 		ev_timer_stop(loop, &timers[*which]);
 }
 
-/* It calls back for everything that is due, whatever @max says. */
+/* libev calls back for all due timers, whatever @max is. */
 static size_t deliver(size_t max, uint64_t *sum)
 {
 	(void)max;

@@ -75,7 +75,7 @@ static size_t run_loop(int flags, uint64_t *sum)
 	return expired;
 }
 
-/* It calls back for everything that is due, whatever @max says. */
+/* libevent calls back for all due timers, whatever @max is. */
 static size_t deliver(size_t max, uint64_t *sum)
 {
 	(void)max;

@@ -2,8 +2,8 @@
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
  *
- * It is flushed by hand, as in tools/examples/echo-server.c. One facility is woken by its
- * starts instead, as in the loops of other libraries.
+ * The program flushes it by hand, as in tools/examples/echo-server.c. One facility is
+ * woken by its starts instead, as in the loops of other libraries.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -26,6 +26,13 @@ static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 	*sum_expired += timer - timers;
 }
 
+static void on_timer_again(struct twheel_loop *l, struct twheel_handle *timer)
+{
+	on_timer(l, timer);
+	if (twheel_start(l, timer, work->timeout_ns))
+		err(1, "twheel_start");
+}
+
 static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, uint32_t flags)
 {
 	struct twheel_loop_config config = {
@@ -35,7 +42,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 		.backend = backend,
 		.flags = flags,
 	};
-	/* Edge-triggered: epoll need not look at a wheel that was read. */
+	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	size_t i;
 
@@ -43,7 +50,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 	by_hand = flags & TWHEEL_LOOP_BY_HAND;
 	timers = bench_array(w->pending, sizeof(*timers));
 	for (i = 0; i < w->pending; i++)
-		timers[i].callback = on_timer;
+		timers[i].callback = w->rearm ? on_timer_again : on_timer;
 	loop = twheel_loop_new(&config);
 	if (!loop)
 		err(1, "twheel_loop_new");
@@ -54,7 +61,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 
 static void open_device(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_DEVICE, CLOCK_BOOTTIME, TWHEEL_LOOP_BY_HAND);
+	open_loop(w, TWHEEL_BACKEND_DEVICE, w->clock, TWHEEL_LOOP_BY_HAND);
 }
 
 static void open_user(const struct work *w)
@@ -67,7 +74,7 @@ static void open_woken(const struct work *w)
 	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, 0);
 }
 
-/* One alone waits to be flushed with others: it may be stopped before that. */
+/* A single start waits for a flush with others, as it may be stopped before that. */
 static void flush(size_t n)
 {
 	if (by_hand && n > 1 && twheel_loop_flush(loop))
@@ -134,7 +141,7 @@ static size_t wait(int timeout_ms, uint64_t *sum)
 	return expired;
 }
 
-/* It calls back for everything that is due, whatever @max says. */
+/* libtwheel calls back for all due timers, whatever @max is. */
 static size_t deliver(size_t max, uint64_t *sum)
 {
 	(void)max;
@@ -153,46 +160,22 @@ static void close_loop(void)
 	free(timers);
 }
 
-const struct facility libtwheel_facility = {
-	.name = "libtwheel",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
-	.open = open_device,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
-	.deliver = deliver,
-	.churn = churn,
-	.turn = turn,
-	.close = close_loop,
-};
+#define LIBTWHEEL_FACILITY(variable, called, looping, opening)	\
+	const struct facility variable = {				\
+		.name = called,						\
+		.kernel = NOT_IN_KERNEL,				\
+		.batches = true,					\
+		.loop = looping,					\
+		.open = opening,					\
+		.add = add,						\
+		.modify = modify,					\
+		.cancel = cancel,					\
+		.deliver = deliver,					\
+		.churn = churn,						\
+		.turn = turn,						\
+		.close = close_loop,					\
+	}
 
-const struct facility libtwheel_user_facility = {
-	.name = "libtwheel-user",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
-	.loop = true,
-	.open = open_user,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
-	.deliver = deliver,
-	.churn = churn,
-	.turn = turn,
-	.close = close_loop,
-};
-
-const struct facility libtwheel_woken_facility = {
-	.name = "libtwheel-woken",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
-	.loop = true,
-	.open = open_woken,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
-	.deliver = deliver,
-	.churn = churn,
-	.turn = turn,
-	.close = close_loop,
-};
+LIBTWHEEL_FACILITY(libtwheel_facility, "libtwheel", false, open_device);
+LIBTWHEEL_FACILITY(libtwheel_user_facility, "libtwheel-user", true, open_user);
+LIBTWHEEL_FACILITY(libtwheel_woken_facility, "libtwheel-woken", true, open_woken);

@@ -79,7 +79,7 @@ static size_t deliver(size_t max, uint64_t *sum)
 	return n;
 }
 
-/* The timers that are left go with the process. */
+/* The remaining timers end with the process. */
 static void close_signals(void)
 {
 	close(signals);

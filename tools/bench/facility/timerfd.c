@@ -14,6 +14,8 @@
 static const struct work *work;
 static int epoll;
 static int *fds;
+/* An expired timer is gone, as in a wheel. */
+static bool closing;
 
 static void open_epoll(const struct work *w)
 {
@@ -22,6 +24,12 @@ static void open_epoll(const struct work *w)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		err(1, "epoll_create1");
+}
+
+static void open_closing(const struct work *w)
+{
+	open_epoll(w);
+	closing = true;
 }
 
 static void set(int fd, uint64_t delay_ns)
@@ -35,9 +43,9 @@ static void set(int fd, uint64_t delay_ns)
 static void add(size_t first, size_t n)
 {
 	for (; n; n--, first++) {
-		/* Edge-triggered: epoll need not look at a timer that was read. */
+		/* Edge-triggered, so epoll does not poll a timer again that was read. */
 		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = first };
-		int fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+		int fd = timerfd_create(work->clock, TFD_NONBLOCK | TFD_CLOEXEC);
 
 		if (fd < 0)
 			err(1, "timerfd_create");
@@ -75,6 +83,10 @@ static size_t wait(size_t max, int timeout_ms, uint64_t *sum)
 		if (read(fds[which], &count, sizeof(count)) != sizeof(count))
 			err(1, "read");
 		*sum += which;
+		if (work->rearm)
+			set(fds[which], work->timeout_ns);
+		else if (closing)
+			close(fds[which]);
 	}
 	return n;
 }
@@ -96,15 +108,19 @@ static void close_epoll(void)
 	free(fds);
 }
 
-const struct facility timerfd_facility = {
-	.name = "timerfd",
-	.kernel = NOT_IN_KERNEL,
-	.handle = sizeof(*fds),
-	.open = open_epoll,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
-	.deliver = deliver,
-	.turn = turn,
-	.close = close_epoll,
-};
+#define TIMERFD_FACILITY(variable, called, opening)	\
+	const struct facility variable = {		\
+		.name = called,				\
+		.kernel = NOT_IN_KERNEL,		\
+		.handle = sizeof(*fds),			\
+		.open = opening,			\
+		.add = add,				\
+		.modify = modify,			\
+		.cancel = cancel,			\
+		.deliver = deliver,			\
+		.turn = turn,				\
+		.close = close_epoll,			\
+	}
+
+TIMERFD_FACILITY(timerfd_facility, "timerfd", open_epoll);
+TIMERFD_FACILITY(timerfd_close_facility, "timerfd-close", open_closing);

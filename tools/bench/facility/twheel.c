@@ -1,152 +1,195 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel, for twheel-bench
+ * twheel, for twheel-bench: a program that is blocked in read(2), one that waits in epoll and
+ * reads, and one that waits in epoll and takes events from the ring
  */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "libtwheel.h"
+#include "wheel.h"
 
-static const struct work *work;
-static int wheel;
-static uint64_t *ids;
-/* What is passed in one call. */
-static struct twheel_add *adds;
-static struct twheel_modify *mods;
-static struct twheel_event *events;
-static uint64_t *cancels;
+static int epoll;
+static struct twheel_ring_view ring;
 
 static void open_wheel(const struct work *w)
 {
-	enum deadlines deadlines = w->shape->deadlines;
-	struct twheel_setup setup = {
-		.tick_ns = w->shape->tick_ns,
-		.wheel_size = w->shape->wheel_size,
-		.clock_id = CLOCK_BOOTTIME,
-	};
-	size_t i;
-
-	work = w;
-	ids = bench_array(w->pending, sizeof(*ids));
-	adds = bench_array(BENCH_BATCH_MAX, sizeof(*adds));
-	for (i = 0; i < BENCH_BATCH_MAX; i++) {
-		adds[i].flags = deadlines == DEADLINES_PAST ? TWHEEL_ABSTIME : 0;
-		/* Long enough that each expires once here. */
-		adds[i].interval_ns = deadlines == DEADLINES_PERIODIC ? 2 * BENCH_SPAN_NS : 0;
-	}
-	mods = bench_array(BENCH_BATCH_MAX, sizeof(*mods));
-	events = bench_array(BENCH_BATCH_MAX, sizeof(*events));
-	cancels = bench_array(BENCH_BATCH_MAX, sizeof(*cancels));
-	wheel = twheel_open(NULL, O_CLOEXEC);
-	if (wheel < 0)
-		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_set_up(wheel, &setup))
-		err(1, "TWHEEL_SETUP");
+	wheel_open(w, 0);
 }
 
-static void add_one(size_t which)
+static void wait_in_epoll(void)
 {
-	adds->time_ns = work->delay_ns[which];
-	adds->data = which;
-	if (twheel_add_timer(wheel, adds))
+	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, wheel.fd, &event))
+		err(1, "epoll");
+}
+
+static void open_epoll(const struct work *w)
+{
+	open_wheel(w);
+	wait_in_epoll();
+}
+
+static void open_ring(const struct work *w)
+{
+	open_wheel(w);
+	if (twheel_ring_map(wheel.fd, BENCH_BATCH_MAX, &ring))
+		err(1, "twheel_ring_map");
+	wait_in_epoll();
+}
+
+static void add_one(size_t which, uint64_t delay_ns)
+{
+	wheel.adds->time_ns = delay_ns;
+	wheel.adds->data = which;
+	if (twheel_add_timer(wheel.fd, wheel.adds))
 		err(1, "TWHEEL_ADD");
-	ids[which] = adds->id;
+	wheel.ids[which] = wheel.adds->id;
 }
 
 static void add(size_t first, size_t n)
 {
-	size_t i;
-
 	if (n == 1) {
-		add_one(first);
+		add_one(first, wheel.work->delay_ns[first]);
 		return;
 	}
-	for (i = 0; i < n; i++) {
-		adds[i].time_ns = work->delay_ns[first + i];
-		adds[i].data = first + i;
-	}
-	if (twheel_add_batch(wheel, adds, n) != (int)n)
+	fill_adds(first, n);
+	if (twheel_add_batch(wheel.fd, wheel.adds, n) != (int)n)
 		err(1, "TWHEEL_ADD_BATCH");
-	for (i = 0; i < n; i++)
-		ids[first + i] = adds[i].id;
+	take_ids(first, n);
 }
 
 static void modify(const uint32_t *which, size_t n)
 {
-	size_t i;
-
 	if (n == 1) {
-		if (twheel_modify_timer(wheel, ids[*which], work->timeout_ns, 0))
+		if (twheel_modify_timer(wheel.fd, wheel.ids[*which], wheel.timeout_ns,
+					wheel.mods->flags))
 			err(1, "TWHEEL_MODIFY");
 		return;
 	}
-	for (i = 0; i < n; i++) {
-		mods[i].id = ids[which[i]];
-		mods[i].time_ns = work->timeout_ns;
-	}
-	if (twheel_modify_batch(wheel, mods, NULL, n) != (int)n)
+	fill_mods(which, n);
+	if (twheel_modify_batch(wheel.fd, wheel.mods, NULL, n) != (int)n)
 		err(1, "TWHEEL_MODIFY_BATCH");
 }
 
 static void cancel(const uint32_t *which, size_t n)
 {
-	size_t i;
-
 	if (n == 1) {
-		if (twheel_cancel_timer(wheel, ids[*which]))
+		if (twheel_cancel_timer(wheel.fd, wheel.ids[*which]))
 			err(1, "TWHEEL_CANCEL");
 		return;
 	}
-	for (i = 0; i < n; i++)
-		cancels[i] = ids[which[i]];
-	if (twheel_cancel_batch(wheel, cancels, NULL, n) != (int)n)
+	fill_cancels(which, n);
+	if (twheel_cancel_batch(wheel.fd, wheel.cancels, NULL, n) != (int)n)
 		err(1, "TWHEEL_CANCEL_BATCH");
+}
+
+static void take(const struct twheel_event *taken, size_t n, uint64_t *sum)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		*sum += taken[i].data;
+	for (i = 0; wheel.work->rearm && i < n; i++)
+		add_one(taken[i].data, wheel.work->timeout_ns);
 }
 
 static size_t deliver(size_t max, uint64_t *sum)
 {
-	ssize_t n = twheel_read(wheel, events, max);
-	ssize_t i;
+	ssize_t n = twheel_read(wheel.fd, wheel.events, max);
 
 	if (n < 0)
 		err(1, "read");
-	for (i = 0; i < n; i++)
-		*sum += events[i].data;
+	take(wheel.events, n, sum);
 	return n;
+}
+
+static bool is_readable(void)
+{
+	return poll(&(struct pollfd){ .fd = wheel.fd, .events = POLLIN }, 1, 0);
+}
+
+static void wait(void)
+{
+	struct epoll_event event;
+
+	if (epoll_wait(epoll, &event, 1, -1) != 1)
+		err(1, "epoll_wait");
+}
+
+/* After an edge, read until nothing is left. */
+static size_t deliver_in_epoll(size_t max, uint64_t *sum)
+{
+	size_t n, done;
+
+	wait();
+	n = deliver(max, sum);
+	done = n;
+	while (n == max && is_readable()) {
+		n = deliver(max, sum);
+		done += n;
+	}
+	return done;
+}
+
+static size_t take_ring(uint64_t *sum)
+{
+	const struct twheel_event *taken;
+	size_t n, done = 0;
+
+	do {
+		while ((taken = twheel_ring_peek(&ring, &n))) {
+			take(taken, n, sum);
+			twheel_ring_consume(&ring, n);
+			done += n;
+		}
+	} while (twheel_ring_more(&ring) && is_readable());
+	return done;
+}
+
+static size_t deliver_by_ring(size_t max, uint64_t *sum)
+{
+	(void)max;
+	wait();
+	return take_ring(sum);
 }
 
 static size_t turn(uint64_t *sum)
 {
-	struct pollfd pollfd = { .fd = wheel, .events = POLLIN };
-
-	return poll(&pollfd, 1, 0) ? deliver(BENCH_BATCH_MAX, sum) : 0;
+	if (!is_readable())
+		return 0;
+	return ring.ring ? take_ring(sum) : deliver(BENCH_BATCH_MAX, sum);
 }
 
 static void close_wheel(void)
 {
-	close(wheel);
-	free(ids);
-	free(adds);
-	free(mods);
-	free(events);
-	free(cancels);
+	twheel_ring_unmap(&ring);
+	if (epoll > 0)
+		close(epoll);
+	epoll = 0;
+	wheel_close();
 }
 
-const struct facility twheel_facility = {
-	.name = "twheel",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
-	.handle = sizeof(*ids),
-	.open = open_wheel,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
-	.deliver = deliver,
-	.turn = turn,
-	.close = close_wheel,
-};
+#define TWHEEL_FACILITY(variable, called, opening, delivering)		\
+	const struct facility variable = {				\
+		.name = called,						\
+		.kernel = NOT_IN_KERNEL,				\
+		.batches = true,					\
+		.handle = sizeof(*wheel.ids),					\
+		.open = opening,					\
+		.add = add,						\
+		.modify = modify,					\
+		.cancel = cancel,					\
+		.deliver = delivering,					\
+		.turn = turn,						\
+		.close = close_wheel,					\
+	}
+
+TWHEEL_FACILITY(twheel_facility, "twheel", open_wheel, deliver);
+TWHEEL_FACILITY(twheel_epoll_facility, "twheel-epoll", open_epoll, deliver_in_epoll);
+TWHEEL_FACILITY(twheel_ring_facility, "twheel-ring", open_ring, deliver_by_ring);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A clock that jumps: CLOCK_BOOTTIME, as waking up from suspend moves it forward
+ * A clock that jumps: CLOCK_BOOTTIME moves forward as after a suspend
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -23,7 +23,7 @@ void bench_jump(u64 ns)
 	struct timespec64 delta = ns_to_timespec64(ns);
 
 	inject_sleeptime(&delta);
-	/* The kernel would look at this CPU's hrtimers with the next tick only. */
+	/* Otherwise the kernel would check this CPU's hrtimers only at the next tick. */
 	hrtimer_start(&bench_hrtimer, 0, HRTIMER_MODE_ABS);
 }
 

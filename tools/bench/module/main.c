@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel_bench - what the benchmark needs inside the kernel
+ * twheel_bench - the benchmark's part inside the kernel
  *
  * /dev/twheel-bench lets the clock jump, so that half an hour of timers falls
  * due at once; measures the facilities that exist only inside the kernel; and
- * watches how long locks are held and interrupts are off. It is for the benchmark's
- * virtual machine and nothing else: it reaches for functions that are not exported.
+ * watches how long locks are held and interrupts are off. It is only for the benchmark's
+ * virtual machine, as it calls functions that are not exported.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>

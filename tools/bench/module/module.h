@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the parts of the bench module have in common
+ * The declarations that the parts of the bench module share
  */
 #ifndef _BENCH_MODULE_H
 #define _BENCH_MODULE_H

@@ -2,10 +2,10 @@
 /*
  * The facilities that exist only inside the kernel, on the benchmark's work
  *
- * As for the others, all timers are armed, pushed back or cancelled in a random
- * order, and expire at once, as late as can be: for hrtimers CLOCK_BOOTTIME
- * jumps. For timer_list no clock can, so its bottom half is held back while the
- * CPU dozes until everything is due.
+ * As for the others, all timers are armed, postponed or cancelled in a random order, and
+ * expire at once, when the last one is due: for hrtimers CLOCK_BOOTTIME jumps. The clock
+ * of timer_list cannot jump, so its bottom half is held back while the CPU idles until
+ * everything is due.
  */
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
@@ -22,22 +22,22 @@
 #include "twheel_compat.h"
 #include "module.h"
 
-/* Steps of the core at a time, as the driver does it. */
+/* Steps of the core at a time, as in the driver. */
 #define BUDGET		64
 #define TICK_NS		NSEC_PER_MSEC
 #define WHEEL_SIZE	256
-/* Timers between two looks at whether somebody else wants the CPU. */
+/* Timers between two checks whether another task needs the CPU. */
 #define STRIDE		1024
 
 /**
- * struct job - a run on its way
- * @run: what is asked for, and the answer.
+ * struct job - a run in progress
+ * @run: the request, and the result.
  * @delay: of each timer, in ns.
  * @order: the numbers of the timers, in a random order.
  * @timers: the timers, of whatever type.
  * @left: how many have yet to expire.
  * @end_ns: when the last of them had.
- * @wheel: the core's, whose time is 0 until it expires.
+ * @wheel: the wheel of the core; its time is 0 until it expires.
  */
 struct job {
 	struct twheel_bench_run *run;
@@ -61,11 +61,11 @@ static void job_expired(struct job *job)
 /**
  * struct kind - a facility
  * @size: of its timers.
- * @open: makes ready, or fails.
+ * @open: prepares, or fails.
  * @add: arms timer @i for its delay.
- * @modify: pushes timer @i back to the whole span.
+ * @modify: postpones timer @i to the end of the span.
  * @cancel: drops timer @i.
- * @expire: makes all that are left expire; returns when that began.
+ * @expire: lets all remaining timers expire; returns when that began.
  * @close: undoes @open.
  *
  * Constant wherever it is used, so that its functions are inlined there.
@@ -229,7 +229,7 @@ static __always_inline void timer_list_cancel_one(struct job *job, u32 i)
 
 static u64 timer_list_expire(struct job *job)
 {
-	/* The kernel's wheel lets a timer be late by an eighth of its delay. */
+	/* The kernel's wheel allows a timer to be late by an eighth of its delay. */
 	u64 span = job->run->span_ns + job->run->span_ns / 8 + NSEC_PER_SEC;
 	unsigned long end = jiffies + nsecs_to_jiffies(span);
 	u64 began;
@@ -328,7 +328,7 @@ static void job_plan(struct job *job)
 		u64 random = (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
 		u32 other;
 
-		/* A timer that is due at once would disturb the others' adding. */
+		/* A timer that is due at once would disturb the adding of the others. */
 		job->delay[i] = max_t(u64, NSEC_PER_SEC,
 				      mul_u64_u64_shr(random, run->span_ns, 64));
 		div64_u64_rem(random, i + 1, &random);

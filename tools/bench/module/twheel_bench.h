@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What twheel-bench asks of the bench module, through /dev/twheel-bench
+ * The requests of twheel-bench to the bench module, through /dev/twheel-bench
  *
- * Private to the two: both come from one source tree.
+ * Private to these two, which come from one source tree.
  */
 #ifndef _TWHEEL_BENCH_H
 #define _TWHEEL_BENCH_H
@@ -24,9 +24,9 @@
  * @pending: number of timers.
  * @span_ns: deadlines are uniform over this time from now.
  * @seed: of the deadlines and of the random order.
- * @modify: whether to push all deadlines back, in a random order.
+ * @modify: whether to postpone all deadlines, in a random order.
  * @reserved: not used.
- * @add_ns: set on return: what adding all timers took.
+ * @add_ns: set on return: the time for adding all timers.
  * @modify_ns: set on return: giving all of them @span_ns from now.
  * @cancel_ns: set on return: cancelling.
  * @expire_ns: set on return: expiry and callback of the timers left over,
@@ -47,7 +47,7 @@ struct twheel_bench_run {
 };
 
 /**
- * struct twheel_bench_span - something that was timed
+ * struct twheel_bench_span - the timed runs of a piece of code
  * @longest_ns: the longest, less what watching added.
  * @count: how many there were.
  */
@@ -57,10 +57,10 @@ struct twheel_bench_span {
 };
 
 /**
- * struct twheel_bench_watch - for how long twheel kept others from going on
+ * struct twheel_bench_watch - how long twheel kept others waiting
  * @lock: between taking a mutex and dropping it.
  * @wait: between taking a spin lock, with interrupts off, and dropping it.
- * @fire: in what an hrtimer calls, with interrupts off.
+ * @fire: in an hrtimer's function, with interrupts off.
  */
 struct twheel_bench_watch {
 	struct twheel_bench_span lock;
@@ -70,12 +70,12 @@ struct twheel_bench_watch {
 
 #define TWHEEL_BENCH_MAGIC	0xD4
 
-/* Move CLOCK_BOOTTIME forward by so many ns, as waking up from suspend does. */
+/* Move CLOCK_BOOTTIME forward by this many ns, as after a suspend. */
 #define TWHEEL_BENCH_JUMP	_IOW(TWHEEL_BENCH_MAGIC, 0x00, __u64)
 /* The time that the calling CPU has been idle, in ns. */
 #define TWHEEL_BENCH_IDLE	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
 #define TWHEEL_BENCH_RUN	_IOWR(TWHEEL_BENCH_MAGIC, 0x02, struct twheel_bench_run)
-/* Watch from now on; and stop, and tell. */
+/* Start watching; and stop, and return the result. */
 #define TWHEEL_BENCH_WATCH	_IO(TWHEEL_BENCH_MAGIC, 0x03)
 #define TWHEEL_BENCH_WATCHED	_IOR(TWHEEL_BENCH_MAGIC, 0x04, struct twheel_bench_watch)
 

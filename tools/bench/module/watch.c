@@ -3,13 +3,13 @@
  * How long twheel holds a lock, and how long it keeps interrupts off
  *
  * Probes at the functions of mutexes and spin locks time how long twheel holds them;
- * tracepoints time what it does when an hrtimer fires. What the probes take themselves is
- * measured beforehand and subtracted, and so is the time in which the holder of a mutex
- * does not run: other tasks and the tick are not twheel's. A reader that falls asleep is
- * timed until then; after that it is the kernel that takes the spin lock for him.
+ * tracepoints time its hrtimer's function. The cost of the probes is measured beforehand
+ * and subtracted. So is the time in which the holder of a mutex does not run: other tasks
+ * and the tick are not twheel's. A reader that falls asleep is timed until then; after
+ * that the kernel takes the spin lock on its behalf.
  *
- * For the counting VM, whose time stamp counter counts instructions, and one CPU:
- * all of this is one set of variables, and a lock is never waited for.
+ * For the counting machine, whose time stamp counter counts instructions, and one CPU:
+ * there is one set of variables, and locks are never contended.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -31,8 +31,8 @@
 #define CALIBRATIONS	1000
 
 /**
- * struct span - something that is timed
- * @began: when it began, later by what does not count; 0 while nothing is timed.
+ * struct span - a piece of code that is timed
+ * @began: when it began, plus the time that does not count; 0 while nothing is timed.
  * @shortest: the shortest that was seen.
  * @longest: the longest.
  * @count: how many there were.
@@ -47,13 +47,13 @@ struct span {
 static struct span mutex_span, spin_span, fire_span;
 static bool watching, calibrating;
 static struct module *watched;
-/* Who holds the mutex; since when, and how many times over, something else runs. */
+/* The holder of the mutex; since when, and how deeply nested, something else runs. */
 static struct task_struct *holder;
 static u64 away_since;
 static unsigned int away;
-/* What comes out for a mutex and for a spin lock that are held for nothing. */
+/* The result for a mutex and for a spin lock that are held for nothing. */
 static u64 mutex_ns, spin_ns;
-/* What a probe takes of the time in which it is hit. */
+/* The cost of a probe within the time that it interrupts. */
 static u64 hit_ns;
 
 /* The kernel's clocks may jump when it adjusts them: see ktime_get_mono_fast_ns(). */
@@ -62,7 +62,7 @@ static u64 watch_now(void)
 	return rdtsc();
 }
 
-/* An interrupt must not come between the time and what it is kept in. */
+/* No interrupt may come between reading the time and storing it. */
 static void begin(struct span *span)
 {
 	unsigned long flags;
@@ -93,7 +93,7 @@ static void reset(struct span *span)
 	*span = (struct span){ .shortest = U64_MAX };
 }
 
-/* The mutex was held for that long, but it was not twheel that took the time. */
+/* The mutex was held for that long, but twheel did not use the time. */
 static void skip(u64 ns)
 {
 	if (mutex_span.began)
@@ -110,7 +110,7 @@ static bool is_caller_watched(struct pt_regs *regs)
 	return is_watched(regs_get_kernel_stack_nth(regs, 0));
 }
 
-/* A probe was hit that does not time the mutex. While away, all of it is skipped. */
+/* A probe was hit that does not time the mutex. While the holder does not run, skip all of it. */
 static void hit(void)
 {
 	if (!away)
@@ -147,7 +147,7 @@ static int on_spin_lock(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* Whoever does it: interrupts are on again. */
+/* Interrupts are on again, whichever function enabled them. */
 static int on_spin_unlock(struct kprobe *probe, struct pt_regs *regs)
 {
 	end(&spin_span);
@@ -215,7 +215,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		come_back();
 }
 
-/* What ends something stands before what begins it: nothing begins that does not end. */
+/* Probes that end a span come before those that begin it, so that every span that begins ends. */
 static struct {
 	const char *name;
 	void *probe;
@@ -269,7 +269,7 @@ static void unregister_probes(unsigned int n)
 {
 	while (n--) {
 		unregister_kprobe(&probes[n]);
-		/* So that it can be registered again. */
+		/* Allows registering it again. */
 		probes[n].addr = NULL;
 		probes[n].flags = 0;
 	}
@@ -306,7 +306,7 @@ static void spin_pair(void)
 	spin_unlock_irq(&lock);
 }
 
-/* The least that a pair of calls takes: without an interrupt. */
+/* The minimum cost of a pair of calls: without an interrupt. */
 static u64 time_pair(void (*pair)(void))
 {
 	u64 least = U64_MAX;
@@ -321,7 +321,7 @@ static u64 time_pair(void (*pair)(void))
 	return least;
 }
 
-/* What comes out for a lock that is held for nothing is the probes' own. */
+/* The result for a lock that is held for nothing is the cost of the probes. */
 static void calibrate(u64 plain_ns)
 {
 	reset(&mutex_span);
@@ -334,7 +334,7 @@ static void calibrate(u64 plain_ns)
 	calibrating = false;
 }
 
-/* The module whose functions are watched; it is in use for as long as it is watched. */
+/* The watched module, which is in use until watching ends. */
 static int find_watched(void)
 {
 	struct module *(*find)(const char *name) = bench_symbol("find_module");

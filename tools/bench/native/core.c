@@ -11,7 +11,7 @@
 
 #define WHEEL_SIZE	256
 #define LEVELS		4
-/* Steps that the driver takes at a time. */
+/* Steps at a time, as in the driver. */
 #define BUDGET		64
 
 struct core {
@@ -52,14 +52,16 @@ static void add(struct core *c, struct twheel_entry *entry, u64 delay, u32 numbe
 		abort();
 }
 
-/* The next timer that expires, whenever that is. */
+/* The next timer to expire, whenever that is. */
 static struct twheel_entry *next_expired(struct core *c, struct outcome *o)
 {
 	struct twheel_timer *timer;
+	u64 tick;
 
 	while (!(timer = twheel_pop(&c->wheel))) {
-		if (!twheel_next(&c->wheel, &o->now))
+		if (!twheel_next(&c->wheel, &tick))
 			return NULL;
+		o->now = tick;
 		while (twheel_advance(&c->wheel, o->now, BUDGET))
 			;
 		twheel_forward(&c->wheel, o->now);

@@ -63,7 +63,7 @@ static void sift_down(struct heap *h, uint32_t place, struct slot s)
 	put(h, place, s);
 }
 
-/* The last one takes the place of the one that goes. */
+/* The last one takes the place of the removed one. */
 static void take(struct heap *h, uint32_t place)
 {
 	struct slot last = h->slot[--h->count];

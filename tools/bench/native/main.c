@@ -4,12 +4,11 @@
  *
  * All do the same work in the same run: n timers are armed at random times over
  * the next 30 minutes; then either all are cancelled in random order, or the
- * clock moves on until all have expired. The facilities take turns, so that
- * what else the machine does meets all of them; each figure is the median of
- * many such turns, in CPU time.
+ * clock moves on until all have expired. The facilities take turns, so that other work of
+ * the machine affects all of them; each figure is the median of many such turns, in CPU
+ * time.
  */
 #include <err.h>
-#include <getopt.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,12 +27,12 @@
 #define SPAN_NS		1800000000000ULL
 #define MAX_SIZES	16
 #define MAX_TURNS	2000
-/* A turn does about this much at least, and a size about that much in all. */
+/* About the minimum of a turn, and the total for a size. */
 #define TURN_TIMERS	100000
 #define SIZE_TIMERS	6000000
 #define MIN_ROUNDS	1
 #define MAX_ROUNDS	20
-/* Every facility's memory together, generously. */
+/* The memory of all facilities together, generously. */
 #define BYTES_PER_TIMER	200
 
 enum op {
@@ -56,7 +55,7 @@ static const struct facility * const facilities[] = {
 
 #define NR_FACILITIES ARRAY_SIZE(facilities)
 
-/* What one operation cost, for one timer. */
+/* The cost of one operation per timer. */
 struct cost {
 	double ns;
 	double cycles;
@@ -133,7 +132,7 @@ static double cpu_ns(void)
 	return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
 
-/* The compiler must neither leave it out nor put two into one. */
+/* The compiler must neither omit it nor merge two of them. */
 static inline void chain_step(uint64_t *x, uint64_t *y)
 {
 	*x ^= *y;
@@ -141,8 +140,8 @@ static inline void chain_step(uint64_t *x, uint64_t *y)
 }
 
 /*
- * Cycles per nanosecond where nobody counts them: an exclusive-or takes one
- * cycle, and a chain of them takes a cycle each.
+ * Estimate cycles per nanosecond without a counter: in a chain of exclusive-ors each
+ * takes a cycle.
  */
 static double clock_rate(void)
 {
@@ -334,7 +333,7 @@ static void print_results(void)
 		print_table(op);
 }
 
-/* A goal: what to do in less than so many nanoseconds. */
+/* A goal: an operation and its limit in nanoseconds. */
 static void print_goal(double ns, double goal, const char *than)
 {
 	printf("  %s %.1f, %s %.1f", ns < goal ? "yes" : "NO ", ns, than, goal);
@@ -419,20 +418,6 @@ static void write_json(const char *name)
 
 /* Options */
 
-static void usage(FILE *stream)
-{
-	fprintf(stream,
-		"Usage: bench-native [--facility NAME[,NAME...]] [--pending N[,N...]]\n"
-		"                    [--json FILE] [--seed N]\n"
-		"\n"
-		"Times the core of the wheel against a binary heap and std::multimap.\n"
-		"\n"
-		"  --facility NAME,...  core, core+store, heap, multimap; all by default\n"
-		"  --pending N,...      numbers of timers; 1000,10000,...,10000000 by default\n"
-		"  --json FILE          also write the figures to FILE\n"
-		"  --seed N             of the random times and order; 1 by default\n");
-}
-
 static uint64_t parse_number(const char *text, char **end, uint64_t max)
 {
 	uint64_t n = strtoull(text, end, 10);
@@ -478,47 +463,7 @@ static void parse_facilities(const char *text)
 	}
 }
 
-static void parse_options(int argc, char **argv)
-{
-	static const struct option known[] = {
-		{ "facility", required_argument, NULL, 'f' },
-		{ "pending", required_argument, NULL, 'p' },
-		{ "json", required_argument, NULL, 'j' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{}
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		switch (c) {
-		case 'f':
-			parse_facilities(optarg);
-			break;
-		case 'p':
-			parse_sizes(optarg);
-			break;
-		case 'j':
-			options.json = optarg;
-			break;
-		case 's':
-			options.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
-			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
-		default:
-			usage(stderr);
-			exit(2);
-		}
-	}
-	if (optind < argc) {
-		usage(stderr);
-		exit(2);
-	}
-}
-
-/* Sizes for which there is not enough memory are left out, and said to be. */
+/* Skip sizes for which there is not enough memory, and print that. */
 static void drop_large_sizes(void)
 {
 	uint64_t bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -536,9 +481,28 @@ static void drop_large_sizes(void)
 
 int main(int argc, char **argv)
 {
+	const char *names = NULL, *sizes = NULL;
+	const struct program_option list[] = {
+		{ "facility", "NAME,...", "core, core+store, heap, multimap; all by default",
+		  .text = &names },
+		{ "pending", "N,...", "numbers of timers; 1000,10000,...,10000000 by default",
+		  .text = &sizes },
+		{ "json", "FILE", "also write the figures to FILE", .text = &options.json },
+		{ "seed", "N", "of the random times and order; 1 by default",
+		  .number = &options.seed, .max = UINT64_MAX },
+		{ }
+	};
 	size_t i;
 
-	parse_options(argc, argv);
+	words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: bench-native [OPTIONS]\n"
+		"Compares the core of the wheel with a binary heap and std::multimap, in time.\n",
+		.options = list,
+	});
+	if (names)
+		parse_facilities(names);
+	if (sizes)
+		parse_sizes(sizes);
 	chance_init(&chance, options.seed, 0);
 	open_cycles();
 	drop_large_sizes();

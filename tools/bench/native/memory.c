@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory for the facilities, there before anything is measured
+ * Memory for the facilities, populated before anything is measured
  */
 #include <err.h>
 #include <malloc.h>
@@ -25,7 +25,7 @@ void *bench_alloc(size_t bytes)
 
 	if (p == MAP_FAILED)
 		err(1, "%zu bytes of memory", length);
-	/* The kernel sees its memory through huge pages too. Not vital. */
+	/* The kernel maps its memory with huge pages, too. It may fail. */
 	if (bytes >= HUGE_PAGE)
 		madvise(p, length, MADV_HUGEPAGE);
 	memset(p, 0, bytes);
@@ -48,7 +48,7 @@ void bench_fill_heap(size_t bytes)
 		err(1, "%zu bytes of memory", bytes);
 	madvise((void *)map_bytes((size_t)p), bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	memset(p, 0, bytes);
-	/* The compiler must not think that nobody will miss it. */
+	/* Keep the compiler from removing it as unused. */
 	__asm__ volatile("" : : "r"(p) : "memory");
 	free(p);
 }

@@ -26,7 +26,7 @@ struct multimap {
 	uint32_t n;
 };
 
-/* A node: three links, a colour, the pair; and what malloc() adds. */
+/* A node: three links, a colour, the pair; and the overhead of malloc(). */
 constexpr size_t node_bytes = 4 * sizeof(void *) + sizeof(tree::value_type) + 16;
 
 void *multimap_create(uint32_t n)

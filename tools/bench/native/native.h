@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmark in user space and the facilities it compares agree on
+ * The interface between the benchmark in user space and its facilities
  *
- * A facility holds timers, numbered from 0, and does the same work in its own
- * way. Loops are the facility's, so that none pays for being called through a
- * pointer.
+ * A facility holds timers, numbered from 0. The loops are in the facility, so that none
+ * pays for calls through a pointer.
  */
 #ifndef _BENCH_NATIVE_H
 #define _BENCH_NATIVE_H
@@ -17,7 +16,7 @@ extern "C" {
 #endif
 
 #define BENCH_TICK_NS	1000000ULL
-/* Where the clock of each facility starts: as good as any other time. */
+/* The start time of each facility's clock, chosen arbitrarily. */
 #define BENCH_START_NS	86412345678901ULL
 
 /**
@@ -38,13 +37,13 @@ struct outcome {
 
 /**
  * struct facility - something that holds timers
- * @name: what the table calls it.
- * @about: what it is.
- * @create: make one for a number of timers, with all memory it will need.
+ * @name: its name in the table.
+ * @about: a description.
+ * @create: make one for a number of timers, with all the memory that it needs.
  * @add: arm timers 0 to n - 1, timer i @delay[i] nanoseconds from now.
  * @cancel: cancel the timers whose numbers are @order[0] to @order[n - 1].
- * @expire: move the clock from one tick at which there is something to do to
- *	the next one, as a driver would, until no timer is left.
+ * @expire: as a driver would, move the clock from one tick with something to do to the
+ *	next, until no timer is left.
  * @destroy: free it.
  */
 struct facility {
@@ -59,11 +58,11 @@ struct facility {
 
 extern const struct facility bench_core, bench_store, bench_heap, bench_multimap;
 
-/* Zeroed memory that is really there, in huge pages if the system has them. */
+/* Zeroed, populated memory, in huge pages if the system has them. */
 void *bench_alloc(size_t bytes);
 void bench_free(void *p, size_t bytes);
 
-/* Have malloc() keep this much memory that is really there. */
+/* Have malloc() keep this much populated memory. */
 void bench_fill_heap(size_t bytes);
 
 static inline uint64_t bench_tick(uint64_t deadline)
@@ -71,7 +70,7 @@ static inline uint64_t bench_tick(uint64_t deadline)
 	return (deadline + BENCH_TICK_NS - 1) / BENCH_TICK_NS;
 }
 
-/* Look at a timer as the reader of an event would. */
+/* Touch a timer as the reader of its event would. */
 static inline void bench_deliver(struct outcome *o, uint64_t deadline, uint64_t number)
 {
 	uint64_t tick = bench_tick(deadline);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What idle timeouts cost a server, per message, for twheel-bench
+ * The cost of idle timeouts for a server, per message, for twheel-bench
  *
  * Each connection is closed after a minute without a message. Messages of random
- * connections come 64 at a time, a thousand times a second, and put their timeouts off; a
- * hundredth of the connections is made anew every second. Each time around its loop the
- * server sees what has expired, which costs a call of the kernel; and timers that expire
- * while it waits cost interrupts.
+ * connections come 64 at a time, a thousand times a second, and postpone their timeouts;
+ * a hundredth of the connections is replaced every second. In each turn of its loop the
+ * server takes expired timers, which costs a system call; and timers that expire while it
+ * waits cost interrupts.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 #define TIMEOUT_NS	(60 * SEC)
 #define MESSAGES	64
 #define TURN_NS		MSEC
-/* Time stands still for so many turns, and then goes on for all of them. */
+/* Time stands still for this many turns, and then passes for all of them. */
 #define TURNS		16
-/* How often it is measured what the CPU does without a server. */
+/* How often the CPU's work without a server is measured. */
 #define BACKGROUND	500
-/* Of a connection there is a message long before this, or it looks dead. */
+/* Every live connection sends a message long before this. */
 #define SOONEST_NS	(30 * SEC)
 
 struct server {
@@ -30,35 +30,35 @@ struct server {
 	uint32_t *message;
 	size_t messages;
 	size_t next;
-	/* Connections to be made anew, in parts of 100,000. */
-	size_t anew;
-	uint32_t next_anew;
+	/* Connections to be replaced, in parts of 100,000. */
+	size_t replaced;
+	uint32_t next_replaced;
 };
 
-/* A new client comes for one that has left. */
+/* Replace a client that has left. */
 static void reconnect(struct server *server)
 {
-	uint32_t which = server->next_anew++ % server->connections;
+	uint32_t which = server->next_replaced++ % server->connections;
 
 	server->facility->cancel(&which, 1);
 	server->facility->add(which, 1);
 }
 
-/* Messages, clients that come and go, and what the server does about timeouts. */
+/* Messages, clients that come and go, and the server's work for timeouts. */
 static void serve(struct server *server)
 {
 	uint64_t sum = 0;
 
 	server->facility->modify(server->message + server->next, MESSAGES);
 	server->next = (server->next + MESSAGES) % server->messages;
-	server->anew += server->connections;
-	for (; server->anew >= 100000; server->anew -= 100000)
+	server->replaced += server->connections;
+	for (; server->replaced >= 100000; server->replaced -= 100000)
 		reconnect(server);
 	if (server->facility->turn(&sum))
 		errx(1, "%s: a connection that speaks was closed", server->facility->name);
 }
 
-/* Some turns, without work or with that of a server: for how long is the CPU busy? */
+/* Measure how long the CPU is busy in some turns, without work or with a server's. */
 static uint64_t some_turns(struct server *server)
 {
 	uint64_t began = kernel_busy();
@@ -70,7 +70,7 @@ static uint64_t some_turns(struct server *server)
 	return kernel_busy() - began;
 }
 
-/* For a minute at most. What the CPU does without the server is not counted. */
+/* For a minute at most. The CPU's work without the server is not counted. */
 static struct cost serve_on(const struct run *run, struct server *server)
 {
 	struct cost cost = { };
@@ -86,7 +86,7 @@ static struct cost serve_on(const struct run *run, struct server *server)
 	return cost;
 }
 
-/* Who speaks when: each connection once in a round, so that none looks dead. */
+/* The order of messages: each connection sends one in a round, so that none looks dead. */
 static uint32_t *messages(const struct work *work, size_t *count)
 {
 	size_t n = work->pending / MESSAGES * MESSAGES, i;
@@ -113,7 +113,7 @@ void bench_idle(const struct run *run, struct work *work)
 
 	if (!run->facility->turn)
 		errx(2, "%s has no idle timeouts here", run->facility->name);
-	/* As if they had been there for long: their timeouts are spread over the minute. */
+	/* As in a server that has run for long, timeouts are spread over the minute. */
 	work->timeout_ns = TIMEOUT_NS;
 	for (i = 0; i < work->pending; i++)
 		work->delay_ns[i] = SOONEST_NS + work->delay_ns[i] % (TIMEOUT_NS - SOONEST_NS);

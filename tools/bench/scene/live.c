@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What timers cost as they come, one here and one there for half an hour, for
- * twheel-bench
+ * The cost of timers that expire one by one for half an hour, for twheel-bench
  */
 #include <err.h>
 #include <fcntl.h>
@@ -17,17 +16,17 @@
 #include "kernel.h"
 #include "libtwheel.h"
 
-/* When the first of the timers is due whose lateness is measured. */
+/* When the first timer whose lateness is measured is due. */
 #define LEAD_NS		(10 * SEC)
-/* How many times half an hour is watched to know what the CPU does anyway. */
+/* How many half hours without timers are watched, for the CPU's other work. */
 #define WINDOWS		4
 #define NULL_CALLS	10000
-/* No ioctl of twheel: it does nothing but say so. */
+/* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
 /* The distribution is printed in steps of a twentieth of a power of ten. */
 #define STEP		1.1220185
 
-/* What the CPU does in half an hour anyway: that differs from one to the next. */
+/* The CPU's other work in half an hour, which differs from one to the next. */
 static double background(void)
 {
 	uint64_t began = kernel_busy();
@@ -38,27 +37,45 @@ static double background(void)
 	return (double)(kernel_busy() - began) / WINDOWS;
 }
 
-/**
- * bench_live() - what the CPU does for a timer that expires on its own
- * @run: the run.
- * @work: its work.
- *
- * The time between the last add and the last delivery but for what the CPU was
- * idle, and for what it does in half an hour anyway.
- */
-void bench_live(const struct run *run, struct work *work)
+/* Like bench_live(), for the operation @op. */
+static void live(const struct run *run, struct work *work, const char *op)
 {
 	double idle = background();
 	uint64_t began, sum = 0;
 	struct cost cost;
 
+	work->clock = CLOCK_MONOTONIC;
 	run->facility->open(work);
-	if (!bench_fill(run, work, "live", &cost))
+	if (!bench_fill(run, work, op, &cost))
 		return;
 	began = kernel_busy();
 	for (cost.done = 0; cost.done < work->pending;)
 		cost.done += run->facility->deliver(work->batch, &sum);
-	bench_say(run, "live", (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
+	bench_say(run, op, (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
+}
+
+/**
+ * bench_live() - the CPU's work for a timer that expires alone
+ * @run: the run.
+ * @work: its work.
+ *
+ * The time between the last add and the last delivery, without the CPU's idle time and
+ * without its other work in half an hour.
+ */
+void bench_live(const struct run *run, struct work *work)
+{
+	live(run, work, "live");
+}
+
+/**
+ * bench_rearm() - the same for a timer that is rearmed when it has expired
+ * @run: the run.
+ * @work: its work.
+ */
+void bench_rearm(const struct run *run, struct work *work)
+{
+	work->rearm = true;
+	live(run, work, "rearm");
 }
 
 static int new_wheel(const struct shape *shape)
@@ -86,7 +103,7 @@ static uint64_t fires(int wheel)
 	return info.fires;
 }
 
-/* Deadlines are uniform over the span, which begins when all are armed. */
+/* Deadlines are uniform over the span, which begins when all timers are armed. */
 static void arm(int wheel, const struct work *work)
 {
 	static struct twheel_add adds[BENCH_BATCH_MAX];
@@ -103,7 +120,7 @@ static void arm(int wheel, const struct work *work)
 	}
 }
 
-/* When a reader has an event, and the boundary of the tick that it was due at. */
+/* When a reader gets an event, and the tick boundary at which it was due. */
 struct arrival {
 	uint64_t due;
 	uint64_t late;
@@ -151,7 +168,7 @@ static int by_tick(const void *a, const void *b)
 	return (x->due > y->due) - (x->due < y->due);
 }
 
-/* Lines for the chart: how many timers were up to so late. */
+/* Lines for the chart: how many timers were at most this late. */
 static void print_distribution(const struct run *run, const struct arrival *sorted)
 {
 	double edge = 1000;
@@ -176,7 +193,7 @@ void bench_lateness(const struct run *run, struct work *work)
 	struct arrival *sorted;
 	size_t reads;
 
-	/* Or khugepaged stops the reader once in a while, to make a page of 512. */
+	/* Otherwise khugepaged stops the reader now and then, to make a huge page. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		err(1, "PR_SET_THP_DISABLE");
 	sorted = bench_array(n, sizeof(*sorted));
@@ -192,7 +209,7 @@ void bench_lateness(const struct run *run, struct work *work)
 }
 
 /**
- * bench_fires() - how often the hrtimer of a wheel fires, and how often it would do
+ * bench_fires() - how often the hrtimer of a wheel fires, and how often it has to
  * @run: the run.
  * @work: its work.
  */
@@ -240,11 +257,11 @@ static void call_for_nothing(size_t first, size_t n)
 }
 
 /**
- * bench_null() - what a system call costs that does nothing
+ * bench_null() - the cost of a system call that does nothing
  * @run: the run.
  * @work: only its shape counts, and that not much.
  *
- * The ioctl is called from the same loop as those that do something.
+ * The loop is the same as for ioctls that do something.
  */
 void bench_null(const struct run *run, struct work *work)
 {

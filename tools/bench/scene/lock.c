@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What could hold a lock or keep interrupts off for long, for twheel-bench: every
- * operation on a wheel that holds many timers, few buckets with many, and many with few;
- * what costs most to check; new levels; and waking those who wait, in read() or in epoll
+ * Operations that could hold a lock or keep interrupts off for long, for twheel-bench:
+ * all of them on a wheel with many timers, in few buckets and in many; the most expensive
+ * checks; new levels; and waking waiters, in read() or in epoll
  */
 #include <err.h>
 #include <errno.h>
@@ -16,14 +16,14 @@
 #include "kernel.h"
 #include "libtwheel.h"
 
-/* As many as twheel adds, or reads, with one hold of its lock. */
+/* As many as twheel adds, or reads, in one hold of its lock. */
 #define CHUNK		96
-/* How many times somebody waits. */
+/* How many times a waiter waits. */
 #define WAITS		100
 /* With a tick of a millisecond and 256 buckets, one bucket of level 2. */
 #define BUCKET_NS	(65536 * MSEC)
 
-/* Every timer in one bucket, which cascades when its time comes. */
+/* Every timer in one bucket, which cascades when it is opened. */
 static void fill_one_bucket(const struct run *run, struct work *work)
 {
 	bench_measure(run, work, BENCH_ADD, work->pending);
@@ -55,7 +55,7 @@ static void catch_up(const struct run *run, struct work *work)
 	run->facility->close();
 }
 
-/* Time goes on as usual, until everything in the one bucket is due. */
+/* Time passes as usual, until everything in the one bucket is due. */
 static void in_time(const struct run *run, struct work *work)
 {
 	fill_one_bucket(run, work);
@@ -159,7 +159,36 @@ static void read_one(int wheel)
 		err(1, "read");
 }
 
-/* One sleeps in read() until the only timer is due, again and again. */
+/* List all timers; then cancel all but one in a hundred, and list the rest. */
+static void list_all(const struct run *run, struct work *work)
+{
+	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
+	uint64_t *cancels = bench_array(work->pending, sizeof(*cancels));
+	static struct twheel_listed listed[CHUNK];
+	int wheel = open_wheel(MSEC, 256), round;
+	size_t i, count = 0;
+	uint64_t cursor;
+
+	run->facility->close();
+	for (i = 0; i < work->pending; i++)
+		adds[i] = (struct twheel_add) { .time_ns = BENCH_SPAN_NS };
+	add_all(wheel, adds, work->pending);
+	for (i = 0; i < work->pending; i++)
+		if (i % 100)
+			cancels[count++] = adds[i].id;
+	for (round = 0; round < 2; round++) {
+		cursor = 0;
+		while (twheel_list_timers(wheel, &cursor, listed, CHUNK) > 0)
+			;
+		if (!round && twheel_cancel_batch(wheel, cancels, NULL, count) != (int)count)
+			err(1, "TWHEEL_CANCEL_BATCH");
+	}
+	close(wheel);
+	free(cancels);
+	free(adds);
+}
+
+/* A reader sleeps in read() until the only timer is due, repeatedly. */
 static void wait_in_read(const struct run *run, struct work *work)
 {
 	int wheel = open_wheel(MSEC, 256);
@@ -221,6 +250,7 @@ static const struct {
 	{ "due at once", due_at_once },
 	{ "long periods", long_periods },
 	{ "new levels", usual_levels },
+	{ "list", list_all },
 	{ "wait in read", wait_in_read },
 	{ "wait in epoll", wait_in_epoll },
 };
@@ -230,7 +260,7 @@ static uint64_t longest(uint64_t a, struct twheel_bench_span b)
 	return a > b.longest_ns ? a : b.longest_ns;
 }
 
-/* The largest levels: two megabytes each. How long that takes is for the kernel to say. */
+/* The largest levels: two megabytes each. The kernel decides how long that takes. */
 static uint64_t largest_levels(void)
 {
 	struct twheel_bench_watch watch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a pending timer takes of the machine's memory, kernel and program
- * together, for twheel-bench
+ * The machine's memory for a pending timer, in kernel and program together, for
+ * twheel-bench
  */
 #include <err.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 #include "bench.h"
 
-/* What is freed late, after a grace period of RCU, should be by then. */
+/* Long enough for memory that is freed late, after a grace period of RCU. */
 #define SETTLE_NS	(2 * SEC)
 
-/* Free pages are in the zones, or on the CPUs' lists in front of them. */
+/* Free pages are in the zones, or on the lists of the CPUs. */
 static double free_bytes(void)
 {
 	unsigned long pages, sum = 0;
@@ -32,7 +32,7 @@ static double free_bytes(void)
 }
 
 /**
- * bench_bytes() - bytes for a timer, and how many come back after cancelling
+ * bench_bytes() - bytes of a timer, and how many are freed by cancelling
  * @run: the run.
  * @work: its work.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads against one, for twheel-bench: not in the counting VM, which has
- * one CPU, so only ratios mean anything
+ * Two threads compared with one, for twheel-bench: not in the counting machine, which has
+ * one CPU, so only the ratios are meaningful
  */
 #include <err.h>
 #include <fcntl.h>
@@ -86,7 +86,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* How long it takes from the first thread's start to the last one's end. */
+/* The time from the first thread's start to the last one's end. */
 static uint64_t race(const struct run *run, const int *wheels, struct twheel_loop **loops,
 		     size_t n)
 {
