@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shop's books, and the parts of the demo
+ */
+#ifndef DEMO_H
+#define DEMO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/twheel.h>
+
+#include "chance.h"
+#include "clock.h"
+
+#define SLOT_NS		(5 * MSEC)
+#define PRODUCTS	1000
+/* Two in a hundred customers ask for another third of the hold. */
+#define EXTEND_PERCENT	2
+#define EXTENSION(hold)	((hold) / 3)
+
+enum state { PLANNED, HELD, PAID, EXPIRED };
+
+struct reservation {
+	uint64_t timer;		/* id of the timer that holds it */
+	uint64_t deadline;	/* on the shop's clock */
+	uint64_t settled;	/* when the shop learned that it was paid or had expired */
+	uint16_t product;
+	uint8_t units;
+	uint8_t state;
+};
+
+struct product {
+	uint64_t initial;
+	uint64_t on_shelf;
+	uint64_t sold;
+};
+
+/* The actions of customers, and their slots of time. */
+enum action { ARRIVE, EXTEND, PAY, ACTIONS };
+
+struct calendar {
+	uint32_t *first;	/* index in @who of each slot's first customer */
+	uint32_t *who;		/* reservations, slot by slot */
+};
+
+/* An operation on the wheel: its ioctls, and its cost so far. */
+struct cost {
+	uint64_t ns;
+	uint64_t calls;
+	uint64_t done;
+};
+
+enum operation { ADD, CANCEL, MODIFY, READ, OPERATIONS };
+
+extern struct calls {
+	const char *name;
+	unsigned long single;
+	unsigned long batch;
+	struct cost alone;	/* one in a call */
+	struct cost grouped;	/* several in a call */
+} operations[OPERATIONS];
+
+/* Errors of the wheel. */
+enum fault {
+	UNKNOWN, TWICE, AFTER_PAYMENT, WRONG_RECORD, CANCEL_TWICE, FAULTS
+};
+
+extern struct demo_options {
+	uint64_t count;
+	uint64_t hold_ns;
+	uint64_t window_ns;
+	uint64_t paid_percent;
+	uint64_t seed;
+} option;
+
+extern struct shop {
+	struct reservation *reservation;
+	struct product product[PRODUCTS];
+	struct calendar calendar[ACTIONS];
+	uint32_t slots;
+	uint64_t closing;	/* the last deadline, on the shop's clock */
+
+	uint64_t placed;
+	uint64_t paid;
+	uint64_t expired;
+	uint64_t extended;
+	uint64_t late_extensions;
+	uint64_t late_payments;
+	uint64_t photo_finishes;	/* paid past the deadline, before it was read */
+	uint64_t early;
+	uint64_t fault[FAULTS];
+	struct twheel_info fullest;
+} shop;
+
+extern struct chance customers;	/* the same seed gives the same plan everywhere */
+
+extern uint64_t opening;	/* CLOCK_MONOTONIC when the shop's clock is 0 */
+
+static inline uint64_t shop_time(void)
+{
+	return now_ns() - opening;
+}
+
+/* plan.c */
+void *allocate(size_t count, size_t size);
+void plan(void);
+
+/* shop.c */
+void open_wheel(void);
+void run_shop(void);
+
+/* report.c */
+uint64_t held(void);
+void tell_plan(void);
+void tell_progress(uint64_t now);
+bool report(void);
+
+#endif /* DEMO_H */

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The shop and its wheel: serves customers, and checks each result of the wheel against the
+ * books
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "demo.h"
+
+#define DEVICE		"/dev/twheel"
+#define BATCH_MAX	1024
+#define READ_MAX	256
+/* How long after the last deadline an expiry counts as lost. */
+#define GRACE_NS	SEC
+
+struct calls operations[OPERATIONS] = {
+	[ADD] = { "add", TWHEEL_ADD, TWHEEL_ADD_BATCH, {0}, {0} },
+	[CANCEL] = { "cancel", TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, {0}, {0} },
+	[MODIFY] = { "modify", TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, {0}, {0} },
+	[READ] = { "read", 0, 0, {0}, {0} },
+};
+
+struct shop shop;
+uint64_t opening;
+
+static int wheel;
+static uint64_t clock_cost;	/* the cost of reading the clock, within a measurement */
+
+/* Reading the clock is part of a measurement; take the minimum of many tries. */
+static uint64_t measure_clock(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t start = now_ns();
+		uint64_t took = now_ns() - start;
+
+		if (took < least)
+			least = took;
+	}
+	return least;
+}
+
+/* The wheel: calls that measure themselves */
+
+static void account(enum operation op, uint64_t start, int64_t done)
+{
+	struct cost *cost = done > 1 ? &operations[op].grouped :
+				       &operations[op].alone;
+	uint64_t took = now_ns() - start;
+
+	cost->ns += took > clock_cost ? took - clock_cost : 0;
+	cost->calls++;
+	cost->done += done;
+}
+
+/*
+ * Do an operation on @count entries; return how many were done, or -1 with the first
+ * one's errno.
+ */
+static int submit(enum operation op, void *entries, uint32_t count)
+{
+	struct twheel_batch batch = {
+		.entries = (uintptr_t)entries,
+		.count = count,
+	};
+	uint64_t start = now_ns();
+	int done;
+
+	if (count > 1)
+		done = ioctl(wheel, operations[op].batch, &batch);
+	else
+		done = ioctl(wheel, operations[op].single, entries) ? -1 : 1;
+	if (done > 0)
+		account(op, start, done);
+	return done;
+}
+
+static void get_info(struct twheel_info *info)
+{
+	if (ioctl(wheel, TWHEEL_INFO, info))
+		err(1, "asking %s for its counters", DEVICE);
+}
+
+void open_wheel(void)
+{
+	wheel = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (wheel < 0 && (errno == ENOENT || errno == ENODEV || errno == ENXIO))
+		errx(1, "no %s: is the module loaded? sudo modprobe twheel", DEVICE);
+	if (wheel < 0)
+		err(1, "cannot open %s", DEVICE);
+}
+
+/* The shop: how customers and the wheel change the books */
+
+static void place(const uint32_t *who, uint32_t count)
+{
+	static struct twheel_add add[BATCH_MAX];
+	int done;
+
+	for (uint32_t i = 0; i < count; i++) {
+		add[i] = (struct twheel_add) {
+			.time_ns = opening + shop.reservation[who[i]].deadline,
+			.data = who[i],
+			.flags = TWHEEL_ABSTIME,
+		};
+	}
+	for (uint32_t i = 0; i < count; i += done) {
+		done = submit(ADD, &add[i], count - i);
+		if (done <= 0)
+			err(1, "after %llu reservations the wheel takes no more",
+			    (unsigned long long)shop.placed);
+		for (uint32_t k = i; k < i + done; k++) {
+			struct reservation *r = &shop.reservation[who[k]];
+
+			r->timer = add[k].id;
+			r->state = HELD;
+			shop.product[r->product].on_shelf -= r->units;
+			shop.placed++;
+		}
+	}
+}
+
+static void take_payment(struct reservation *r, uint64_t now)
+{
+	if (r->state != HELD) {
+		shop.fault[CANCEL_TWICE]++;
+		return;
+	}
+	r->state = PAID;
+	r->settled = now;
+	shop.product[r->product].sold += r->units;
+	shop.paid++;
+	if (now > r->deadline)
+		shop.photo_finishes++;
+}
+
+/*
+ * The wheel decides whether a payment is in time: a timer is either cancelled or read.
+ * ENOENT for a reservation that the books still hold means that the wheel has lost its
+ * timer; it stays held, which shows at the end.
+ */
+static void pay(const uint32_t *who, uint32_t count)
+{
+	static uint64_t id[BATCH_MAX];
+	uint32_t i = 0;
+
+	for (uint32_t k = 0; k < count; k++)
+		id[k] = shop.reservation[who[k]].timer;
+	while (i < count) {
+		int done = submit(CANCEL, &id[i], count - i);
+		uint64_t now = shop_time();
+
+		if (done < 0 && errno == ENOENT) {
+			shop.late_payments++;
+			i++;
+			continue;
+		}
+		if (done <= 0)
+			err(1, "cancelling");
+		while (done--)
+			take_payment(&shop.reservation[who[i++]], now);
+	}
+}
+
+static void extend(const uint32_t *who, uint32_t count)
+{
+	static struct twheel_modify modify[BATCH_MAX];
+	const uint64_t extension = EXTENSION(option.hold_ns);
+	uint32_t i = 0;
+
+	for (uint32_t k = 0; k < count; k++) {
+		const struct reservation *r = &shop.reservation[who[k]];
+
+		modify[k] = (struct twheel_modify) {
+			.id = r->timer,
+			.time_ns = opening + r->deadline + extension,
+			.flags = TWHEEL_ABSTIME,
+		};
+	}
+	while (i < count) {
+		int done = submit(MODIFY, &modify[i], count - i);
+
+		if (done < 0 && errno == ENOENT) {
+			shop.late_extensions++;
+			i++;
+			continue;
+		}
+		if (done <= 0)
+			err(1, "extending");
+		shop.extended += done;
+		while (done--)
+			shop.reservation[who[i++]].deadline += extension;
+	}
+}
+
+static void run_out(const struct twheel_event *event, uint64_t now)
+{
+	struct reservation *r;
+
+	if (event->data >= option.count ||
+	    shop.reservation[event->data].timer != event->id) {
+		shop.fault[UNKNOWN]++;
+		return;
+	}
+	r = &shop.reservation[event->data];
+	if (r->state != HELD) {
+		shop.fault[r->state == PAID ? AFTER_PAYMENT : TWICE]++;
+		return;
+	}
+	if (event->deadline_ns != opening + r->deadline || event->count != 1)
+		shop.fault[WRONG_RECORD]++;
+	if (now < r->deadline)
+		shop.early++;
+	r->state = EXPIRED;
+	r->settled = now;
+	shop.product[r->product].on_shelf += r->units;
+	shop.expired++;
+}
+
+static void read_expiries(void)
+{
+	static struct twheel_event event[READ_MAX];
+	ssize_t count;
+
+	do {
+		uint64_t start = now_ns();
+		ssize_t bytes = read(wheel, event, sizeof(event));
+		uint64_t now = shop_time();
+
+		if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (bytes <= 0 || bytes % sizeof(event[0]))
+			err(1, "reading %s returned %zd", DEVICE, bytes);
+		count = bytes / sizeof(event[0]);
+		account(READ, start, count);
+		for (ssize_t i = 0; i < count; i++)
+			run_out(&event[i], now);
+	} while (count == READ_MAX);
+}
+
+/* The day: sleep until a customer acts or a timer expires */
+
+static bool slot_empty(uint32_t slot)
+{
+	for (int a = 0; a < ACTIONS; a++) {
+		const struct calendar *c = &shop.calendar[a];
+
+		if (c->first[slot] != c->first[slot + 1])
+			return false;
+	}
+	return true;
+}
+
+static void serve_slot(uint32_t slot)
+{
+	static void (*const serve[ACTIONS])(const uint32_t *, uint32_t) = {
+		[ARRIVE] = place,
+		[EXTEND] = extend,
+		[PAY] = pay,
+	};
+
+	for (int a = 0; a < ACTIONS; a++) {
+		const struct calendar *c = &shop.calendar[a];
+		uint32_t i = c->first[slot];
+		uint32_t end = c->first[slot + 1];
+
+		while (i < end) {
+			uint32_t count = end - i < BATCH_MAX ? end - i : BATCH_MAX;
+
+			serve[a](&c->who[i], count);
+			i += count;
+		}
+	}
+}
+
+/* Read expired timers until the shop's clock reaches @until. */
+static void wait_until(uint64_t until)
+{
+	struct pollfd pollfd = { .fd = wheel, .events = POLLIN };
+	uint64_t now;
+
+	while ((now = shop_time()) < until) {
+		struct timespec left = timespec_of(until - now);
+		int ready = ppoll(&pollfd, 1, &left, NULL);
+
+		if (ready < 0 && errno != EINTR)
+			err(1, "poll");
+		if (ready > 0)
+			read_expiries();
+	}
+}
+
+void run_shop(void)
+{
+	struct twheel_info info;
+	uint64_t placed;
+
+	clock_cost = measure_clock();
+	opening = now_ns();
+	for (uint32_t slot = 0; slot < shop.slots; slot++) {
+		if (slot_empty(slot))
+			continue;
+		wait_until((slot + 1) * SLOT_NS);
+		placed = shop.placed;
+		serve_slot(slot);
+		if (shop.placed > placed && shop.placed == option.count)
+			get_info(&shop.fullest);
+		tell_progress(shop_time());
+	}
+	while (held() && shop_time() < shop.closing + GRACE_NS) {
+		wait_until(shop_time() + SEC / 4);
+		tell_progress(shop_time());
+	}
+	get_info(&info);
+	shop.fullest.cascaded = info.cascaded;
+	shop.fullest.fires = info.fires;
+}

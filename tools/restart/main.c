@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * twheel-restart - an order system that is killed and replaced, while its wheel lives on
+ *
+ * A keeper, like systemd's descriptor store, holds the wheel and a table of orders, which
+ * stands for a database. The shop is a separate process: the first one reserves stock for each
+ * order with a timer, and sends the wheel to the keeper. Twice, while reservations expire, the
+ * keeper kills the shop with SIGKILL, waits, and starts another one, which gets the wheel with
+ * SCM_RIGHTS and adopts it.
+ *
+ * The exit status is 0 only if every reservation expired exactly once, none was early or lost,
+ * and none was later than the tick and a pause that it fell due in explain.
+ */
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chance.h"
+#include "clock.h"
+#include "libtwheel.h"
+#include "options.h"
+#include "pass.h"
+
+#define RESTARTS	2
+/* The pause between two shops. */
+#define PAUSE_NS	(3 * SEC)
+/* How late a running shop may be: the tick, and timers that fall due before. */
+#define LATE_NS		(100 * MSEC)
+
+/**
+ * struct order - the database's record of an order
+ * @deadline: when its reservation expires.
+ * @ran_out: when it expired, or 0.
+ * @times: how often.
+ */
+struct order {
+	uint64_t deadline;
+	uint64_t ran_out;
+	uint32_t times;
+};
+
+/**
+ * struct database - the data that outlive a shop
+ * @placed: how many orders have a reservation.
+ * @adopted: how many timers the last shop adopted.
+ * @adopt_ns: the time for that.
+ * @began: the start of each shop after the first.
+ * @order: the orders.
+ */
+struct database {
+	uint64_t placed;
+	uint64_t adopted;
+	uint64_t adopt_ns;
+	uint64_t began[RESTARTS + 1];
+	struct order order[];
+};
+
+static struct {
+	uint64_t count;
+	uint64_t hold_ns;
+	uint64_t seed;
+} option = {
+	.count = 1000000,
+	.seed = 1,
+};
+
+static struct database *database;
+/* In the memory of a shop, and gone with it. */
+static struct twheel_handle *handles;
+
+static int receive_wheel(int socket)
+{
+	int wheel = receive_fd(socket);
+
+	if (wheel < 0)
+		errx(1, "there is no wheel");
+	return wheel;
+}
+
+static void send_wheel(int socket, int wheel)
+{
+	if (send_fd(socket, wheel))
+		err(1, "cannot send the wheel");
+}
+
+/* The shop */
+
+static void run_out(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct order *order = &database->order[(uintptr_t)handle->data];
+
+	(void)loop;
+	/* Like a transaction of a database: a shop that was killed before this did nothing. */
+	order->ran_out = now_ns();
+	order->times++;
+}
+
+/* The handle of an order. That of an expired order has no callback, which drops its timer. */
+static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t number)
+{
+	(void)loop;
+	return number < option.count ? &handles[number] : NULL;
+}
+
+static struct twheel_loop *open_shop(int wheel)
+{
+	const struct twheel_loop_config config = { .resolve = find_handle };
+	struct twheel_loop *loop;
+	uint64_t i, began;
+
+	handles = calloc(option.count, sizeof(*handles));
+	if (!handles)
+		errx(1, "out of memory: try fewer orders with --count");
+	for (i = 0; i < option.count; i++)
+		if (!database->order[i].times)
+			twheel_handle_init(&handles[i], run_out, (void *)(uintptr_t)i);
+	began = now_ns();
+	loop = wheel < 0 ? twheel_loop_new(&config) : twheel_loop_adopt(wheel, &config);
+	if (!loop)
+		err(1, "%s", wheel < 0 ? "cannot open " TWHEEL_DEVICE : "cannot adopt the wheel");
+	database->adopt_ns = now_ns() - began;
+	database->adopted = twheel_loop_count(loop);
+	return loop;
+}
+
+static void place_orders(struct twheel_loop *loop)
+{
+	struct chance chance;
+	uint64_t i, opening = twheel_loop_now(loop);
+
+	chance_init(&chance, option.seed, 0);
+	for (i = 0; i < option.count; i++) {
+		database->order[i].deadline = opening + option.hold_ns / 6 +
+					      chance_below(&chance, option.hold_ns);
+		if (twheel_start_at(loop, &handles[i], database->order[i].deadline))
+			err(1, "cannot reserve");
+	}
+	if (twheel_loop_flush(loop))
+		err(1, "cannot reserve");
+	database->placed = option.count;
+}
+
+static void be_shop(int socket, unsigned int nr)
+{
+	struct twheel_loop *loop = open_shop(nr ? receive_wheel(socket) : -1);
+
+	if (!nr) {
+		place_orders(loop);
+		send_wheel(socket, twheel_loop_fd(loop));
+	}
+	database->began[nr] = now_ns();
+	if (twheel_loop_run(loop))
+		err(1, "the shop");
+	twheel_loop_free(loop);
+	exit(0);
+}
+
+/* The keeper */
+
+static pid_t start_shop(int sockets[2], unsigned int nr)
+{
+	pid_t shop = fork();
+
+	if (shop < 0)
+		err(1, "fork");
+	if (!shop)
+		be_shop(sockets[1], nr);
+	return shop;
+}
+
+static void wait_for(pid_t shop, int signal)
+{
+	int status;
+
+	if (waitpid(shop, &status, 0) != shop)
+		err(1, "waitpid");
+	if (signal ? !WIFSIGNALED(status) || WTERMSIG(status) != signal : status)
+		errx(1, "a shop ended by itself, with status %#x", status);
+}
+
+/* Kill shops and replace them; record the pauses. */
+static void run(uint64_t gone[RESTARTS])
+{
+	int sockets[2], wheel;
+	unsigned int nr;
+	pid_t shop;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		err(1, "socketpair");
+	shop = start_shop(sockets, 0);
+	wheel = receive_wheel(sockets[0]);
+	for (nr = 1; nr <= RESTARTS; nr++) {
+		sleep_for(option.hold_ns / (RESTARTS + 1));
+		gone[nr - 1] = now_ns();
+		kill(shop, SIGKILL);
+		wait_for(shop, SIGKILL);
+		sleep_for(PAUSE_NS);
+		send_wheel(sockets[0], wheel);
+		shop = start_shop(sockets, nr);
+		while (!__atomic_load_n(&database->began[nr], __ATOMIC_ACQUIRE)) {
+			if (waitpid(shop, NULL, WNOHANG))
+				errx(1, "a shop ended by itself");
+			sleep_for(MSEC);
+		}
+		printf("shop %u was killed; %u adopted %llu reservations: %.1f ns each\n", nr,
+		       nr + 1, (unsigned long long)database->adopted,
+		       (double)database->adopt_ns / database->adopted);
+	}
+	wait_for(shop, 0);
+}
+
+/* Later than allowed: the tick, other timers, and the pause that it fell due in. */
+static bool is_late(const struct order *order, const uint64_t gone[RESTARTS])
+{
+	uint64_t latest = order->deadline + LATE_NS;
+	unsigned int nr;
+
+	for (nr = 0; nr < RESTARTS; nr++)
+		if (order->deadline + LATE_NS >= gone[nr] &&
+		    order->deadline < database->began[nr + 1] &&
+		    latest < database->began[nr + 1] + SEC)
+			latest = database->began[nr + 1] + SEC;
+	return order->ran_out > latest;
+}
+
+static bool report(const uint64_t gone[RESTARTS])
+{
+	uint64_t lost = 0, early = 0, twice = 0, late = 0, i;
+
+	for (i = 0; i < option.count; i++) {
+		const struct order *order = &database->order[i];
+
+		lost += !order->times;
+		twice += order->times > 1;
+		early += order->times && order->ran_out < order->deadline;
+		late += order->times && is_late(order, gone);
+	}
+	printf("%llu were later than a pause explains\n", (unsigned long long)late);
+	printf("restart: placed=%llu restarts=%d lost=%llu early=%llu twice=%llu\n",
+	       (unsigned long long)database->placed, RESTARTS, (unsigned long long)lost,
+	       (unsigned long long)early, (unsigned long long)twice);
+	return database->placed == option.count && !lost && !early && !twice && !late;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t gone[RESTARTS] = { 0 };
+	uint64_t hold = 60;
+	const struct program_option list[] = {
+		{ "count", "N", "orders, 1000 to 10000000 (1000000)",
+		  .number = &option.count, .min = 1000, .max = 10000000 },
+		{ "hold", "SECONDS", "the time in which they expire, 30 to 3600 (60)",
+		  .number = &hold, .min = 30, .max = 3600 },
+		{ "seed", "N", "of their times (1)", .number = &option.seed, .max = UINT64_MAX },
+		{ }
+	};
+	size_t size;
+
+	words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-restart [OPTIONS]\n"
+		"Runs an order system that is killed and replaced twice, while its timers live on\n"
+		"in a wheel, and checks that each expires once.\n",
+		.options = list,
+	});
+	option.hold_ns = hold * SEC;
+	size = sizeof(*database) + option.count * sizeof(*database->order);
+	database = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (database == MAP_FAILED)
+		errx(1, "out of memory: try fewer orders with --count");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	run(gone);
+	return report(gone) ? 0 : 1;
+}
