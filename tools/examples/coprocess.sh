@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Timers in a shell script: `twheel run` as a coprocess, which takes commands and prints what
-# expires. Any shell will do; bash has the word coproc for what is done with two pipes here.
+# Timers in a shell script: `twheel run` as a coprocess, which takes commands and prints
+# expired timers. Any shell can do this with two pipes; bash also has the keyword coproc.
 #
-# A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
-# there are no more, and the idle timeout ends the script. The module must be loaded:
+# A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+# the last, and the idle timeout ends the script. The module must be loaded:
 #
 #	./coprocess.sh
 

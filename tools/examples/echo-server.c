@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * An echo server with epoll that closes connections which say nothing for a while
+ * An echo server with epoll that closes idle connections
  *
- * Each connection has a timeout of its own. A message puts it off, which only writes a number
- * down. The loop flushes by hand, before each wait: a line more, and nothing has to wake it.
+ * Each connection has its own timeout. A message postpones it, which only stores a number.
+ * The server flushes by hand before each wait: one line more, and no start has to wake the
+ * loop.
  *
  *	cc -O2 -o echo-server echo-server.c $(pkg-config --cflags --libs libtwheel)
  *	./echo-server 7000 60000	on port 7000, closes what has been idle for 60 s
@@ -25,7 +26,7 @@ static uint64_t idle_ns;
 
 static void close_connection(struct connection *c)
 {
-	twheel_stop(&c->timeout); /* fails when it has just expired, which is no matter */
+	twheel_stop(&c->timeout); /* fails if it has just expired, which does not matter */
 	close(c->fd);
 	free(c);
 }
@@ -49,7 +50,7 @@ static void accept_connection(int epoll, int listener, struct twheel_loop *loop)
 	int fd = accept(listener, NULL, NULL);
 	struct connection *c = calloc(1, sizeof(*c));
 
-	if (fd < 0 || !c) { /* "ulimit -n" says how many there may be */
+	if (fd < 0 || !c) { /* "ulimit -n" shows the limit */
 		close(fd);
 		free(c);
 		return;
@@ -61,7 +62,7 @@ static void accept_connection(int epoll, int listener, struct twheel_loop *loop)
 	watch(epoll, c->fd, c);
 }
 
-/* A client that does not read is not worth waiting for. */
+/* Do not wait for a client that does not read. */
 static void echo(struct connection *c)
 {
 	char text[4096];
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
 			else
 				expired = 1;
 		}
-		/* Last of all: a connection with a message is not idle. */
+		/* Timers come last: a connection with a message is not idle. */
 		if (expired && twheel_loop_dispatch(loop) < 0)
 			warn("twheel_loop_dispatch");
 	}

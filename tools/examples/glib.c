@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timers of libtwheel in a program with a main loop of GLib
+ * Timers of libtwheel in a program with a GLib main loop
  *
- * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
- * there are no more, and the idle timeout ends the program.
+ * A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+ * the last, and the idle timeout ends the program.
  *
  *	cc -O2 -o with-glib glib.c $(pkg-config --cflags --libs libtwheel glib-2.0)
  */

@@ -2,8 +2,8 @@
 /*
  * Timers of libtwheel in a program with a libevent loop
  *
- * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
- * there are no more, and the idle timeout ends the program.
+ * A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+ * the last, and the idle timeout ends the program.
  *
  *	cc -O2 -o with-libevent libevent.c $(pkg-config --cflags --libs libtwheel libevent)
  */

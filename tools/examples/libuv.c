@@ -2,8 +2,8 @@
 /*
  * Timers of libtwheel in a program with a libuv loop
  *
- * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
- * there are no more, and the idle timeout ends the program.
+ * A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+ * the last, and the idle timeout ends the program.
  *
  *	cc -O2 -o with-libuv libuv.c $(pkg-config --cflags --libs libtwheel libuv)
  */
@@ -25,7 +25,7 @@ static void on_heartbeat(struct twheel_loop *loop, struct twheel_handle *handle)
 		twheel_stop(handle);
 }
 
-/* Without the descriptor, uv_run() has nothing left to do. */
+/* Without the descriptor, uv_run() returns. */
 static void on_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	(void)loop;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One wheel per thread, and timers that other threads hand over
+ * One wheel per thread, and timers that another thread hands over
  *
  * Four workers have a loop each, with 100,000 timers over a second. Nothing is shared, so
- * nothing is locked. The main thread hands each worker one timer more; when that expires, the
+ * nothing is locked. The main thread hands each worker one more timer; when that expires, the
  * worker ends.
  *
  *	cc -O2 -pthread -o with-threads threads.c $(pkg-config --cflags --libs libtwheel)

@@ -2,8 +2,8 @@
 /*
  * Timers of libtwheel in C++17
  *
- * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
- * there are no more, and with the idle timeout the last timer has expired.
+ * A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. The fifth one is
+ * the last, and the loop ends when the idle timeout has expired.
  *
  *	c++ -std=c++17 -O2 -o with-cxx timeouts.cc $(pkg-config --cflags --libs libtwheel)
  */

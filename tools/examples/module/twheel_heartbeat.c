@@ -2,11 +2,11 @@
 /*
  * A wheel in the kernel: the core of twheel, used by another module
  *
- * A heartbeat comes every 200 ms, and puts an idle timeout of 500 ms off. After the fifth one
- * there are no more, and the idle timeout is the last to expire. The kernel's log tells.
+ * A heartbeat comes every 200 ms, and postpones an idle timeout of 500 ms. After the fifth
+ * one only the idle timeout expires. The kernel's log shows that.
  *
- * The core knows no clock and takes no lock. Here all calls are made by one work item, after
- * module_init. It sleeps in jiffies; who wants to be exact takes an hrtimer.
+ * The core has no clock and takes no lock. Here, after module_init, one work item makes all
+ * calls. It sleeps in jiffies; a module that has to be exact uses an hrtimer.
  *
  * With twheel's source in /usr/src/twheel, after make there:
  *
@@ -40,7 +40,7 @@ static u64 now_ticks(void)
 	return twheel_floor(&wheel, ktime_get_ns());
 }
 
-/* The wheel has levels for it: see make_levels(). */
+/* The wheel has levels for this delay: see make_levels(). */
 static void arm(struct twheel_timer *timer, u64 delay_ns)
 {
 	twheel_forward(&wheel, now_ticks());
@@ -61,7 +61,7 @@ static void expire(struct twheel_timer *timer)
 		arm(&heartbeat, 200 * NSEC_PER_MSEC);
 }
 
-/* Be woken when the first bucket has to be opened, but not before. */
+/* Wake up when the first bucket has to be opened, but not before. */
 static void sleep_until_next(void)
 {
 	u64 now = now_ticks();
@@ -73,7 +73,7 @@ static void sleep_until_next(void)
 	schedule_delayed_work(&waker, nsecs_to_jiffies(next * TICK_NS) + 1);
 }
 
-/* Advance the wheel in steps: what is crowded does not keep the processor. */
+/* Advance the wheel in steps, so that crowded buckets do not hog the processor. */
 static void work(struct work_struct *unused)
 {
 	struct twheel_timer *timer;
@@ -88,7 +88,7 @@ static void work(struct work_struct *unused)
 	sleep_until_next();
 }
 
-/* Make all levels at once that a delay can need, so that arming a timer cannot fail. */
+/* Allocate all levels that a delay can need, so that arming a timer cannot fail. */
 static int make_levels(void)
 {
 	while (twheel_max_delay(&wheel) < LONGEST_NS) {
