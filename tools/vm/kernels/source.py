@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""The kernel's source: finds, configures and compiles it."""
+
+import os
+import subprocess
+import sys
+import time
+
+from kernels.apt import Apt
+from kernels.files import CACHE, Error, ask, last, locked, paths, read, remove, run, say, write
+
+
+def find_source():
+    """The folder of the kernel's source, and its version."""
+    apt = Apt()
+    if not apt.version("linux-source"):
+        unpacked = last(paths(CACHE + "/src", "*.version"))
+        if unpacked:
+            return unpacked[:-len(".version")], read(unpacked).strip()
+        apt.need("linux-source")
+    package, = apt.depends("linux-source")
+    folder = "%s/src/%s" % (CACHE, package)
+    with locked(folder + ".lock"):
+        apt.with_new_lists(lambda: unpack_source(apt, package, folder))
+    return folder, read(folder + ".version").strip()
+
+
+def unpack_source(apt, package, folder):
+    """Unpacks the source, unless it is there in apt's version."""
+    version = apt.version(package)
+    if read(folder + ".version").strip() == version:
+        return
+    say("unpacking %s %s", package, version)
+    for path in (folder + ".version", folder, folder + ".tmp"):
+        remove(path)
+    tar = "/usr/src/%s.tar.xz" % package
+    if version != ask(["dpkg-query", "-Wf", "${Version}", package],
+                      stderr=subprocess.DEVNULL):
+        apt.unpack([package], folder + ".tmp")
+        tar = folder + ".tmp" + tar
+    if not run(["tar", "-xf", tar, "-C", os.path.dirname(folder)]):
+        raise Error("cannot unpack " + tar)
+    remove(folder + ".tmp")
+    write(folder + ".version", version + "\n")
+
+
+def configure(source, build, fragment):
+    """Turns everything off except the lines of the fragment, all of which must take effect."""
+    write(build + "/fragment", fragment)
+    done = subprocess.run(["make", "-s", "-C", source, "O=" + build,
+                           "KCONFIG_ALLCONFIG=%s/fragment" % build, "allnoconfig"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, close_fds=False)
+    if done.returncode:
+        sys.stderr.buffer.write(done.stdout)
+        raise Error("cannot configure")
+    taken = read(build + "/.config").splitlines()
+    for line in fragment.splitlines():
+        if line.startswith("CONFIG_") and line not in taken:
+            raise Error("the source does not take " + line)
+
+
+def compile_kernel(source, build, options):
+    """Compiles, and shows the number of files as it goes."""
+    words = ["make", "-C", source, "O=" + build,
+             "-j%d" % len(os.sched_getaffinity(0)), *options, "bzImage", "modules"]
+    began = shown = time.monotonic()
+    files = 0
+    with open(build + "/log", "w") as log, subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", close_fds=False) as make:
+        for line in make.stdout:
+            log.write(line)
+            files += line.lstrip().startswith(("CC ", "AS "))
+            if time.monotonic() - shown >= 15:
+                shown = time.monotonic()
+                say("compiled %d files in %ds", files, shown - began)
+    if make.returncode:
+        sys.stderr.write("".join(read(build + "/log").splitlines(True)[-30:]))
+        raise Error("does not build; all messages: %s/log" % build)
