@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Time and hrtimers; see clock.h
+ *
+ * Time advances in two steps: first the clocks show it, then the interrupt comes. So a task can
+ * always run before the interrupt.
+ */
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+
+#include "clock.h"
+
+bool processor_is_idle WORLD;
+
+static struct {
+	u64 now;
+	/* The offset of CLOCK_REALTIME. */
+	s64 offset;
+	/* The latest time of CLOCK_REALTIME since a coroutine's call began. */
+	u64 latest[MAX_COROUTINES + 1];
+	struct list_head timers;
+	struct hrtimer *running;
+	/* Time has advanced, and the interrupt has not ended. */
+	bool in_irq;
+} base WORLD = { .now = CLOCK_BEGIN, .timers = LIST_HEAD_INIT(base.timers) };
+
+static unsigned int caller(void)
+{
+	return running ? running - coroutines : MAX_COROUTINES;
+}
+
+u64 clock_at(clockid_t clock)
+{
+	return base.now + (clock == CLOCK_REALTIME ? base.offset : 0);
+}
+
+/* Other clocks are never set back. */
+u64 clock_latest(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME ? base.latest[caller()] : clock_at(clock);
+}
+
+void clock_call_begins(void)
+{
+	base.latest[caller()] = clock_at(CLOCK_REALTIME);
+}
+
+static void clocks_have_moved(void)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr <= MAX_COROUTINES; nr++) {
+		if (base.latest[nr] < clock_at(CLOCK_REALTIME))
+			base.latest[nr] = clock_at(CLOCK_REALTIME);
+	}
+}
+
+void clock_pass(u64 ns)
+{
+	POINT("time passes");
+	base.now += ns;
+	clocks_have_moved();
+}
+
+void clock_set(s64 ns)
+{
+	POINT("the clock is set");
+	base.offset += ns;
+	clocks_have_moved();
+}
+
+u64 clock_now(clockid_t clock)
+{
+	return clock_at(clock);
+}
+
+u64 clock_look(clockid_t clock)
+{
+	POINT("read the clock");
+	return clock_at(clock);
+}
+
+/*
+ * Hrtimers.
+ */
+
+static u64 until_first_fire(void)
+{
+	return hrtimer_get_remaining(hrtimer_earliest(&base.timers));
+}
+
+u64 clock_next_fire(clockid_t clock)
+{
+	return clock_timers() ? clock_at(clock) + until_first_fire() : U64_MAX;
+}
+
+unsigned int clock_timers(void)
+{
+	return !list_empty(&base.timers);
+}
+
+static void enqueue(struct hrtimer *timer)
+{
+	timer->queued = true;
+	list_add(&timer->node, &base.timers);
+}
+
+static void dequeue(struct hrtimer *timer)
+{
+	if (timer->queued)
+		list_del(&timer->node);
+	timer->queued = false;
+}
+
+void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
+{
+	POINT("hrtimer_start");
+	may_call();
+	if (time < 0 || mode != HRTIMER_MODE_ABS)
+		broken("an hrtimer is started for what is no time");
+	dequeue(timer);
+	timer->expires = time;
+	enqueue(timer);
+}
+
+static bool is_not_running(const void *timer)
+{
+	return base.running != timer;
+}
+
+/* Returns when the hrtimer is neither queued nor running. */
+void hrtimer_cancel(struct hrtimer *timer)
+{
+	POINT("hrtimer_cancel");
+	may_call();
+	dequeue(timer);
+	schedule_until(is_not_running, timer);
+	dequeue(timer);
+}
+
+/*
+ * The interrupt.
+ */
+
+/* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
+static void fire(struct hrtimer *timer)
+{
+	enum hrtimer_restart restart;
+
+	dequeue(timer);
+	base.running = timer;
+	restart = timer->function(timer);
+	POINT("the interrupt ends");
+	if (restart == HRTIMER_RESTART && !timer->queued)
+		enqueue(timer);
+	base.running = NULL;
+}
+
+static bool can_go_on(const void *unused)
+{
+	(void)unused;
+	return clock_timers() && base.now + until_first_fire() < CLOCK_END;
+}
+
+static void run_clock(void)
+{
+	current->in_irq = true;
+	for (;;) {
+		struct hrtimer *timer;
+
+		schedule_until(can_go_on, NULL);
+		base.in_irq = true;
+		base.now += until_first_fire();
+		clocks_have_moved();
+		POINT("the interrupt comes");
+		timer = hrtimer_earliest(&base.timers);
+		if (timer && !hrtimer_get_remaining(timer))
+			fire(timer);
+		base.in_irq = false;
+		schedule_pause("wait for time to pass");
+	}
+}
+
+struct coroutine *clock_add(void)
+{
+	return schedule_add("hrtimer", run_clock);
+}
+
+bool clock_is_waiting(const struct coroutine *c)
+{
+	return c->run == run_clock && !base.in_irq;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A point before each marked access: another coroutine may run there
+ */
+#ifndef _INTERLEAVE_LINUX_COMPILER_H
+#define _INTERLEAVE_LINUX_COMPILER_H
+
+#include_next <linux/compiler.h>
+
+struct list_head;
+struct task_struct;
+
+void schedule_point(const char *function, const char *operation);
+#define POINT(operation)	schedule_point(__func__, operation)
+
+/*
+ * Lists and the owners of locks have no points: they change in the same step as the lock that
+ * protects them. A read of a list without its lock is waitqueue_active(), which has a point of
+ * its own.
+ */
+#define ACCESS_POINT(x, operation)					\
+do {									\
+	if (!__builtin_types_compatible_p(typeof(x), struct list_head *) && \
+	    !__builtin_types_compatible_p(typeof(x), struct task_struct *)) \
+		POINT(operation);					\
+} while (0)
+
+#undef READ_ONCE
+#undef WRITE_ONCE
+#undef smp_load_acquire
+#undef smp_store_release
+#undef smp_mb
+
+#define READ_ONCE(x)							\
+({									\
+	ACCESS_POINT(x, "READ_ONCE(" #x ")");				\
+	__atomic_load_n(&(x), __ATOMIC_RELAXED);			\
+})
+
+#define WRITE_ONCE(x, val)						\
+do {									\
+	typeof(x) __value = (val);					\
+									\
+	ACCESS_POINT(x, "WRITE_ONCE(" #x ")");				\
+	__atomic_store_n(&(x), __value, __ATOMIC_RELAXED);		\
+} while (0)
+
+#define smp_load_acquire(p)		READ_ONCE(*(p))
+/* Later accesses must not be meant to come before it. */
+#define smp_store_release(p, v)						\
+do {									\
+	WRITE_ONCE(*(p), v);						\
+	POINT("after smp_store_release(" #p ")");			\
+} while (0)
+/* All coroutines see each step at once, in order. */
+#define smp_mb()			do { } while (0)
+
+#endif /* _INTERLEAVE_LINUX_COMPILER_H */

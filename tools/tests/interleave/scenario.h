@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scenarios: a waiter of each kind, and the actions of others on its wheel
+ */
+#ifndef INTERLEAVE_SCENARIO_H
+#define INTERLEAVE_SCENARIO_H
+
+#include <uapi/linux/twheel.h>
+
+#include "schedule.h"
+
+/**
+ * struct waiter - a way to wait for a wheel, and to read
+ * @name: the first part of the names of its scenarios.
+ * @run: waits and reads until it is killed.
+ * @worker: the kernel's worker, if there is one; or NULL.
+ * @reads: it does not poll, so it cannot wait for a ring.
+ */
+struct waiter {
+	const char *name;
+	void (*run)(void);
+	void (*worker)(void);
+	bool reads;
+};
+
+/* The work of a coroutine. */
+typedef void (*run_t)(void);
+
+#define MAX_RUNS	3
+
+/**
+ * struct act - the actions of others
+ * @name: the last part of the names of its scenarios.
+ * @clock_id: the clock of the wheel; or -1 if it has not been set up.
+ * @prepare: the preparation, the same in every schedule; or NULL.
+ * @run: coroutines, up to the first NULL.
+ * @waiters: the number of waiters of the kind.
+ * @has_ring: the wheel has a ring.
+ * @only: in lone_acts, the only way to wait that it is explored with, or NULL;
+ * @also: and one waiter more, or NULL.
+ */
+struct act {
+	const char *name;
+	clockid_t clock_id;
+	void (*prepare)(void);
+	run_t run[MAX_RUNS];
+	unsigned int waiters;
+	bool has_ring;
+	const char *only;
+	const char *also;
+};
+
+struct scenario {
+	const char *name;
+	const struct waiter *waiter;	/* or NULL */
+	const struct act *act;
+};
+
+extern const struct scenario *scenarios;
+extern unsigned int nr_scenarios;
+
+/* waiters.c, acts.c: end with an entry without a name. */
+extern const struct waiter waiters[];
+extern const struct act acts[], lone_acts[];
+
+/* Make all scenarios, once; load the module. */
+void scenarios_init(void);
+/* Open its wheel and start its coroutines. */
+void scenario_begin(const struct scenario *scenario);
+/* Time may pass now, or nothing more can happen. */
+void scenario_idle(void);
+/* Nothing more has happened: end all coroutines, read the rest, and check the account. */
+void scenario_end(void);
+
+#endif /* INTERLEAVE_SCENARIO_H */

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Coroutines, and switching between them; see schedule.h
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "clock.h"
+#include "schedule.h"
+
+#define STACK_BYTES	(64 << 10)
+/* Registers that a function may have saved below its frame. */
+#define SAVED_BYTES	64
+
+struct coroutine coroutines[MAX_COROUTINES];
+unsigned int nr_coroutines WORLD;
+struct coroutine *running;
+/* The one that ran last. */
+static struct coroutine *last WORLD;
+static schedule_goes_on_t goes_on;
+
+static char stacks[MAX_COROUTINES][STACK_BYTES] __attribute__((aligned(16)));
+static jmp_buf fresh[MAX_COROUTINES];
+static jmp_buf scheduler;
+static unsigned int nr_fresh;
+
+/*
+ * Only the first entry to a stack needs the system. All coroutines begin with the registers saved
+ * here.
+ */
+static void begin(void)
+{
+	if (!_setjmp(fresh[nr_fresh]))
+		_longjmp(scheduler, 1);
+	running->run();
+	/* Leftovers on its stack and in its registers must not make a different state. */
+	running->ended = true;
+	running->sp = stacks[running - coroutines] + STACK_BYTES;
+	memset(running->context, 0, sizeof(running->context));
+	_longjmp(scheduler, 1);
+}
+
+void schedule_init(void)
+{
+	ucontext_t context, here;
+
+	for (nr_fresh = 0; nr_fresh < MAX_COROUTINES; nr_fresh++) {
+		getcontext(&context);
+		context.uc_stack.ss_sp = stacks[nr_fresh];
+		context.uc_stack.ss_size = STACK_BYTES;
+		context.uc_link = NULL;
+		makecontext(&context, begin, 0);
+		if (!_setjmp(scheduler))
+			swapcontext(&here, &context);
+	}
+}
+
+struct coroutine *schedule_add(const char *name, void (*run)(void))
+{
+	struct coroutine *c = &coroutines[nr_coroutines];
+
+	if (nr_coroutines == MAX_COROUTINES)
+		broken("too many coroutines");
+	*c = (struct coroutine) {
+		.name = name,
+		.run = run,
+		.function = name,
+		.operation = "begin",
+	};
+	task_init(&c->task, NULL, 0);
+	memcpy(c->context, fresh[nr_coroutines], sizeof(jmp_buf));
+	c->sp = stacks[nr_coroutines] + STACK_BYTES;
+	nr_coroutines++;
+	return c;
+}
+
+/* Not inline: its frame is the last one that counts. */
+static noinline void switch_out(void)
+{
+	running->sp = (char *)__builtin_frame_address(0) - SAVED_BYTES;
+	if (!_setjmp(running->context))
+		_longjmp(scheduler, 1);
+}
+
+void schedule_point(const char *function, const char *operation)
+{
+	if (!running)
+		return;
+	running->function = function;
+	running->operation = operation;
+	if (!goes_on())
+		switch_out();
+}
+
+void schedule_pause(const char *operation)
+{
+	running->function = __func__;
+	running->operation = operation;
+	switch_out();
+}
+
+void schedule_until(bool (*ready)(const void *arg), const void *arg)
+{
+	if (ready(arg))
+		return;
+	if (!running)
+		broken("a call blocks that nobody can unblock");
+	running->ready = ready;
+	running->arg = arg;
+	switch_out();
+	running->ready = NULL;
+}
+
+void schedule_yield(void)
+{
+	if (!running)
+		return;
+	running->yields = true;
+	schedule_pause("let others run");
+	running->yields = false;
+}
+
+unsigned int schedule_any(unsigned int n)
+{
+	if (!running)
+		return 0;
+	running->outcomes = n;
+	switch_out();
+	running->outcomes = 0;
+	return running->outcome;
+}
+
+static void resume(struct coroutine *c)
+{
+	running = c;
+	current = &c->task;
+	if (!_setjmp(scheduler))
+		_longjmp(c->context, 1);
+	running = NULL;
+	current = NULL;
+}
+
+static bool can_run(const struct coroutine *c)
+{
+	return !c->ended && (!c->ready || c->ready(c->arg));
+}
+
+/* Nothing can happen until time passes. */
+static bool is_idle(struct coroutine *const *option, unsigned int n)
+{
+	return !n || (n == 1 && clock_is_waiting(option[0]));
+}
+
+/* List those of a set that can run, the last one first unless it yields; return how many. */
+static unsigned int list_set(unsigned int set, struct coroutine **option)
+{
+	struct coroutine *c;
+	unsigned int n = 0;
+
+	if (last && !last->yields && can_run(last))
+		option[n++] = last;
+	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
+		if (c != last && set & BIT(c - coroutines) && can_run(c))
+			option[n++] = c;
+	}
+	return n;
+}
+
+/*
+ * List all coroutines that may run. When a coroutine yields for the second time, those that
+ * have not run in between go first: two that wait for a third must not yield to each other
+ * forever.
+ */
+static unsigned int list_options(struct coroutine **option)
+{
+	bool yields = last && last->yields;
+	unsigned int n = list_set(yields ? last->starved : -1U, option);
+
+	if (yields && is_idle(option, n))
+		n = list_set(-1U, option);
+	if (yields && is_idle(option, n))
+		option[n++] = last;
+	return n;
+}
+
+/* Note that a coroutine has run, and which have not since @last yielded. */
+static void note_turns(struct coroutine *next)
+{
+	struct coroutine *c;
+
+	if (last && last->yields)
+		last->starved = -1U;
+	for (c = coroutines; c < coroutines + nr_coroutines; c++)
+		c->starved &= ~BIT(next - coroutines);
+}
+
+bool schedule_run(schedule_decide_t decide, schedule_goes_on_t at_point, void (*check_idle)(void))
+{
+	struct coroutine *option[MAX_COROUTINES];
+	unsigned int n;
+	int nr;
+
+	last = NULL;
+	goes_on = at_point;
+	for (;;) {
+		bool asks = last && last->outcomes;
+
+		n = asks ? last->outcomes : list_options(option);
+		if (!asks && is_idle(option, n))
+			check_idle();
+		if (!n)
+			return true;
+		nr = decide(n, !asks && option[0] == last && !last->yields);
+		if (nr == SCHEDULE_ABANDON)
+			return false;
+		if (asks) {
+			last->outcome = nr;
+		} else {
+			note_turns(option[nr]);
+			last = option[nr];
+		}
+		resume(last);
+	}
+}
+
+uint64_t schedule_hash(void)
+{
+	uint64_t hash = world_hash_memory(world_hash(), coroutines, coroutines + nr_coroutines);
+	unsigned int nr;
+
+	for (nr = 0; nr < nr_coroutines; nr++)
+		hash = world_hash_memory(hash, coroutines[nr].sp, stacks[nr] + STACK_BYTES);
+	return hash;
+}
+
+void schedule_show(unsigned int step, unsigned int n, int option, bool preemptive)
+{
+	struct coroutine *options[MAX_COROUTINES], *c;
+
+	if (option == SCHEDULE_ABANDON)
+		return;
+	if (last && last->outcomes) {
+		printf("# %5u  %-10s outcome %d of %u\n", step, last->name, option, n);
+		return;
+	}
+	list_options(options);
+	c = options[option];
+	printf("# %5u%c %-10s %s: %s\n", step, preemptive && option ? '!' : ' ', c->name,
+	       c->function, c->operation);
+}
