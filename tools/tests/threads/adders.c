@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Those who add, modify and cancel timers, and look at them, with memory missing at times
+ * Threads that add, modify, cancel and query timers, at times without memory
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 
 /* Calls that an adder makes in a round, at most. */
 #define MAX_CALLS	60
-/* The latest deadline that somebody waits for. */
+/* The latest deadline that a waiter waits for. */
 #define SOON_NS		(3 * MSEC)
 
 unsigned int nr_adders;
 
-/* What an adder is doing: its records, and room for the arguments of a call. */
+/* The state of an adder: its records, and room for the arguments of a call. */
 struct adder {
 	u32 next;
 	u32 end;
@@ -34,7 +34,7 @@ static unsigned int some(void)
 	return one_in(2) ? 1 : one_in(2) ? 1 + any_below(8) : 1 + any_below(MAX_BATCH);
 }
 
-/* Takes away memory; all of it can fail in the middle of these arguments. */
+/* Make allocations fail at times, and user memory end within these arguments. */
 static bool take_memory_away(const void *argument, size_t size)
 {
 	unsigned long somewhere = (unsigned long)argument + any_below(size);
@@ -56,7 +56,7 @@ static bool take_memory_away(const void *argument, size_t size)
 	return false;
 }
 
-/* Whether an answer may be: all @n are done, or something stood in the way. */
+/* Whether a result is valid: all @n are done, or there was a reason to stop. */
 static void check_answer(const char *call, long ret, u32 n, bool trouble, long expected)
 {
 	bool signalled = signal_pending(current);
@@ -69,19 +69,54 @@ static void check_answer(const char *call, long ret, u32 n, bool trouble, long e
 		wrong(ANSWERS, "%s: %ld instead of %u", call, ret, n);
 }
 
+/* The same by io_uring, where some commands contain their arguments. */
+static long command(struct file *filp, unsigned int cmd, void *arg)
+{
+	const struct twheel_modify *modify = arg;
+	u64 first = (unsigned long)arg, second = 0;
+	long ret;
+
+	if (cmd == TWHEEL_CANCEL && one_in(2)) {
+		cmd = TWHEEL_URING_CANCEL;
+		first = *(u64 *)arg;
+	} else if (cmd == TWHEEL_MODIFY && !modify->flags && one_in(2)) {
+		cmd = TWHEEL_URING_MODIFY;
+		first = modify->id;
+		second = modify->time_ns;
+	}
+	ret = sys_uring(filp, cmd, first, second, true);
+	if (ret != -EAGAIN)
+		return ret;
+	happens(WORKER_NEEDED);
+	return sys_uring(filp, cmd, first, second, false);
+}
+
 /*
- * One call for one entry, or for a batch of them. Returns how many were done, or an errno.
+ * One call for one entry, or for a batch of them. Returns how many were done, or an errno. A
+ * batch by io_uring may end early instead of waiting: an ioctl does the rest.
  */
 static long call(u32 wheel, unsigned int single, unsigned int batch, void *entries, u32 n,
 		 bool alone)
 {
+	size_t size = batch == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
+		      batch == TWHEEL_MODIFY_BATCH ? sizeof(struct twheel_modify) : sizeof(u64);
 	struct twheel_batch b = { .entries = (unsigned long)entries, .count = n };
-	long ret;
+	struct file *filp = wheels[wheel].filp;
+	long ret = 0, rest;
 
-	if (!alone)
-		return sys_ioctl(wheels[wheel].filp, batch, &b);
-	ret = sys_ioctl(wheels[wheel].filp, single, entries);
-	return ret ?: 1;
+	if (alone) {
+		ret = one_in(2) ? command(filp, single, entries) : sys_ioctl(filp, single, entries);
+		return ret ?: 1;
+	}
+	if (one_in(2)) {
+		ret = command(filp, batch, &b);
+		if (ret < 0 || ret == n || signal_pending(current))
+			return ret;
+		b.entries += ret * size;
+		b.count -= ret;
+	}
+	rest = sys_ioctl(filp, batch, &b);
+	return ret && rest < 0 ? ret : ret + rest;
 }
 
 /*
@@ -154,7 +189,7 @@ static void add(struct adder *a, u32 wheel)
 	task_mend(current);
 	for (i = 0; ret > 0 && i < ret; i++)
 		WRITE_ONCE(records[a->next + i].id, a->add[i].id);
-	/* A record of a timer that does not exist is not used for another one. */
+	/* The record of a timer that does not exist is not reused. */
 	a->next += n;
 	if (ret > 0) {
 		count(&wheels[wheel].added, ret);
@@ -164,7 +199,7 @@ static void add(struct adder *a, u32 wheel)
 }
 
 /*
- * Modifying, cancelling and querying what anybody has added.
+ * Modifying, cancelling and querying timers of all threads.
  */
 
 /* Picks timers of a wheel; returns how many. */
@@ -177,7 +212,7 @@ static u32 pick(struct adder *a, u32 wheel, u64 *id, size_t stride, u32 n)
 		*id = READ_ONCE(records[nr].id);
 		if (!*id || READ_ONCE(records[nr].wheel) != wheel)
 			continue;
-		/* Most of them end a batch; some do not. */
+		/* Most bad ids end a batch; some do not. */
 		if (has_ended(&records[nr]) && !one_in(64))
 			continue;
 		a->first[picked++] = nr;
@@ -229,7 +264,7 @@ static void modify(struct adder *a, u32 wheel)
 			a->modify[i].flags = TWHEEL_ABSTIME;
 		}
 	}
-	/* What is picked more than once is the same timer, and not another entry. */
+	/* A timer that is picked more than once gets only one entry. */
 	trouble = take_memory_away(a->modify, n * sizeof(a->modify[0]));
 	ret = call(wheel, TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, a->modify, n, n == 1 && one_in(2));
 	task_mend(current);
@@ -264,25 +299,49 @@ static void query_one(struct adder *a, u32 wheel)
  * Looking at the wheel, without waiting.
  */
 
+/* A part of the list, from any cursor: some timers may have been added just now. */
+static long list_some(u32 wheel, bool *trouble)
+{
+	struct twheel_listed listed[50] = {};
+	struct twheel_list list = {
+		.cursor = any_below(4) << 8 | any_below(84),
+		.entries = (uintptr_t)listed,
+		.count = 1 + any_below(ARRAY_SIZE(listed)),
+	};
+	long ret, i;
+
+	*trouble = take_memory_away(listed, sizeof(listed));
+	ret = sys_ioctl(wheels[wheel].filp, TWHEEL_LIST, &list);
+	task_mend(current);
+	for (i = 0; i < ret; i++)
+		if (!listed[i].id || listed[i].state > TWHEEL_EXPIRED ||
+		    (u32)listed[i].data >= MAX_RECORDS)
+			wrong(ANSWERS, "a list has what is no timer");
+	return min(ret, 0L);
+}
+
 static void look(u32 wheel)
 {
 	struct twheel_info info = {};
 	bool trouble = false;
 	long ret = 0;
 
-	switch (any_below(5)) {
+	switch (any_below(6)) {
 	case 0:
+		ret = list_some(wheel, &trouble);
+		break;
+	case 1:
 		trouble = take_memory_away(&info, sizeof(info));
 		ret = sys_ioctl(wheels[wheel].filp, TWHEEL_INFO, &info);
 		task_mend(current);
 		break;
-	case 1:
+	case 2:
 		sys_fdinfo(wheels[wheel].filp);
 		break;
-	case 2:
+	case 3:
 		sys_poll(wheels[wheel].filp, false);
 		break;
-	case 3:
+	case 4:
 		read_some(wheel, 1 + any_below(8), IOCB_NOWAIT);
 		break;
 	default:
@@ -291,7 +350,7 @@ static void look(u32 wheel)
 	check_answer("info", ret ?: 1, 1, trouble, 0);
 }
 
-/* Only one can, and nobody once there is a timer. */
+/* Only one thread can, and none once there is a timer. */
 static void set_up(u32 wheel)
 {
 	struct twheel_setup setup = wheels[wheel].setup;
@@ -332,7 +391,7 @@ static void any_call(struct adder *a)
 	}
 }
 
-/* Nobody waits for these to the end of the round. */
+/* No waiter waits for these to the end of the round. */
 static void cancel_long_lived(struct adder *a, u32 begin)
 {
 	u32 nr;
@@ -344,7 +403,7 @@ static void cancel_long_lived(struct adder *a, u32 begin)
 			continue;
 		a->id[0] = record->id;
 		a->first[0] = nr;
-		/* Who is killed while he waits for the lock tries again. */
+		/* A call that is killed while it waits for the lock is repeated. */
 		while (a->id[0] && cancel_picked(a, record->wheel, 1, false) == -EINTR)
 			;
 	}

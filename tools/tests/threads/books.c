@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "kernel.h"
 
-/* How many of the things that went wrong are told. */
+/* How many errors are printed. */
 #define MAX_TOLD	8
 
 struct wheel wheels[NR_WHEELS];
@@ -34,11 +34,18 @@ const char *const event_name[NR_EVENTS] = {
 	[NOT_THERE] = "calls with missing user memory",
 	[INTERRUPTED] = "calls interrupted by a signal",
 	[KILLED] = "callers killed while they waited for the lock",
+	[CLOCK_SET] = "times that the wall clocks were set",
 	[WOKEN_BY_POLL] = "polls that waited",
 	[WOKEN_BY_EPOLL] = "epolls that waited",
 	[BLOCKED_READ] = "reads that waited",
+	[WORKER_NEEDED] = "commands of a ring that a worker did",
 	[LOCK_BUSY] = "reads that were not to wait, and would have had to",
 	[CLOSED_ARMED] = "files closed while they were armed",
+	[RING_MADE] = "rings made or described",
+	[RING_TAKEN] = "events taken from rings",
+	[RING_FULL] = "events taken while a ring said that there is more",
+	[RING_REFUSED] = "reads of a wheel that has a ring",
+	[VANDALISED] = "rubbish written into a ring",
 };
 
 static struct {
@@ -112,7 +119,7 @@ void book_event(u32 wheel, const struct twheel_event *event)
 {
 	happens(READ);
 	check_event(wheel, event);
-	/* Who sees this sees what came before, and nobody else does. */
+	/* A reader of this count also sees the writes before it; other threads need not. */
 	__atomic_fetch_add(&wheels[wheel].delivered, 1, __ATOMIC_RELEASE);
 }
 
@@ -136,7 +143,7 @@ void books_begin_round(void)
 	WRITE_ONCE(round_nr, round_nr + 1);
 }
 
-/* The number of a timer that has not come to its end. */
+/* The number of a timer that has not ended. */
 static u32 first_left(u32 from)
 {
 	while (from < MAX_RECORDS && has_ended(&records[from]))
@@ -170,7 +177,7 @@ static void check_record(u32 nr)
 		      record->id, record->read_id);
 }
 
-/* The wheel's own counters say the same as the books. Returns whether all is booked. */
+/* Check the wheel's counters against the books. Return whether everything is booked. */
 static bool check_wheel(u32 nr, bool last_try)
 {
 	struct wheel *wheel = &wheels[nr];
@@ -179,11 +186,11 @@ static bool check_wheel(u32 nr, bool last_try)
 
 	if (sys_ioctl(wheel->filp, TWHEEL_INFO, &info))
 		wrong(ANSWERS, "TWHEEL_INFO fails");
-	/* A reader may not have booked what he has. */
+	/* A reader may not have booked its events yet. */
 	if (info.delivered != delivered && !last_try)
 		return false;
-	/* With its first timer, a wheel is what it is for good. */
-	if (wheel->added) {
+	/* With its first timer, the set-up of a wheel is final; a wall clock stays unknown. */
+	if (wheel->added && wheel->fast_clock != CLOCK_AHEAD) {
 		wheel->slow_clock = info.clock_id;
 		wheel->fast_clock = info.clock_id;
 	}
@@ -195,21 +202,30 @@ static bool check_wheel(u32 nr, bool last_try)
 	return true;
 }
 
-/* Without timers, a wheel holds empty pages, and is charged for what it holds. */
-static void check_memory(u32 nr)
+void check_charge(struct file *filp)
 {
-	struct twheel_file *file = wheels[nr].filp->private_data;
+	struct twheel_file *file = filp->private_data;
 	unsigned long charged;
 
 	if (twheel_file_lock(file))
 		broken("who is not killed does not get the lock");
 	charged = twheel_user_bytes(file->user);
+	if (charged != file->charged || charged != twheel_file_bytes(file))
+		wrong(LEFTOVERS, "a file is charged for %zu, its user for %lu, it holds %zu",
+		      file->charged, charged, twheel_file_bytes(file));
+	mutex_unlock(&file->lock);
+}
+
+/* Without timers, a wheel holds empty pages. */
+static void check_pages(u32 nr)
+{
+	struct twheel_file *file = wheels[nr].filp->private_data;
+
+	if (twheel_file_lock(file))
+		broken("who is not killed does not get the lock");
 	if (file->store.nr_empty != file->store.nr_pages)
 		wrong(LEFTOVERS, "wheel %u: of %u pages, %u are empty", nr,
 		      file->store.nr_pages, file->store.nr_empty);
-	if (charged != file->charged || charged != twheel_file_bytes(file))
-		wrong(LEFTOVERS, "wheel %u: charged for %zu, the user for %lu, it holds %zu", nr,
-		      file->charged, charged, twheel_file_bytes(file));
 	mutex_unlock(&file->lock);
 }
 
@@ -228,7 +244,8 @@ bool books_end_round(unsigned int patience)
 	for (nr = 0; nr < NR_WHEELS; nr++) {
 		while (!check_wheel(nr, clock_now(CLOCK_MONOTONIC) > end))
 			usleep(100);
-		check_memory(nr);
+		check_pages(nr);
+		check_charge(wheels[nr].filp);
 	}
 	for (nr = 0; nr < MAX_RECORDS; nr++)
 		check_record(nr);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The accountant: proves of each timer that it was read once or cancelled once
+ * The accountant: proves that each timer was read once or cancelled once
  *
- * Time goes in rounds. A round ends when all of its timers have come to their end and
- * nothing is left in the wheels; those who wait read the last of them, and nobody else.
- * So a wake-up that gets lost is a round that does not end.
+ * Time goes in rounds. A round ends when all of its timers have ended and nothing is left
+ * in the wheels; only waiters read the last of them. So after a lost wake-up, the round
+ * does not end.
  *
- * The books must not order what the driver has to order: they are read and written with
- * relaxed atomic operations, and without locks, but for the end of a round.
+ * The books must not order accesses that the driver has to order: they are read and
+ * written with relaxed atomic operations and without locks, except at the end of a round.
  */
 #ifndef _DRIVER_BOOKS_H
 #define _DRIVER_BOOKS_H
@@ -16,7 +16,9 @@
 
 #include "calls.h"
 
-#define NR_WHEELS	5
+#define NR_WHEELS	8
+/* Wheels from this number on have a ring. */
+#define FIRST_RING	5
 #define MAX_ADDERS	16
 /* Timers that one adder adds in a round, and in one batch. */
 #define MAX_ADDS	400
@@ -24,15 +26,15 @@
 #define MAX_RECORDS	(MAX_ADDERS * MAX_ADDS)
 
 /**
- * struct record - what is known of one timer of this round
- * @id: as the add returned it; 0 means that there is no such timer.
- * @read_id: as an event had it.
- * @deadline: as it was added; 0 if it was relative, or modified since.
+ * struct record - the account of one timer of this round
+ * @id: the id that the add returned; 0 means that there is no such timer.
+ * @read_id: the id in its event.
+ * @deadline: the deadline of the add; 0 if it was relative, or modified since.
  * @delivered: how often it was read.
  * @cancelled: how often it was cancelled.
  * @wheel: the number of its wheel.
  * @periodic: it has an interval.
- * @long_lived: whoever added it cancels it before the round ends.
+ * @long_lived: the thread that added it cancels it before the round ends.
  */
 struct record {
 	u64 id;
@@ -46,14 +48,17 @@ struct record {
 };
 
 /**
- * struct wheel - an open file, and what happened to it
+ * struct wheel - an open file, and its account
  * @filp: the file.
- * @setup: what it is set up with, unless a timer comes first.
- * @slow_clock: its clock, or as long as that is not known, one that is never ahead.
- * @fast_clock: its clock, or one that is never behind.
- * @limited: it can be that a timer does not fit.
+ * @setup: its set-up, unless a timer comes first.
+ * @slow_clock: its clock or, while that is not known, one that is never ahead.
+ * @fast_clock: its clock or, while that is not known, one that is never behind.
+ * @limited: a timer may not fit.
+ * @ring: its ring, once it has been mapped.
+ * @slots: how many slots the ring has.
+ * @taking: held while events are taken from it.
  * @set_up: how often it was set up.
- * @awake: how many of those who wait for it come back at once.
+ * @awake: how many of its waiters wait again at once.
  * @added: how many timers were.
  * @delivered: how many events were read.
  * @cancelled: how many timers were.
@@ -64,6 +69,9 @@ struct wheel {
 	clockid_t slow_clock;
 	clockid_t fast_clock;
 	bool limited;
+	struct twheel_ring *ring;
+	u32 slots;
+	pthread_mutex_t taking;
 	u32 set_up;
 	int awake;
 	u64 added;
@@ -71,14 +79,15 @@ struct wheel {
 	u64 cancelled;
 };
 
-/* What can go wrong, each a test. */
+/* The possible errors, each of which is a test. */
 enum fault { BOOKS, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
 
-/* What has to have happened for a run to be worth something. */
+/* The events that a meaningful run has to cover. */
 enum event {
 	ADDED, MODIFIED, CANCELLED, READ, PERIODIC, SET_UP, QUERIED,
-	NO_MEMORY, NO_SPACE, NOT_THERE, INTERRUPTED, KILLED,
-	WOKEN_BY_POLL, WOKEN_BY_EPOLL, BLOCKED_READ, LOCK_BUSY, CLOSED_ARMED, NR_EVENTS
+	NO_MEMORY, NO_SPACE, NOT_THERE, INTERRUPTED, KILLED, CLOCK_SET,
+	WOKEN_BY_POLL, WOKEN_BY_EPOLL, BLOCKED_READ, LOCK_BUSY, WORKER_NEEDED, CLOSED_ARMED,
+	RING_MADE, RING_TAKEN, RING_FULL, RING_REFUSED, VANDALISED, NR_EVENTS
 };
 
 extern struct wheel wheels[NR_WHEELS];
@@ -99,7 +108,7 @@ static inline void happens(enum event event)
 
 __attribute__((format(printf, 2, 3)))
 void wrong(enum fault fault, const char *format, ...);
-/* How often something went wrong; and say what. */
+/* Count an error, and print it. */
 u32 faults_tell(enum fault fault);
 
 static inline bool has_ended(const struct record *record)
@@ -111,7 +120,9 @@ static inline bool has_ended(const struct record *record)
 
 u64 record_data(u32 nr);
 void book_event(u32 wheel, const struct twheel_event *event);
-/* Count an errno as what has happened. */
+/* Check that the file is charged for exactly what it holds; its user has no other. */
+void check_charge(struct file *filp);
+/* Count an errno among those events. */
 void book_error(long err);
 
 void books_begin_round(void);

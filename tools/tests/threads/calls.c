@@ -4,7 +4,10 @@
  */
 #include <stdlib.h>
 
+#include <linux/io_uring/cmd.h>
+#include <linux/mm.h>
 #include <linux/seq_file.h>
+#include <linux/sizes.h>
 #include <linux/uio.h>
 
 #include "calls.h"
@@ -75,6 +78,56 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
 	return ret;
 }
 
+/* The program sees the pages at the driver's addresses, as they are contiguous. */
+static void *mapped_pages(const struct vm_area_struct *vma)
+{
+	unsigned long i, first = (unsigned long)vma->pages[0];
+
+	for (i = 0; i < (vma->vm_end - vma->vm_start) >> PAGE_SHIFT; i++) {
+		if ((unsigned long)vma->pages[i] != first + i * PAGE_SIZE)
+			broken("a page is mapped where another one should be");
+	}
+	if (~vma->vm_flags & (VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP))
+		broken("a mapping can grow, or be inherited");
+	return vma->pages[0];
+}
+
+void *sys_mmap(struct file *filp, size_t size)
+{
+	struct page *pages[SZ_64K >> PAGE_SHIFT] = {};
+	struct vm_area_struct vma = {
+		.vm_start = SZ_1M,
+		.vm_end = SZ_1M + size,
+		.vm_flags = VM_SHARED,
+		.pages = pages,
+	};
+	int err;
+
+	/* mmap(2) holds a lock that page faults with the file's lock held take. */
+	current->never_waits = true;
+	err = device->mmap(filp, &vma);
+	current->never_waits = false;
+	may_return();
+	if (err && err != -ENOMEM)
+		broken("a ring cannot be mapped");
+	return err ? NULL : mapped_pages(&vma);
+}
+
+long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second, bool nowait)
+{
+	const struct io_uring_sqe sqe = { .cmd = { first, second } };
+	struct io_uring_cmd ioucmd = { .file = filp, .sqe = &sqe, .cmd_op = cmd };
+	int ret;
+
+	current->never_waits = nowait;
+	ret = device->uring_cmd(&ioucmd, nowait ? IO_URING_F_NONBLOCK : 0);
+	current->never_waits = false;
+	may_return();
+	if (ret > 0)
+		broken("uring: a count is returned, where 6.1 loses it");
+	return ret == -EIOCBQUEUED ? ioucmd.result : ret;
+}
+
 void sys_fdinfo(struct file *filp)
 {
 	struct seq_file m = {};
@@ -85,12 +138,12 @@ void sys_fdinfo(struct file *filp)
 		broken("fdinfo: nothing, or too much");
 }
 
-/* As of poll(2) and epoll, it wakes whenever it is called. */
+/* As in poll(2) and epoll, it wakes whenever it is called. */
 static int trigger(wait_queue_entry_t *entry, __poll_t key)
 {
 	struct watch *watch = container_of(entry, struct watch, entry);
 
-	/* Without events it has to ask; with others it would not wake. */
+	/* Without a key it has to poll; a key without EPOLLIN would not wake it. */
 	if (key && !(key & EPOLLIN))
 		broken("a wake-up without EPOLLIN");
 	WRITE_ONCE(watch->triggered, true);
@@ -159,7 +212,7 @@ int watch_wait(struct watch *watch)
 		WRITE_ONCE(watch->triggered, false);
 		if (!ready(watch))
 			continue;
-		/* What is level-triggered stays on epoll's list. */
+		/* A level-triggered file stays on epoll's list. */
 		if (!watch->edge)
 			WRITE_ONCE(watch->triggered, true);
 		return EPOLLIN;

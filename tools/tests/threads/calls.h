@@ -2,7 +2,7 @@
 /*
  * System calls, and the waiting that poll(2) and epoll do around the driver's poll
  *
- * All return what the kernel's return: a negative errno for an error.
+ * All return the same as the kernel's: a negative errno for an error.
  */
 #ifndef _DRIVER_CALLS_H
 #define _DRIVER_CALLS_H
@@ -11,14 +11,14 @@
 #include <linux/poll.h>
 
 /**
- * struct watch - one who waits for a file, as poll(2) and epoll do
- * @table: what the driver's poll is called with the first time.
- * @entry: in the file's wait queue.
+ * struct watch - a task that waits for a file, as poll(2) and epoll do
+ * @table: the argument of the first call of the driver's poll.
+ * @entry: its entry in the file's wait queue.
  * @queue: that queue.
  * @filp: the file.
- * @task: who sleeps.
- * @triggered: he has been woken, and has to poll again.
- * @edge: epoll's EPOLLET: only a wake-up makes him poll again.
+ * @task: the task.
+ * @triggered: it has been woken, and has to poll again.
+ * @edge: epoll's EPOLLET: only a wake-up makes it poll again.
  */
 struct watch {
 	poll_table table;
@@ -34,10 +34,17 @@ int sys_open(u32 uid, struct file **filp);
 void sys_close(struct file *filp);
 long sys_ioctl(struct file *filp, unsigned int cmd, void *arg);
 /*
- * With IOCB_NOWAIT as io_uring and RWF_NOWAIT have it, or without; if it is @plain, as read(2)
- * has it, or io_uring.
+ * Read with IOCB_NOWAIT, as io_uring and RWF_NOWAIT do, or without; @plain reads as read(2),
+ * others as io_uring.
  */
 ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain);
+/*
+ * Map with MAP_SHARED and offset 0; return the mapping, or NULL without memory. It lasts
+ * until the file is closed.
+ */
+void *sys_mmap(struct file *filp, size_t size);
+/* An io_uring command, by its submitter, which does not wait, or by a worker. */
+long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second, bool nowait);
 void sys_fdinfo(struct file *filp);
 
 /* epoll: add a file, wait for it, and remove it. */

@@ -19,7 +19,7 @@ void broken(const char *rule)
 {
 	printf("Bail out! %s\n", rule);
 	fflush(stdout);
-	/* The sanitizer says where. */
+	/* The sanitizer prints where. */
 	abort();
 }
 
@@ -43,15 +43,23 @@ static void somebody_else(void (*acts)(void))
 	current = self;
 }
 
+u64 clock_look(clockid_t clock)
+{
+	u64 now = clock_now(clock);
+
+	breathing_space();
+	return now;
+}
+
 bool out_of_memory(void)
 {
-	void (*meanwhile)(void) = current->meanwhile;
+	void (*interlude)(void) = current->interlude;
 
 	may_sleep();
 	breathing_space();
-	current->meanwhile = NULL;
-	if (meanwhile)
-		somebody_else(meanwhile);
+	current->interlude = NULL;
+	if (interlude)
+		somebody_else(interlude);
 	return current->lean && one_in(current->lean);
 }
 
@@ -66,14 +74,6 @@ void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed)
 	pthread_mutex_init(&task->lock, NULL);
 	pthread_cond_init(&task->woken, NULL);
 	task_mend(task);
-}
-
-void task_mend(struct task_struct *task)
-{
-	task->unreadable = -1UL;
-	task->unwritable = -1UL;
-	task->user_end = -1UL;
-	task->lean = 0;
 }
 
 /* Returns whether it was asleep, or about to be. */
@@ -103,7 +103,7 @@ void task_forget_signals(struct task_struct *task)
 	WRITE_ONCE(task->killed, false);
 }
 
-/* Who wakes the task from here on does not come too early. */
+/* From here on, a wake-up of the task is not too early. */
 void task_about_to_sleep(void)
 {
 	pthread_mutex_lock(&current->lock);
@@ -132,31 +132,25 @@ static struct {
 	struct list_head timers;
 	struct hrtimer *running;
 	u64 suspended;
+	u64 set_ahead;
 	struct task_struct task;
 } base = { .lock = PTHREAD_MUTEX_INITIALIZER, .timers = LIST_HEAD_INIT(base.timers) };
 
 u64 clock_now(clockid_t clock)
 {
-	return now_ns() + (clock == CLOCK_BOOTTIME ? READ_ONCE(base.suspended) : 0);
-}
+	u64 now = now_ns();
 
-/* How long it takes until a timer is due. */
-static u64 remaining(const struct hrtimer *timer)
-{
-	u64 now = clock_now(timer->clock);
-
-	return timer->expires > now ? timer->expires - now : 0;
-}
-
-static struct hrtimer *earliest(void)
-{
-	struct hrtimer *timer, *first = NULL;
-
-	list_for_each_entry(timer, &base.timers, node) {
-		if (!first || remaining(timer) < remaining(first))
-			first = timer;
+	switch (clock) {
+	case CLOCK_BOOTTIME:
+		return now + READ_ONCE(base.suspended);
+	case CLOCK_REALTIME:
+	case CLOCK_TAI:
+		return now + READ_ONCE(base.set_ahead);
+	case CLOCK_AHEAD:
+		return now + READ_ONCE(base.suspended) + CLOCK_SET_MAX;
+	default:
+		return now;
 	}
-	return first;
 }
 
 static void enqueue(struct hrtimer *timer)
@@ -202,12 +196,12 @@ static void *run_clock(void *unused)
 	current = &base.task;
 	pthread_mutex_lock(&base.lock);
 	for (;;) {
-		struct hrtimer *timer = earliest();
+		struct hrtimer *timer = hrtimer_earliest(&base.timers);
 
-		if (timer && !remaining(timer))
+		if (timer && !hrtimer_get_remaining(timer))
 			fire(timer);
 		else
-			wait_at_most(timer ? remaining(timer) : -1);
+			wait_at_most(timer ? hrtimer_get_remaining(timer) : -1);
 	}
 	return unused;
 }
@@ -232,6 +226,14 @@ void clock_suspend(u64 ns)
 {
 	pthread_mutex_lock(&base.lock);
 	WRITE_ONCE(base.suspended, base.suspended + ns);
+	pthread_cond_signal(&base.changed);
+	pthread_mutex_unlock(&base.lock);
+}
+
+void wall_clock_set(u64 ns_ahead)
+{
+	pthread_mutex_lock(&base.lock);
+	WRITE_ONCE(base.set_ahead, ns_ahead);
 	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }
@@ -261,7 +263,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	pthread_mutex_unlock(&base.lock);
 }
 
-/* Returns when it neither is queued nor runs. */
+/* Returns when the hrtimer is neither queued nor running. */
 void hrtimer_cancel(struct hrtimer *timer)
 {
 	may_call();

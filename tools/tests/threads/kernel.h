@@ -2,8 +2,8 @@
 /*
  * The kernel that the driver runs on in user space, as its stand-ins and the tests see it
  *
- * A task is a thread. Locks are pthread's, so that ThreadSanitizer knows them. What the
- * kernel would report, broken() reports: sleeping with a spin lock held, a call while user
+ * A task is a thread. Locks are pthread's, so that ThreadSanitizer knows them. broken()
+ * reports the same errors as the kernel: sleeping with a spin lock held, a call while user
  * memory is open, a lock that is not held, or still held when a call returns.
  */
 #ifndef _DRIVER_KERNEL_H
@@ -13,6 +13,7 @@
 
 #include <linux/compiler.h>
 #include <linux/fs.h>
+#include <linux/kernel.h>
 #include <linux/types.h>
 
 #include "chance.h"
@@ -23,22 +24,22 @@ struct mem_cgroup;
  * struct task_struct - a thread that calls the kernel
  * @lock: protects @awake.
  * @woken: @awake has been set, or a signal sent.
- * @awake: it does not sleep, nor is it about to.
+ * @awake: it neither sleeps nor is about to.
  * @signalled: a signal is pending.
- * @killed: and that is a fatal one.
+ * @killed: and that signal is fatal.
  * @chance: its random numbers.
- * @mm: whose control group pays when it opens a file.
- * @active_memcg: which one pays for what it allocates.
+ * @mm: whose control group is charged when it opens a file.
+ * @active_memcg: the one that is charged for its allocations.
  * @mutexes: how many it holds.
  * @spins: how many spin locks it holds.
  * @in_irq: it is an interrupt.
  * @in_user_access: user memory is open.
- * @never_waits: it polls, or reads with IOCB_NOWAIT: it may not wait for a mutex.
+ * @never_waits: it polls, maps, or reads with IOCB_NOWAIT: it may not wait for a mutex.
  * @unreadable: user memory from here on cannot be read.
  * @unwritable: user memory from here on cannot be written.
  * @user_end: user memory ends here.
- * @lean: one in so many allocations fails; 0 stands for none.
- * @meanwhile: what somebody else does during the next allocation, or NULL.
+ * @lean: one in this many allocations fails; 0 stands for none.
+ * @interlude: the act of another thread during the next allocation, or NULL.
  */
 struct task_struct {
 	pthread_mutex_t lock;
@@ -58,7 +59,7 @@ struct task_struct {
 	unsigned long unwritable;
 	unsigned long user_end;
 	unsigned int lean;
-	void (*meanwhile)(void);
+	void (*interlude)(void);
 };
 
 struct mm_struct {
@@ -71,8 +72,17 @@ struct mem_cgroup {
 
 extern __thread struct task_struct *current;
 
-/* A rule of the kernel has been broken: say so, and abort. */
+/* Report that a rule of the kernel was broken, and abort. */
 void broken(const char *rule) __attribute__((noreturn, cold));
+
+/* All user memory is there, and no allocation fails. */
+static inline void task_mend(struct task_struct *task)
+{
+	task->unreadable = -1UL;
+	task->unwritable = -1UL;
+	task->user_end = -1UL;
+	task->lean = 0;
+}
 
 /* A random number of the task's own. */
 static inline u64 any_below(u64 n)
@@ -85,36 +95,44 @@ static inline bool one_in(u64 n)
 	return !any_below(n);
 }
 
-/* Give others a chance to come in between. */
+/* Give other threads a chance to run here. */
 void breathing_space(void);
+
+/* The time, which may have passed when other threads have run. */
+u64 clock_look(clockid_t clock);
 
 /* Whether this allocation has to fail. */
 bool out_of_memory(void);
 
 void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed);
-/* All user memory is there. */
-void task_mend(struct task_struct *task);
 void task_signal(struct task_struct *task, bool kill);
 void task_forget_signals(struct task_struct *task);
 bool task_wake(struct task_struct *task);
 void task_about_to_sleep(void);
 void task_sleep(void);
 
+/* No other clock has ever been ahead of this one. */
+#define CLOCK_AHEAD	100
+/* How far the wall clocks are set forward, at most; they are never behind CLOCK_MONOTONIC. */
+#define CLOCK_SET_MAX	5000000
+
 /* Start the clock; nothing stops it. */
 void clock_start(struct mm_struct *mm);
 u64 clock_now(clockid_t clock);
+/* CLOCK_REALTIME and CLOCK_TAI are set. */
+void wall_clock_set(u64 ns_ahead);
 /* The machine is suspended: CLOCK_BOOTTIME jumps. */
 void clock_suspend(u64 ns);
 /* How many hrtimers are queued. */
 unsigned int clock_timers(void);
 
-/* What the module registered. */
+/* The operations that the module registered. */
 extern const struct file_operations *device;
 int module_load(void);
 void module_unload(void);
 extern unsigned long *const parameter_max_user_bytes;
 
-/* A call that is not inline, and may be made anywhere but with user memory open. */
+/* A call of a function that is not inline, which is allowed except while user memory is open. */
 static inline void may_call(void)
 {
 	if (current->in_user_access)
@@ -128,7 +146,7 @@ static inline void may_sleep(void)
 		broken("sleeping in an atomic section");
 }
 
-/* Every call returns so. */
+/* Every call ends with this. */
 static inline void may_return(void)
 {
 	may_call();

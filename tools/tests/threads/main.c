@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver in user space: its own source, on threads, under the eyes of sanitizers
+ * The driver in user space: its unchanged source, on threads, with sanitizers
  *
- * An act has wheels of its own, those who wait for them, and rounds in which others add,
- * modify and cancel; see books.h. Meanwhile somebody sends signals, and somebody else
- * opens and closes files.
+ * An act has its own wheels, waiters for them, and rounds in which other threads add,
+ * modify and cancel; see books.h. Three more threads send signals, open and close files,
+ * and write rubbish into a ring.
  */
 #include <err.h>
 #include <getopt.h>
@@ -13,17 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "twheel_user.h"
+#include "twheel_file.h"
 #include "clock.h"
 #include "kernel.h"
 #include "options.h"
 #include "workers.h"
 
 #define ROUNDS		25
-/* Enough that a bucket for each of 65,536 ticks fits in three times. */
+/* Room for three levels of 65,536 buckets. */
 #define USER_BYTES	(8UL << 20)
-/* One for each wheel, and one who opens and closes. */
-#define NR_USERS	(NR_WHEELS + 1)
+/* One for each wheel, one that opens and closes, and one whose ring has rubbish. */
+#define NR_USERS	(NR_WHEELS + 2)
 
 static unsigned int seconds = 10;
 static u64 seed = 1;
@@ -32,23 +32,23 @@ static unsigned int patience = 10;
 static struct mem_cgroup memcg;
 static struct mm_struct mm = { .memcg = &memcg };
 static u64 rounds;
-/* Their accounts, which stay when all wheels have been closed. */
+/* Their accounts, which remain when all wheels have been closed. */
 static struct twheel_user *users[NR_USERS];
 
-/* Who waits, who adds, and the two others. */
+/* The threads that wait, those that add, and the others. */
 static struct thread {
 	pthread_t thread;
 	struct task_struct task;
 	unsigned int nr;
 	bool done;
-} waiters[NR_ROLES], adders[MAX_ADDERS], pest, churn;
+} waiters[NR_ROLES], adders[MAX_ADDERS], pest, churn, bystander, vandal, victim;
 
 static pthread_barrier_t round_begins, round_ends;
 static bool act_ends;
-/* Only what is due wakes those who wait. */
+/* Only due timers wake waiters. */
 static bool calm;
 
-/* Sanitizers stop at what they find first. */
+/* Sanitizers stop at the first error. */
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
@@ -96,7 +96,10 @@ static void *run_adder(void *data)
 	}
 }
 
-/* Sends signals, half of them fatal; but none that would do for a wake-up that is lost. */
+/*
+ * Sends signals, half of them fatal, and sets the wall clocks, but never in a way that would
+ * hide a lost wake-up.
+ */
 static void *run_pest(void *data)
 {
 	struct thread *self = data;
@@ -105,9 +108,12 @@ static void *run_pest(void *data)
 	while (!READ_ONCE(leaving)) {
 		u32 n = any_below(NR_ROLES + nr_adders);
 
-		if (!READ_ONCE(calm))
+		if (!READ_ONCE(calm)) {
 			task_signal(n < NR_ROLES ? &waiters[n].task :
 				    &adders[n - NR_ROLES].task, any_below(2));
+			wall_clock_set(any_below(CLOCK_SET_MAX));
+			happens(CLOCK_SET);
+		}
 		usleep(any_below(2000));
 	}
 	return NULL;
@@ -120,6 +126,45 @@ static void *run_churn(void *data)
 	current = &self->task;
 	while (!READ_ONCE(leaving))
 		open_and_close(NR_WHEELS);
+	return NULL;
+}
+
+/* Polls, and leaves the events that it moves to the rings to others, which the poll has to wake. */
+static void *run_bystander(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	while (!READ_ONCE(leaving)) {
+		u32 nr = FIRST_RING + any_below(NR_WHEELS - FIRST_RING);
+
+		if (!READ_ONCE(calm))
+			sys_poll(wheels[nr].filp, false);
+		usleep(any_below(300));
+	}
+	return NULL;
+}
+
+static void *run_vandal(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	while (!READ_ONCE(leaving)) {
+		vandal_write();
+		if (one_in(4))
+			usleep(any_below(300));
+	}
+	return NULL;
+}
+
+static void *run_victim(void *data)
+{
+	struct thread *self = data;
+
+	current = &self->task;
+	while (!READ_ONCE(leaving))
+		vandal_use();
 	return NULL;
 }
 
@@ -140,18 +185,25 @@ static void open_wheel(u32 nr)
 {
 	static const u64 ticks[] = { 1000, 7001, 50000, 333000, 1000000, 2000000 };
 	static const u32 sizes[] = { 2, 3, 10, 64, 256, 1000, 65536 };
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME,
+					    CLOCK_TAI };
+	clockid_t clock = clocks[any_below(ARRAY_SIZE(clocks))];
+	bool wall = clock == CLOCK_REALTIME || clock == CLOCK_TAI;
 	struct wheel *wheel = &wheels[nr];
 
 	*wheel = (struct wheel) {
 		.setup = {
 			.tick_ns = ticks[any_below(ARRAY_SIZE(ticks))],
-			.wheel_size = sizes[any_below(ARRAY_SIZE(sizes))],
+			/* The largest may leave no memory for a ring, or for all levels. */
+			.wheel_size = sizes[any_below(ARRAY_SIZE(sizes) -
+						      (wall || nr >= FIRST_RING))],
 			.max_timers = any_below(4) ? 0 : 1 + any_below(300),
-			.clock_id = any_below(2) ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
+			.clock_id = clock,
 		},
 		.slow_clock = CLOCK_MONOTONIC,
-		.fast_clock = CLOCK_BOOTTIME,
+		.fast_clock = wall ? CLOCK_AHEAD : CLOCK_BOOTTIME,
 	};
+	pthread_mutex_init(&wheel->taking, NULL);
 	wheel->limited = wheel->setup.max_timers || wheel->setup.wheel_size > 1000;
 	if (sys_open(nr, &wheel->filp))
 		broken("a wheel cannot be opened");
@@ -165,6 +217,7 @@ static void start_all(void)
 	WRITE_ONCE(act_ends, false);
 	for (i = 0; i < NR_WHEELS; i++)
 		open_wheel(i);
+	vandal_open(NR_WHEELS + 1);
 	for (i = 0; i < NR_ROLES; i++)
 		wheels[roles[i].wheel].awake++;
 	for (i = 0; i < NR_ROLES; i++)
@@ -173,13 +226,16 @@ static void start_all(void)
 		launch(&adders[i], i, run_adder);
 	launch(&pest, 0, run_pest);
 	launch(&churn, 0, run_churn);
+	launch(&bystander, 0, run_bystander);
+	launch(&vandal, 0, run_vandal);
+	launch(&victim, 0, run_victim);
 }
 
 static bool play_round(void)
 {
 	bool ended;
 
-	/* Somebody who hangs in a call is not heard of any more. */
+	/* A thread that hangs in a call never comes back. */
 	alarm(patience + 60);
 	books_begin_round();
 	WRITE_ONCE(calm, false);
@@ -216,6 +272,10 @@ static void stop_all(void)
 		join(&adders[i]);
 	join(&pest);
 	join(&churn);
+	join(&bystander);
+	join(&vandal);
+	join(&victim);
+	vandal_close();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
 }
@@ -235,7 +295,7 @@ static void check_leftovers(void)
 		wrong(LEFTOVERS, "%u hrtimers are queued", clock_timers());
 }
 
-/* Returns false if those who wait cannot be waited for. */
+/* Returns false if the waiters do not come back. */
 static bool play_act(u64 end)
 {
 	unsigned int i;
@@ -294,9 +354,9 @@ static void usage(FILE *stream)
 		"Runs the driver in user space, on threads; prints TAP.\n"
 		"\n"
 		"  --seconds N   how long; %u by default\n"
-		"  --seed N      of what is called; which thread comes first depends on more\n"
-		"  --threads N   how many add, modify and cancel, up to %u; 3 by default\n"
-		"  --patience N  seconds that something may stay due while others sleep; %u\n",
+		"  --seed N      seed of the calls; the order of threads still varies\n"
+		"  --threads N   threads that add, modify and cancel, up to %u; 3 by default\n"
+		"  --patience N  seconds that a timer may stay due while waiters sleep; %u\n",
 		seconds, MAX_ADDERS, patience);
 }
 
@@ -361,7 +421,7 @@ int main(int argc, char **argv)
 	end = clock_now(CLOCK_MONOTONIC) + seconds * SEC;
 	while (ended && clock_now(CLOCK_MONOTONIC) < end)
 		ended = play_act(end);
-	/* They sleep, and nobody can wake them. */
+	/* They sleep, and no thread can wake them. */
 	if (!ended)
 		_exit(!verdicts());
 	for (uid = 0; uid < NR_USERS; uid++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Those who wait for wheels, each in his own way
+ * Threads that wait for wheels, each in its own way
  *
- * Who has read may stay away until the next round, unless he is the last one: what he
- * left unread is for those who are still asleep.
+ * A waiter that has read may pause until the next round, unless it is the last one: the
+ * waiters that still sleep get the events that it left.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "kernel.h"
 #include "workers.h"
 
-/* Long enough that it was not the lock that was waited for. */
+/* Long enough that the wait was not for the lock. */
 #define ASLEEP_NS	20000
 
 bool leaving;
@@ -29,7 +29,7 @@ int read_some(u32 nr, unsigned int max, int flags)
 		current->unwritable = (unsigned long)event + any_below(max * sizeof(*event));
 	size = sys_read(wheels[nr].filp, event, max * sizeof(*event), flags, plain);
 	task_mend(current);
-	/* Looked at afterwards: one that comes now is not waited for. */
+	/* Read afterwards: an event that comes now is not waited for. */
 	signalled = signal_pending(current);
 	task_forget_signals(current);
 	n = size < 0 ? size : size / (ssize_t)sizeof(*event);
@@ -40,6 +40,10 @@ int read_some(u32 nr, unsigned int max, int flags)
 	book_error(n);
 	if (n == -EAGAIN && flags & IOCB_NOWAIT)
 		happens(LOCK_BUSY);
+	if (n == -EBUSY && nr >= FIRST_RING) {
+		happens(RING_REFUSED);
+		return n;
+	}
 	if (!n || (size > 0 && size % sizeof(*event)))
 		wrong(ANSWERS, "read: %zd bytes", size);
 	if (n < 0 && !(n == -EFAULT && fault) && !(n == -EAGAIN && flags) &&
@@ -57,6 +61,14 @@ static void stay_away(u32 nr)
 			usleep(200);
 	}
 	__atomic_add_fetch(&wheels[nr].awake, 1, __ATOMIC_RELAXED);
+}
+
+/* Without a wait, from the ring if there is one. */
+static int take_or_read(u32 nr, unsigned int max)
+{
+	if (nr >= FIRST_RING)
+		return take_some(nr, max);
+	return read_some(nr, max, one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
 }
 
 static unsigned int few(void)
@@ -80,25 +92,27 @@ static void in_read(u32 nr)
 
 static void in_poll(u32 nr)
 {
+	map_ring(nr);
 	while (!READ_ONCE(leaving)) {
 		if (sys_poll(wheels[nr].filp, true) < 0) {
 			task_forget_signals(current);
 			continue;
 		}
 		happens(WOKEN_BY_POLL);
-		if (read_some(nr, few(), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT) > 0 && one_in(3))
+		if (take_or_read(nr, few()) > 0 && one_in(3))
 			stay_away(nr);
 	}
 }
 
 /*
- * Level-triggered: epoll tells it again. It is one that several processes share: when one
- * is killed in the middle of it, the next one goes on.
+ * Level-triggered: epoll reports it again. Several processes share the epoll: if one is
+ * killed in the middle, the next one continues.
  */
 static void in_epoll(u32 nr)
 {
 	struct watch watch;
 
+	map_ring(nr);
 	watch_add(&watch, wheels[nr].filp, false);
 	while (!READ_ONCE(leaving)) {
 		if (watch_wait(&watch) < 0) {
@@ -106,7 +120,7 @@ static void in_epoll(u32 nr)
 			continue;
 		}
 		happens(WOKEN_BY_EPOLL);
-		read_some(nr, few(), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
+		take_or_read(nr, few());
 		if (one_in(32)) {
 			watch_remove(&watch);
 			watch_add(&watch, wheels[nr].filp, false);
@@ -115,7 +129,7 @@ static void in_epoll(u32 nr)
 	watch_remove(&watch);
 }
 
-/* An edge goes with the one who is killed; another one comes in his place. */
+/* An edge is lost with a waiter that is killed; another waiter replaces it. */
 static void come_again(struct watch *watch)
 {
 	bool killed = READ_ONCE(current->killed);
@@ -132,6 +146,7 @@ static void in_edge(u32 nr)
 {
 	struct watch watch;
 
+	map_ring(nr);
 	watch_add(&watch, wheels[nr].filp, true);
 	while (!READ_ONCE(leaving)) {
 		if (watch_wait(&watch) < 0) {
@@ -139,17 +154,24 @@ static void in_edge(u32 nr)
 			continue;
 		}
 		happens(WOKEN_BY_EPOLL);
+		if (nr >= FIRST_RING) {
+			take_all(nr);
+			continue;
+		}
 		while (read_some(nr, few(), O_NONBLOCK) != -EAGAIN)
 			;
 	}
 	watch_remove(&watch);
 }
 
-/* The first wheels have waiters of one sort each: none can do what another one missed. */
+/* Each of the first wheels has one kind of waiter: none makes up for what another missed. */
 const struct role roles[NR_ROLES] = {
 	{ 0, in_read }, { 0, in_read }, { 0, in_read },
 	{ 1, in_epoll },
 	{ 2, in_edge },
 	{ 3, in_poll }, { 3, in_poll },
 	{ 4, in_read }, { 4, in_epoll }, { 4, in_edge },
+	{ 5, in_epoll },
+	{ 6, in_edge },
+	{ 7, in_poll }, { 7, in_poll }, { 7, in_edge },
 };

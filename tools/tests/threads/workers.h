@@ -1,40 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Those who use the wheels: some add, modify and cancel, some wait and read
+ * The threads that use the wheels: some add, modify and cancel, some wait and read
  */
 #ifndef _DRIVER_WORKERS_H
 #define _DRIVER_WORKERS_H
 
 #include "books.h"
 
-/* Those who wait are to come back for good. */
+/* Makes waiters return for good. */
 extern bool leaving;
 extern unsigned int nr_adders;
 
 /**
- * struct role - what somebody who waits does all the time
- * @wheel: for which wheel he waits.
- * @wait: his loop.
+ * struct role - a waiter
+ * @wheel: the wheel that it waits for.
+ * @wait: its loop.
  */
 struct role {
 	u32 wheel;
 	void (*wait)(u32 wheel);
 };
 
-#define NR_ROLES	10
+#define NR_ROLES	15
 
 extern const struct role roles[NR_ROLES];
 
-/* Read up to @max events without harm done, and book them; a negative errno or how many. */
+/* Read up to @max events, and book them; a negative errno or how many. */
 int read_some(u32 nr, unsigned int max, int flags);
 
-/* What one adder does in one round. */
+/* ring.c: make the ring of a wheel, unless it has one, and map it. */
+void map_ring(u32 nr);
+/* Take up to @max events and book them; -EAGAIN, or how many. */
+int take_some(u32 nr, unsigned int max);
+/* Take all events, and poll as long as there are more. */
+void take_all(u32 nr);
+
+/* A wheel with a ring: one thread writes rubbish to it, while another one uses it. */
+void vandal_open(u32 uid);
+void vandal_write(void);
+void vandal_use(void);
+void vandal_close(void);
+
+/* The work of one adder in one round. */
 void add_for_a_round(unsigned int adder);
 
 /* Open, use for a moment, and close, while the hrtimer is armed. */
 void open_and_close(u32 uid);
 
-/* What chance seldom brings about. */
+/* The rare cases. */
 void play_cases(void);
 
 #endif /* _DRIVER_WORKERS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nobody is privileged
+ * No task is privileged
  */
 #ifndef _DRIVER_LINUX_CAPABILITY_H
 #define _DRIVER_LINUX_CAPABILITY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accesses that are marked are atomic, and so ThreadSanitizer sees them
+ * Marked accesses are atomic, so that ThreadSanitizer knows them
  */
 #ifndef _DRIVER_LINUX_COMPILER_H
 #define _DRIVER_LINUX_COMPILER_H
@@ -12,6 +12,7 @@
 #undef WRITE_ONCE
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, val)	__atomic_store_n(&(x), (val), __ATOMIC_RELAXED)
+#define __init
 #define smp_mb()		__sync_synchronize()
 
 /* A read that may race with anything: ThreadSanitizer does not see it. */

@@ -11,9 +11,11 @@
 #include <linux/err.h>
 #include <linux/types.h>
 
+struct io_uring_cmd;
 struct iov_iter;
 struct poll_table_struct;
 struct seq_file;
+struct vm_area_struct;
 
 #define FMODE_NOWAIT	BIT(27)
 #define IOCB_NOWAIT	BIT(20)
@@ -41,9 +43,11 @@ struct file_operations {
 	ssize_t (*read)(struct file *filp, char *to, size_t size, loff_t *pos);
 	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);
 	__poll_t (*poll)(struct file *filp, struct poll_table_struct *wait);
+	int (*mmap)(struct file *filp, struct vm_area_struct *vma);
 	long (*unlocked_ioctl)(struct file *filp, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *filp, unsigned int cmd, unsigned long arg);
 	void (*show_fdinfo)(struct seq_file *m, struct file *filp);
+	int (*uring_cmd)(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 };
 
 static inline long compat_ptr_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

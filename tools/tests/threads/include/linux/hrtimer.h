@@ -7,9 +7,10 @@
 
 #include <linux/limits.h>
 #include <linux/list.h>
-#include <linux/timerqueue.h>
 
 #include "../../kernel.h"
+
+typedef s64 ktime_t;
 
 #define KTIME_MAX	((s64)(U64_MAX >> 1))
 
@@ -40,6 +41,26 @@ static inline bool hrtimer_is_queued(const struct hrtimer *timer)
 static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t time)
 {
 	timer->expires = time;
+}
+
+/* The time until a timer is due. */
+static inline u64 hrtimer_get_remaining(const struct hrtimer *timer)
+{
+	u64 now = clock_now(timer->clock);
+
+	return timer->expires > now ? timer->expires - now : 0;
+}
+
+/* The one of a list that is due first, on whatever clock; NULL if there is none. */
+static inline struct hrtimer *hrtimer_earliest(struct list_head *timers)
+{
+	struct hrtimer *timer, *first = NULL;
+
+	list_for_each_entry(timer, timers, node) {
+		if (!first || hrtimer_get_remaining(timer) < hrtimer_get_remaining(first))
+			first = timer;
+	}
+	return first;
 }
 
 void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control groups: who holds a reference, and which one is to pay
+ * Control groups: their references, and the one that is charged
  */
 #ifndef _DRIVER_LINUX_MEMCONTROL_H
 #define _DRIVER_LINUX_MEMCONTROL_H

@@ -12,6 +12,10 @@
 #define THIS_MODULE		NULL
 #define __exit
 
+/* Enabled options are 1. */
+#define IS_ENABLED(CONFIG_option)	(CONFIG_option)
+#define PTR_IF(cond, ptr)	((cond) ? (ptr) : NULL)
+
 #define MODULE_AUTHOR(text)
 #define MODULE_DESCRIPTION(text)
 #define MODULE_LICENSE(text)

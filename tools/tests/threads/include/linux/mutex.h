@@ -43,12 +43,12 @@ static inline int mutex_trylock(struct mutex *mutex)
 	return 1;
 }
 
-/* Who has been killed gets it only if he does not have to wait. */
+/* A killed task gets the mutex only without waiting. */
 static inline int __must_check mutex_lock_killable(struct mutex *mutex)
 {
 	may_sleep();
 	if (current->never_waits)
-		broken("a poll, or a read that must not wait, waits for a mutex");
+		broken("a poll, a mapping, or a read that must not wait, waits for a mutex");
 	breathing_space();
 	if (mutex_trylock(mutex))
 		return 0;

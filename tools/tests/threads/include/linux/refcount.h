@@ -19,7 +19,7 @@ static inline void refcount_inc(refcount_t *r)
 		broken("a reference to what has gone");
 }
 
-/* The last reference goes with the mutex held, which is given back to the caller then. */
+/* The last reference is dropped with the mutex held, which the caller has to unlock then. */
 static inline bool refcount_dec_and_mutex_lock(refcount_t *r, struct mutex *lock)
 {
 	int n = READ_ONCE(r->count);

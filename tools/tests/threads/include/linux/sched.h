@@ -13,7 +13,7 @@ static inline bool signal_pending(struct task_struct *task)
 	return READ_ONCE(task->signalled);
 }
 
-/* No task has task work here, so these two differ in nothing but the kind of signal. */
+/* No task has task work here, so these two differ only in the kind of signal. */
 static inline bool task_sigpending(struct task_struct *task)
 {
 	return READ_ONCE(task->signalled);
@@ -22,6 +22,12 @@ static inline bool task_sigpending(struct task_struct *task)
 static inline bool fatal_signal_pending(struct task_struct *task)
 {
 	return READ_ONCE(task->killed);
+}
+
+/* Interrupts come both when the processor is idle and when it is not. */
+static inline bool is_idle_task(struct task_struct *task)
+{
+	return task->in_irq && one_in(2);
 }
 
 static inline void cond_resched(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory, which there is not always
+ * Memory, which is missing at times
  */
 #ifndef _DRIVER_LINUX_SLAB_H
 #define _DRIVER_LINUX_SLAB_H

@@ -15,7 +15,7 @@ static inline void spin_lock_init(spinlock_t *lock)
 	lock->owner = NULL;
 }
 
-/* As far as one goes here, interrupts are off as long as the lock is held. */
+/* For these tests, interrupts are off as long as the lock is held. */
 static inline void spin_lock(spinlock_t *lock)
 {
 	may_call();
@@ -35,16 +35,6 @@ static inline void spin_unlock(spinlock_t *lock)
 	breathing_space();
 }
 
-/* The end of this one turns interrupts on, whatever they were before. */
-static inline void spin_lock_irq(spinlock_t *lock)
-{
-	if (current->in_irq || current->spins)
-		broken("interrupts are turned off twice, and on once");
-	spin_lock(lock);
-}
-
-#define spin_unlock_irq(lock)			spin_unlock(lock)
-#define spin_lock_irqsave(lock, flags)		({ (flags) = 0; spin_lock(lock); })
-#define spin_unlock_irqrestore(lock, flags)	({ (void)(flags); spin_unlock(lock); })
+#include <linux/spinlock_irq.h>
 
 #endif /* _DRIVER_LINUX_SPINLOCK_H */

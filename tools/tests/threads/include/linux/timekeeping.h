@@ -9,12 +9,15 @@
 
 static inline u64 ktime_get_ns(void)
 {
-	return clock_now(CLOCK_MONOTONIC);
+	return clock_look(CLOCK_MONOTONIC);
 }
 
-static inline u64 ktime_get_boottime_ns(void)
+enum tk_offsets { TK_OFFS_REAL = CLOCK_REALTIME, TK_OFFS_BOOT = CLOCK_BOOTTIME,
+		  TK_OFFS_TAI = CLOCK_TAI };
+
+static inline u64 ktime_get_with_offset(enum tk_offsets offset)
 {
-	return clock_now(CLOCK_BOOTTIME);
+	return clock_look((clockid_t)offset);
 }
 
 #endif /* _DRIVER_LINUX_TIMEKEEPING_H */

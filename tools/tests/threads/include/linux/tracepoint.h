@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracepoints: now and then somebody traces, and looks at all that he is told
+ * Tracepoints: enabled at times, with all of their arguments read
  */
 #ifndef _DRIVER_LINUX_TRACEPOINT_H
 #define _DRIVER_LINUX_TRACEPOINT_H

@@ -12,7 +12,14 @@
 
 #define u64_to_user_ptr(x)	((void __user *)(unsigned long)(x))
 
-/* How many of @n bytes there are before those that are missing. */
+/* Real memory may be missing where a program has its own function; returns how much was copied. */
+#ifdef USER_MEMCPY
+unsigned long user_memcpy(void *to, const void *from, unsigned long n);
+#else
+#define user_memcpy(to, from, n)	(memcpy(to, from, n), (n))
+#endif
+
+/* How many of @n bytes are present before the first missing one. */
 static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 				       unsigned long missing)
 {
@@ -23,7 +30,7 @@ static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 	return n < missing - address ? n : missing - address;
 }
 
-/* The same, of which some processors copy a few less. */
+/* The same; some processors copy a few bytes less. */
 static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
 {
@@ -49,7 +56,7 @@ static inline unsigned long __must_check copy_from_user(void *to, const void __u
 
 	if (user_range(from, n))
 		bytes = user_copied(from, n, current->unreadable);
-	memcpy(to, from, bytes);
+	bytes = user_memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
 	return n - bytes;
 }
@@ -61,7 +68,7 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 
 	if (user_range(to, n))
 		bytes = user_copied(to, n, current->unwritable);
-	memcpy(to, from, bytes);
+	bytes = user_memcpy(to, from, bytes);
 	return n - bytes;
 }
 
@@ -104,16 +111,21 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 
 #define unsafe_get_user(x, p, label)					\
 do {									\
-	if (!user_access_works(p, sizeof(*(p)), current->unreadable))	\
+	typeof(*(p)) __value;						\
+									\
+	if (!user_access_works(p, sizeof(__value), current->unreadable) || \
+	    user_memcpy(&__value, p, sizeof(__value)) != sizeof(__value)) \
 		goto label;						\
-	(x) = *(p);							\
+	(x) = __value;							\
 } while (0)
 
 #define unsafe_put_user(x, p, label)					\
 do {									\
-	if (!user_access_works(p, sizeof(*(p)), current->unwritable))	\
+	typeof(*(p)) __value = (x);					\
+									\
+	if (!user_access_works(p, sizeof(__value), current->unwritable) || \
+	    user_memcpy(p, &__value, sizeof(__value)) != sizeof(__value)) \
 		goto label;						\
-	*(p) = (x);							\
 } while (0)
 
 #endif /* _DRIVER_LINUX_UACCESS_H */

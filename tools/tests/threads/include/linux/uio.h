@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is read into: one buffer, plain or as an array of one
+ * The destination of a read: one buffer, plain or as an array of one
  */
 #ifndef _DRIVER_LINUX_UIO_H
 #define _DRIVER_LINUX_UIO_H

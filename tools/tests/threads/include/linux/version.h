@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel in which nothing that the driver needs is missing
+ * A kernel that has everything the driver needs
  */
 #ifndef _DRIVER_LINUX_VERSION_H
 #define _DRIVER_LINUX_VERSION_H

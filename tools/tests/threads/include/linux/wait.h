@@ -34,41 +34,28 @@ static inline void init_waitqueue_head(wait_queue_head_t *wq)
 	INIT_LIST_HEAD(&wq->head);
 }
 
-/* Whether there is somebody is asked without the lock, too. */
+/* May be called without the lock. */
 static inline bool waitqueue_active(wait_queue_head_t *wq)
 {
-	return READ_ONCE(wq->head.next) != &wq->head;
+	return !list_empty(&wq->head);
 }
 
 static inline bool wq_has_sleeper(wait_queue_head_t *wq)
 {
-	/* As in the kernel: what was written before is seen by whoever queues. */
+	/* As in the kernel: a waiter that queues sees earlier writes. */
 	smp_mb();
 	return waitqueue_active(wq);
 }
 
-static inline void wait_queue_insert(struct list_head *new, struct list_head *prev)
-{
-	struct list_head *next = prev->next;
-
-	new->next = next;
-	new->prev = prev;
-	next->prev = new;
-	WRITE_ONCE(prev->next, new);
-}
-
 static inline void wait_queue_remove(wait_queue_entry_t *entry)
 {
-	if (list_empty(&entry->entry))
-		return;
-	__list_del_entry(&entry->entry);
-	INIT_LIST_HEAD(&entry->entry);
+	list_del_init(&entry->entry);
 }
 
 static inline void add_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *entry)
 {
 	spin_lock_irq(&wq->lock);
-	wait_queue_insert(&entry->entry, &wq->head);
+	list_add(&entry->entry, &wq->head);
 	spin_unlock_irq(&wq->lock);
 }
 
@@ -79,7 +66,7 @@ static inline void remove_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *
 	spin_unlock_irq(&wq->lock);
 }
 
-/* All who do not wait exclusively, and of those who do one, who was asleep. */
+/* Wake all waiters that are not exclusive, and one exclusive waiter that was asleep. */
 static inline void wake_up_locked_poll(wait_queue_head_t *wq, __poll_t key)
 {
 	wait_queue_entry_t *entry, *next;
@@ -102,7 +89,7 @@ static inline void wake_up_interruptible_poll(wait_queue_head_t *wq, __poll_t ke
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-/* A sleeper leaves the queue when he is woken. */
+/* A waiter leaves the queue when it is woken. */
 static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t key)
 {
 	(void)key;
@@ -119,11 +106,11 @@ static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t k
 		.entry = LIST_HEAD_INIT((name).entry),			\
 	}
 
-/* One step of waiting with the queue's lock held, which is dropped meanwhile. */
+/* Sleep once; the caller holds the queue's lock, which is dropped during that. */
 static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *entry)
 {
 	if (list_empty(&entry->entry))
-		wait_queue_insert(&entry->entry, wq->head.prev);
+		list_add_tail(&entry->entry, &wq->head);
 	task_about_to_sleep();
 	if (signal_pending(current)) {
 		task_wake(current);

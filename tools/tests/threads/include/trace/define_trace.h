@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT */
-/* All there is of a tracepoint is in linux/tracepoint.h. */
+/* The tracepoints are in linux/tracepoint.h. */
