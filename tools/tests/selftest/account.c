@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a user's wheels are charged: as much as they take, and nothing when they are gone.
+ * The charge of a user's wheels: exactly what they take, and nothing when they are gone.
  */
 #include <sys/resource.h>
 
@@ -8,11 +8,11 @@
 
 #define NR_WHEELS	1000
 
-/* More than the first directory of a wheel has room for. */
+/* More timers than the first directory of a wheel has room for. */
 #define NR_MANY		400000
 #define PER_CALL	1000
 
-/* @fd stays as it is, and shows the account of the user. */
+/* @fd stays unchanged, and shows the account of the user. */
 FIXTURE(accounts)
 {
 	int fd;
@@ -58,7 +58,7 @@ TEST_F(accounts, are_in_fdinfo_with_their_limit)
 		  fdinfo_field(self->fd, "twheel-user-limit"));
 }
 
-/* What objects of a cache have room for: kmalloc-512, kmalloc-cg-2k; 0 for others. */
+/* The object size of a cache: kmalloc-512, kmalloc-cg-2k; 0 for others. */
 static __u64 kmalloc_size(const char *cache)
 {
 	unsigned long long size;
@@ -70,7 +70,7 @@ static __u64 kmalloc_size(const char *cache)
 	return unit == 'k' ? size << 10 : unit == 'M' ? size << 20 : size;
 }
 
-/* The memory of all objects that the kernel has allocated by size. */
+/* The memory of all objects in the kernel's caches by size. */
 static __u64 kmalloc_bytes(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "r");
@@ -115,7 +115,7 @@ TEST_F(accounts, are_charged_what_empty_wheels_take)
 	int fd[NR_WHEELS];
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &many));
-	/* Once in vain: the table of descriptors keeps its size. */
+	/* The first round only grows the table of descriptors, which keeps its size. */
 	ASSERT_TRUE(open_wheels(fd));
 	close_wheels(fd);
 	EXPECT_EQ(self->before, charged(self->fd));

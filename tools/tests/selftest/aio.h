@@ -30,7 +30,7 @@ static inline bool aio_poll(aio_context_t context, int fd)
 	return syscall(SYS_io_submit, context, 1, iocbs) == 1;
 }
 
-/* POLLIN when a poll has completed with that, 0 after @timeout_ms, or minus errno. */
+/* POLLIN if a poll has completed with that, 0 after @timeout_ms, or minus errno. */
 static inline int aio_next(aio_context_t context, unsigned int timeout_ms)
 {
 	struct timespec timeout = timespec_of(timeout_ms * MSEC);

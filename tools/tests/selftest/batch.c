@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Batches: in order, up to the first entry that fails; what was done stays
- * done, what was not is untouched.
+ * Batches: in order, up to the first entry that fails; entries before it stay done, the
+ * others are untouched.
  */
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -178,7 +178,7 @@ static void add_and_cancel(struct __test_metadata *_metadata, int fd, unsigned i
 		ASSERT_EQ(i, add[i].data);
 		id[i] = add[i].id;
 	}
-	/* Each id is of the timer that was added with it. */
+	/* Each id belongs to the timer that was added with it. */
 	for (i = 0; i < count; i += 1 + count / 50) {
 		ASSERT_EQ(0, tw_query(fd, id[i], &query));
 		ASSERT_EQ(i, query.data);
@@ -282,7 +282,7 @@ TEST_F(batch, relative_absolute_and_periodic_timers_mix)
 	EXPECT_EQ(SEC, query.interval_ns);
 }
 
-/* What each says is so, whatever the ones before it were like and wherever it lives. */
+/* Each entry takes effect, whatever the ones before it and wherever it is. */
 TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 {
 	static struct twheel_add add[1000];
@@ -326,7 +326,7 @@ TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 			ASSERT_LE(add[i].time_ns + (absolute ? 0 : before), query.deadline_ns);
 			ASSERT_GE(add[i].time_ns + (absolute ? 0 : after), query.deadline_ns);
 		}
-		/* What comes next lives where these did. */
+		/* The next timers are in the slots of these. */
 		for (i = 0; i < 1000; i += 1 + rand() % 3)
 			tw_cancel(self->fd, add[i].id);
 	}
@@ -377,7 +377,7 @@ TEST_F(batch, cancel_stops_at_an_unknown_id)
 			  tw_batch(self->fd, TWHEEL_CANCEL_BATCH, list, 1000));
 		EXPECT_EQ(before.pending + 1000 - bad, tw_info(self->fd).pending);
 		EXPECT_EQ(before.cancelled + bad, tw_info(self->fd).cancelled);
-		/* The rest is there, from the one that was left out on. */
+		/* The rest is there, starting with the one that was skipped. */
 		EXPECT_EQ(1000 - bad,
 			  tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id + bad, 1000 - bad));
 	}
@@ -533,7 +533,7 @@ TEST_F(batch, add_stops_at_the_limit)
 	EXPECT_EQ(301, tw_info(self->fd).pending);
 }
 
-/* What cannot be read is no reason to speak of limits. */
+/* An unreadable entry is not reported as a limit. */
 TEST_F(batch, add_with_a_bad_pointer_is_efault_at_the_limit_too)
 {
 	struct twheel_add add[2];
@@ -616,7 +616,7 @@ TEST_F(batch, modify_from_an_array_that_ends)
 	}
 }
 
-/* The entries can be read to the end, but their ids cannot be handed back. */
+/* The entries can be read to the end, but their ids cannot be written. */
 TEST_F(batch, add_to_an_array_that_becomes_read_only)
 {
 	const size_t size = sizeof(struct twheel_add);
@@ -642,7 +642,7 @@ TEST_F(batch, add_to_an_array_that_becomes_read_only)
 	EXPECT_EQ(0, tw_info(self->fd).pending);
 }
 
-/* Of the last entry, the id alone can be written; nobody writes the rest. */
+/* Only the id of the last entry can be written; the rest is not written. */
 TEST_F(batch, add_needs_to_write_no_more_than_ids)
 {
 	const size_t size = sizeof(struct twheel_add);
@@ -663,7 +663,7 @@ TEST_F(batch, add_needs_to_write_no_more_than_ids)
 	}
 }
 
-/* The memory of a file that nobody has touched through this mapping. */
+/* The memory of a file that was never touched through this mapping. */
 TEST_F(batch, add_brings_in_the_pages_that_it_needs)
 {
 	const size_t size = 1000 * sizeof(struct twheel_add);
@@ -715,7 +715,7 @@ static void count_signal(int signal)
 	signals++;
 }
 
-/* However a signal cuts a batch short, the count says where. */
+/* Wherever a signal ends a batch, the count shows where. */
 TEST_F(batch, a_signal_in_the_middle)
 {
 	struct sigaction action = { .sa_handler = count_signal };
@@ -754,7 +754,7 @@ static void *kick(void *arg)
 	return NULL;
 }
 
-/* A completion of an io_uring is task work for the thread, and no signal. */
+/* An io_uring completion is task work for the thread, not a signal. */
 TEST_F(batch, is_not_cut_short_by_completions_of_a_ring)
 {
 	static struct twheel_add add[MAX_BATCH];
@@ -794,7 +794,7 @@ TEST_F(batch, ids_of_another_wheel_are_enoent)
 
 #define CROWD		100000
 
-/* The last timers that leave are each alone in a page. */
+/* Each of the last timers to leave is alone in a page. */
 TEST_F(batch, cancelling_all_at_random_gives_the_memory_back)
 {
 	static struct twheel_add add[CROWD];

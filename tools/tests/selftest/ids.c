@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an id stands for: cancel, modify and query in each state of a timer,
- * stale ids, the limit of timers, and counters that balance.
+ * Ids: cancel, modify and query in each state of a timer, stale ids, the limit of timers,
+ * and counters that balance.
  */
 #include "selftest.h"
 
@@ -145,7 +145,7 @@ TEST_F(ids, modify_of_a_pending_timer_moves_it)
 	EXPECT_EQ(2, event.data);
 	EXPECT_EQ(deadline, event.deadline_ns);
 	EXPECT_LE(deadline, when);
-	EXPECT_GE(deadline + LATE_MAX, when);
+	EXPECT_GE(deadline + lateness_max, when);
 	EXPECT_EQ(1, tw_info(self->fd).pending);
 	EXPECT_EQ(2, tw_info(self->fd).modified);
 	EXPECT_TRUE(balanced(self->fd));
@@ -238,7 +238,7 @@ TEST_F(ids, query_of_an_expired_timer)
 		TH_LOG("a query takes nothing away");
 }
 
-/* Thousands of timers that follow each other in the same place. */
+/* Thousands of timers, one after the other in the same slot. */
 TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60)
 {
 	static __u64 stale[10000];
@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60)
 	EXPECT_EQ(0, tw_cancel(self->fd, last));
 }
 
-/* The same with many places, freed and used again in another order. */
+/* The same with many slots, freed and reused in another order. */
 TEST_F(ids, a_stale_id_never_hits_a_later_timer_of_many)
 {
 	static __u64 stale[20][200];
@@ -335,7 +335,7 @@ TEST_F(ids, a_limit_of_one)
 		EXPECT_EQ(-ENOSPC, try_add(self->fd));
 		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 	}
-	/* A periodic timer keeps its place when it is read. */
+	/* A periodic timer keeps its slot when it is read. */
 	ASSERT_NE(0, id = tw_add(self->fd, 0, 0, HOUR, 1));
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
 	EXPECT_EQ(-ENOSPC, try_add(self->fd));
@@ -343,7 +343,7 @@ TEST_F(ids, a_limit_of_one)
 	EXPECT_EQ(0, try_add(self->fd));
 }
 
-/* An add that fails for its id does not use up the limit. */
+/* An add that cannot write its id does not count towards the limit. */
 TEST_F(ids, failed_adds_do_not_count_against_the_limit)
 {
 	struct twheel_add add = { .time_ns = HOUR };
@@ -374,7 +374,7 @@ TEST_F(ids, memory_follows_the_number_of_timers)
 	EXPECT_GE(empty + (full - empty) / 2, tw_info(self->fd).memory);
 }
 
-/* Random calls by one thread; the counters are compared with its own books. */
+/* Random calls by one thread, which compares the counters with its own books. */
 TEST_F_TIMEOUT(ids, counters_balance_after_random_calls, 60)
 {
 	__u64 cancelled = 0, modified = 0, delivered = 0, added = 0;

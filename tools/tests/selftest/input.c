@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every field of every ioctl on a single timer or on the wheel: what is not
- * allowed fails with the errno that the contract names and changes nothing, and
- * the last values that are allowed work.
+ * Every field of every ioctl on a single timer or on the wheel: an invalid value fails
+ * with the errno in the contract and changes nothing, and the extreme valid values work.
  */
 #include <asm/ioctls.h>
 
@@ -43,12 +42,12 @@ static const struct {
 	{ "size 65537", { TICK, 0, 65537, MONO, 0, { 0 } } },
 	{ "size 2^31", { TICK, 0, 1U << 31, MONO, 0, { 0 } } },
 	{ "size 2^32-1", { TICK, 0, ~0U, MONO, 0, { 0 } } },
-	{ "realtime", { TICK, 0, SIZE, CLOCK_REALTIME, 0, { 0 } } },
 	{ "process time", { TICK, 0, SIZE, CLOCK_PROCESS_CPUTIME_ID, 0, { 0 } } },
 	{ "raw", { TICK, 0, SIZE, CLOCK_MONOTONIC_RAW, 0, { 0 } } },
 	{ "coarse", { TICK, 0, SIZE, CLOCK_MONOTONIC_COARSE, 0, { 0 } } },
 	{ "boottime alarm", { TICK, 0, SIZE, CLOCK_BOOTTIME_ALARM, 0, { 0 } } },
-	{ "TAI", { TICK, 0, SIZE, CLOCK_TAI, 0, { 0 } } },
+	{ "realtime alarm", { TICK, 0, SIZE, CLOCK_REALTIME_ALARM, 0, { 0 } } },
+	{ "realtime coarse", { TICK, 0, SIZE, CLOCK_REALTIME_COARSE, 0, { 0 } } },
 	{ "clock 99", { TICK, 0, SIZE, 99, 0, { 0 } } },
 	{ "clock -1", { TICK, 0, SIZE, -1, 0, { 0 } } },
 	{ "flag 0", { TICK, 0, SIZE, MONO, 1, { 0 } } },
@@ -131,6 +130,10 @@ TEST_F(input, setup_accepts_the_bounds)
 		{ 1000, 0, 2, CLOCK_MONOTONIC },
 		{ HOUR, 0, 65536, CLOCK_BOOTTIME },
 		{ 1001, 1, 3, CLOCK_BOOTTIME },
+		{ 1000, 0, 2, CLOCK_REALTIME },
+		{ 1024, 0, 2, CLOCK_TAI },
+		{ HOUR, 0, 65536, CLOCK_TAI },
+		{ 1000, 0, 65536, CLOCK_REALTIME },
 		{ 999999937, 12345, 65535, CLOCK_MONOTONIC },
 	};
 	__u64 limit = tw_info(self->fd).max_timers;
@@ -327,7 +330,7 @@ TEST_F(input, a_timer_whose_id_cannot_be_handed_back_does_not_exist)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-/* Ids that are no timer of @fd; @id and @other are one of it and of another fd. */
+/* Ids that are no timer of @fd; @id is one of its timers, @other one of another fd. */
 static void expect_enoent(struct __test_metadata *_metadata, int fd, __u64 id, __u64 other)
 {
 	struct twheel_info before = tw_info(fd);
@@ -549,7 +552,7 @@ TEST_F(input, unknown_commands_are_enotty)
 #undef SIZE
 #undef MONO
 
-/* What files may do, and wheels do not. */
+/* Operations of other files that wheels do not have. */
 TEST_F(input, what_is_no_ioctl_and_no_read_is_refused)
 {
 	struct twheel_info before = tw_info(self->fd);

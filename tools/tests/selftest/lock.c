@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread holds a wheel's lock for as long as it likes, in a page fault that does not end.
+ * A thread holds a wheel's lock in a page fault, for as long as the test needs.
  * It delays calls on that wheel, which can be killed, and nothing else: no poll waits.
  */
 #include <linux/userfaultfd.h>
@@ -10,7 +10,7 @@
 #include "selftest.h"
 #include "aio.h"
 
-/* A page whose first fault ends when the test says so. */
+/* A page whose first fault ends when the test decides. */
 struct trap {
 	int fd;
 	size_t size;
@@ -32,7 +32,7 @@ static bool set_trap(struct trap *trap)
 	       !ioctl(trap->fd, UFFDIO_REGISTER, &range);
 }
 
-/* Ends the fault: the page has what is in @content, which is as long. */
+/* Ends the fault: the page gets @content, which is as long as a page. */
 static bool release_trap(struct trap *trap, const void *content)
 {
 	struct uffdio_copy copy = {
@@ -147,7 +147,7 @@ TEST_F(waiting_for_the_lock, is_not_what_a_read_does_that_is_not_to_wait)
 	EXPECT_EQ(EAGAIN, errno);
 }
 
-/* What takes the lock, whatever it returns. */
+/* Calls that take the lock; their results do not matter. */
 static void call_read(int fd, __u64 id)
 {
 	struct twheel_event event;
@@ -190,7 +190,7 @@ static void call_info(int fd, __u64 id)
 	tw_info(fd);
 }
 
-/* It has ended within a time that is long enough for it. */
+/* Whether it has ended within a sufficient time. */
 static bool has_ended(pid_t pid)
 {
 	__u64 until = now_ns() + AT_LAST;
@@ -260,7 +260,7 @@ static pid_t start_reader_of(int fd, __u64 data)
 
 TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
 {
-	/* The readers and the holder are there by then, on a busy host too. */
+	/* Late enough for the readers and the holder to be ready, even on a busy host. */
 	__u64 deadline = now_ns() + 3 * SEC;
 	int i;
 
@@ -278,7 +278,7 @@ TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
 }
 
 /*
- * A timer has become due while the lock is held: without the lock, no poll can look for it.
+ * A timer falls due while the lock is held: without the lock, no poll can find it.
  */
 FIXTURE(a_poll)
 {
@@ -288,7 +288,7 @@ FIXTURE(a_poll)
 
 FIXTURE_SETUP(a_poll)
 {
-	__u64 deadline = now_ns() + 100 * MSEC;
+	__u64 deadline = now_ns() + SEC;
 
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	ASSERT_NE(0, add_at(self->fd, deadline, 7));
@@ -339,7 +339,7 @@ TEST_F(a_poll, of_a_held_wheel_leaves_an_epoll_to_its_other_descriptors)
 	EXPECT_TRUE(end_holder(&self->holder));
 }
 
-/* As many as would take all of the kernel's workers. */
+/* Enough to occupy all of the kernel's workers. */
 TEST_F(a_poll, of_a_held_wheel_takes_no_workers)
 {
 	aio_context_t aio = aio_open(300), other = aio_open(1);
@@ -420,7 +420,7 @@ TEST_F(a_poll, is_woken_after_a_read_that_did_not_wait)
 	EXPECT_EQ(0, epoll_for(epoll, 20));
 }
 
-/* So it is when something was unread before. */
+/* The same if something was unread before. */
 TEST_F(waiting_for_the_lock, of_a_read_that_does_not_is_followed_by_an_edge)
 {
 	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
@@ -439,7 +439,7 @@ TEST_F(waiting_for_the_lock, of_a_read_that_does_not_is_followed_by_an_edge)
 	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->hold));
 }
 
-/* Many timers that have to cascade are read by edges alone, without ever waiting. */
+/* Many timers that have to cascade are read by edges only, without waiting. */
 TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work)
 {
 	const unsigned int count = 20000;

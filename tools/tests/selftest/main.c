@@ -2,9 +2,9 @@
 /*
  * twheel-selftest - tests /dev/twheel against its contract
  *
- * One test or several for each point of the contract, and for each field of
- * each ioctl. Prints TAP; the module must be loaded. The tests are in the
- * sources that are included below; selftest.h says why they are.
+ * At least one test for each point of the contract, and for each field of each ioctl.
+ * Prints TAP; the module must be loaded. The tests are in the sources that are included
+ * below; selftest.h explains why.
  */
 #include "input.c"
 #include "ids.c"
@@ -13,29 +13,43 @@
 #include "read.c"
 #include "wait.c"
 #include "lock.c"
+#include "mapped.c"
 #include "share.c"
 #include "account.c"
 #include "batch.c"
+#include "list.c"
+#include "wall.c"
 #include "threads.c"
+#include "options.h"
 
-/* main() of the harness, which takes no arguments of its own. */
+/* main() of the harness, which takes no arguments. */
 #define main run_all_tests
 TEST_HARNESS_MAIN
 #undef main
 
 static void usage(FILE *out)
 {
-	fputs("Usage: twheel-selftest [NAME...]\n"
+	fputs("Usage: twheel-selftest [--late-max MS] [NAME...]\n"
 	      "Test /dev/twheel and print the results as TAP. With NAMEs, run only the\n"
 	      "tests whose full name, as in the results, contains one of them.\n"
+	      "  --late-max MS how late an event may be read; 500 by default\n"
 	      "  --list        print the names of all tests\n"
 	      "  --hold        arm some timers, print \"ready\" and wait to be killed\n"
-	      "  --is-open FD  exit with 0 when the file descriptor is open, else with 1\n"
+	      "  --hold-map    the same with a mapped ring, and no descriptor left\n"
+	      "  --is-open FD  exit with 0 if the file descriptor is open, else with 1\n"
 	      "  --help        print this text\n", out);
 }
 
-/* Keeps the device open with timers of each kind. */
-static int hold(void)
+/* A mapping keeps the wheel, its timers and the module. */
+static bool map_and_close(int fd)
+{
+	struct mapped map;
+
+	return map_ring(&map, fd, 100) && !close(fd);
+}
+
+/* Keeps the device open with timers of each kind; or @mapped. */
+static int hold(bool mapped)
 {
 	struct twheel_event event;
 	int fd = tw_open(0), i;
@@ -50,10 +64,16 @@ static int hold(void)
 			return 1;
 		}
 	}
+	if (mapped && !map_and_close(fd)) {
+		fputs("twheel-selftest: cannot map a ring\n", stderr);
+		return 1;
+	}
 	puts("ready");
 	fflush(stdout);
-	for (;;)
+	while (!mapped)
 		tw_read(fd, &event, 1);
+	for (;;)
+		pause();
 }
 
 static bool wanted(const struct __fixture_metadata *fixture, const struct __test_metadata *test,
@@ -70,7 +90,7 @@ static bool wanted(const struct __fixture_metadata *fixture, const struct __test
 	return false;
 }
 
-/* Takes the tests that are not wanted out of the harness's lists. */
+/* Removes unselected tests from the harness's lists. */
 static unsigned int keep_only(int count, char **names)
 {
 	struct __fixture_metadata *fixture;
@@ -104,6 +124,11 @@ static void list_tests(void)
 
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
+		lateness_max = number_or_exit("--late-max", argv[2], 1, 10000) * MSEC;
+		argv += 2;
+		argc -= 2;
+	}
 	if (argc == 1)
 		return run_all_tests(argc, argv);
 	if (!strcmp(argv[1], "--help")) {
@@ -115,7 +140,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc == 2 && !strcmp(argv[1], "--hold"))
-		return hold();
+		return hold(false);
+	if (argc == 2 && !strcmp(argv[1], "--hold-map"))
+		return hold(true);
 	if (argc == 3 && !strcmp(argv[1], "--is-open"))
 		return fcntl(atoi(argv[2]), F_GETFD) < 0;
 	if (argv[1][0] == '-') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Periodic timers: they keep phase, collapse into one event while nobody reads,
- * and live until they are cancelled.
+ * Periodic timers: they keep their phase, collapse into one event while unread, and live
+ * until they are cancelled.
  */
 #include "selftest.h"
 
@@ -21,9 +21,8 @@ FIXTURE_TEARDOWN(periodic)
 }
 
 /*
- * Checks an event of a periodic timer whose next unread period is @deadline and
- * returns the one after those that the event stands for. The read took place
- * between @before and @after.
+ * Checks an event of a periodic timer whose next unread period is @deadline, and returns
+ * the period after those of the event. The read took place between @before and @after.
  */
 static __u64 check_periods(struct __test_metadata *_metadata, const struct twheel_event *event,
 			   __u64 deadline, __u64 interval, __u64 before, __u64 after)
@@ -109,12 +108,13 @@ TEST_F(periodic, missed_periods_collapse_into_one_event)
 	struct twheel_event event;
 
 	ASSERT_NE(0, id);
-	sleep_for(400 * MSEC);
+	/* In the middle of a period, their number is certain. */
+	sleep_until(deadline + 39 * interval + interval / 2);
 	EXPECT_EQ(1, tw_info(self->fd).expired);
 	next = read_periods(_metadata, self->fd, id, deadline, interval);
-	EXPECT_LE(38 * interval, next - deadline);
+	EXPECT_LE(40 * interval, next - deadline);
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
-	/* What it stood for is not read again. */
+	/* Its periods are not read again. */
 	if (tw_read(self->fd, &event, 1) == 1)
 		EXPECT_EQ(next, event.deadline_ns);
 }
@@ -236,7 +236,7 @@ TEST_F(periodic, modify_sets_a_new_phase_and_keeps_the_interval)
 	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
 	for (i = 0; i < 3; i++)
 		deadline = read_periods(_metadata, self->fd, id, deadline, interval);
-	/* ... and with periods that nobody has read, which are gone then. */
+	/* ... and with unread periods, which are gone then. */
 	sleep_for(50 * MSEC);
 	EXPECT_TRUE(readable(self->fd));
 	deadline = now_ns() + 200 * MSEC;
@@ -278,7 +278,7 @@ TEST_F(periodic, many_do_not_disturb_each_other)
 		}
 	}
 	for (i = 0; i < 50; i++) {
-		EXPECT_LT(until - LATE_MAX, timer[i].deadline);
+		EXPECT_LT(until - lateness_max, timer[i].deadline);
 		EXPECT_EQ(0, tw_cancel(self->fd, timer[i].id));
 	}
 	EXPECT_FALSE(readable(self->fd));

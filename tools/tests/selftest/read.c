@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * read() and what it waits for: sizes and pointers of buffers, blocking reads,
- * signals, several readers, poll, select and epoll.
+ * read() and waiting: sizes and pointers of buffers, blocking reads, signals, several
+ * readers, poll, select and epoll.
  */
 #include <sys/select.h>
 #include <sys/time.h>
@@ -36,7 +36,7 @@ static bool add_expired(int fd, unsigned int count)
 	return true;
 }
 
-/* Not inlined: the compiler is not to know which pointers are bad. */
+/* Not inlined, so that the compiler does not see that pointers are bad. */
 static __attribute__((noinline)) int read_bytes(int fd, void *buffer, size_t size)
 {
 	ssize_t ret = read(fd, buffer, size);
@@ -80,7 +80,7 @@ TEST_F(reading, returns_as_many_whole_events_as_fit)
 	EXPECT_EQ(2, event[0].data);
 	ASSERT_EQ(4 * 32, read_bytes(self->fd, event, 129));
 	EXPECT_EQ(5, event[0].data);
-	/* The rest is less than fits. */
+	/* The rest does not fill the buffer. */
 	ASSERT_EQ(4 * 32, read_bytes(self->fd, event, sizeof(event)));
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(9 + i, event[i].data);
@@ -112,7 +112,7 @@ TEST_F(reading, a_thousand_events_in_one_call)
 		EXPECT_EQ(i, event[i].data);
 }
 
-/* Where a page is missing, no timer is lost and no event left out. */
+/* At a missing page, no timer is lost and no event is skipped. */
 TEST_F(reading, into_memory_that_was_never_touched)
 {
 	size_t size = 1000 * sizeof(struct twheel_event);
@@ -276,7 +276,7 @@ TEST_F(blocking, read_waits_for_the_deadline)
 	when = now_ns();
 	EXPECT_EQ(id, event[0].id);
 	EXPECT_LE(deadline, when);
-	EXPECT_GE(deadline + LATE_MAX, when);
+	EXPECT_GE(deadline + lateness_max, when);
 }
 
 TEST_F(blocking, a_short_buffer_does_not_wait)
@@ -312,7 +312,7 @@ static void note_signal(int signal)
 	(void)signal;
 }
 
-/* A signal every 50 ms, in case the first comes before the read has begun. */
+/* A signal every 50 ms, as the first may come before the read has begun. */
 static bool start_signals(int flags)
 {
 	struct itimerval every = {
@@ -361,7 +361,7 @@ TEST_F(blocking, a_signal_takes_no_event)
 	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
 }
 
-/* A thread that reads one event, and when it had it. */
+/* A thread that reads one event, and the time when it got it. */
 struct reader {
 	pthread_t thread;
 	int fd;
@@ -384,7 +384,7 @@ static bool start_reader(struct reader *reader, int fd)
 	reader->fd = fd;
 	if (pthread_create(&reader->thread, NULL, read_one, reader))
 		return false;
-	/* By then it sleeps in read(). */
+	/* After that it sleeps in read(). */
 	sleep_for(100 * MSEC);
 	return true;
 }
@@ -414,7 +414,7 @@ TEST_F(blocking, a_nearer_deadline_wakes_the_reader_in_time)
 	EXPECT_EQ(1, reader.ret);
 	EXPECT_EQ(id, reader.event.id);
 	EXPECT_LE(deadline, reader.when);
-	EXPECT_GE(deadline + LATE_MAX, reader.when);
+	EXPECT_GE(deadline + lateness_max, reader.when);
 }
 
 TEST_F(blocking, a_modify_wakes_the_reader)
@@ -496,7 +496,7 @@ TEST_F(blocking, close_leaves_the_read_of_another_thread_alone)
 	self->fd = -1;
 }
 
-/* Several threads that read until they meet a timer with this data. */
+/* Several threads that read until they get a timer with this data. */
 #define LAST_EVENT	(~0ULL)
 #define NR_SHARED	1000
 
@@ -552,7 +552,7 @@ static void share_events(struct __test_metadata *_metadata, int fd, unsigned int
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, read_shared, &shared));
 	for (i = 0; i < NR_SHARED; i++)
 		ASSERT_NE(0, add_after(fd, i % 300 * MSEC, i));
-	/* One for each thread, after everything else, and not in the same read. */
+	/* One timer for each thread, after everything else, and not in the same read. */
 	sleep_for(400 * MSEC);
 	for (i = 0; i < 4; i++) {
 		while (readable(fd) || tw_info(fd).pending)
@@ -616,7 +616,7 @@ TEST_F(reading, poll_sleeps_until_the_deadline)
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
 	EXPECT_LE(deadline, now_ns());
-	EXPECT_GE(deadline + LATE_MAX, now_ns());
+	EXPECT_GE(deadline + lateness_max, now_ns());
 }
 
 TEST_F(reading, select_sleeps_until_the_deadline)
@@ -668,7 +668,7 @@ TEST_F(reading, epoll_edge_triggered_reports_each_time_there_is_news)
 		EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
 		EXPECT_EQ(0, epoll_for(epoll, 0));
 	}
-	/* Due when added or modified is news as well. */
+	/* A timer that is due when added or modified causes an edge as well. */
 	ASSERT_NE(0, add_at(self->fd, 0, 1));
 	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
 	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
@@ -704,7 +704,7 @@ TEST_F(reading, epoll_reports_what_expired_before_it_watched)
 	close(edge);
 }
 
-/* Closing the fd takes it out of the epoll set, timers and all. */
+/* Closing the fd removes it from the epoll set, with its timers. */
 TEST_F(reading, epoll_forgets_a_closed_wheel)
 {
 	int epoll = watch(self->fd, EPOLLIN);

@@ -2,8 +2,8 @@
 /*
  * io_uring without a library, for the self-tests
  *
- * One thread, one request at a time: what a test needs to poll and to read. The
- * tests are built for several machines, of which not all have liburing.
+ * One thread, one request at a time: enough to poll and to read. The tests are built for
+ * several machines, some of which have no liburing.
  */
 #ifndef _TWHEEL_SELFTEST_RING_H
 #define _TWHEEL_SELFTEST_RING_H
@@ -59,7 +59,7 @@ static inline bool ring_submit(struct ring *ring, const struct io_uring_sqe *sqe
 	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
 }
 
-/* @flags is 0 or IORING_POLL_ADD_MULTI, for a poll that goes on after it has reported. */
+/* @flags is 0 or IORING_POLL_ADD_MULTI, for a poll that continues after it has reported. */
 static inline bool ring_poll(struct ring *ring, int fd, __u32 flags)
 {
 	struct io_uring_sqe sqe = {
@@ -85,7 +85,7 @@ static inline bool ring_read(struct ring *ring, int fd, void *buffer, __u32 size
 	return ring_submit(ring, &sqe);
 }
 
-/* Takes a completion, if there is one or @wait says to wait for it. */
+/* Takes a completion, if there is one; with @wait, waits for it. */
 static inline bool ring_next(struct ring *ring, struct io_uring_cqe *cqe, bool wait)
 {
 	unsigned int *head = ring_word(ring, ring->params.cq_off.head);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selftest.h - what the self-tests of /dev/twheel share
+ * selftest.h - the helpers of the self-tests of /dev/twheel
  *
- * The tests know the ABI and nothing else: what they check is the contract that
- * <linux/twheel.h> states. Every call here returns what the system call returned,
- * or minus its errno, so that a test names the error it expects.
+ * The tests know only the ABI: they check the contract in <linux/twheel.h>. Every call
+ * here returns the result of the system call, or minus its errno, so that a test names
+ * the error it expects.
  *
  * kselftest's harness keeps its list of tests in static variables. The sources of
  * this folder are therefore one translation unit: main.c includes them.
@@ -36,7 +36,7 @@
 
 #include <linux/twheel.h>
 
-/* The harness compares a literal with a value of whatever type it is given. */
+/* The harness may compare a signed literal with an unsigned value. */
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -49,16 +49,16 @@
 #define DEVICE		"/dev/twheel"
 
 /*
- * How late a reader may have an event. The tests run in an emulated machine on
- * a busy host, which may not run at all for a while: this is no measurement,
- * it tells "at the boundary" from "at the next one" or "never".
+ * How late a reader may get an event. On a busy host, an emulated machine may stall for a
+ * while: this only distinguishes "at the boundary" from "at the next one" or "never". If time
+ * does not depend on the host, --late-max sets a strict limit.
  */
-#define LATE_MAX	(500 * MSEC)
+static __u64 lateness_max = 500 * MSEC;
 
-/* What has not happened by then never will. */
+/* An event that has not happened after this time never will. */
 #define AT_LAST		(10 * SEC)
 
-/* An id that a call was not to touch. */
+/* An id that a call must not touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
 /* The first multiple of @tick at or after @when. */
@@ -76,8 +76,10 @@ static inline int tw_open(int flags)
 
 static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
 {
-	int ret = ioctl(fd, cmd, arg);
+	int ret;
 
+	errno = 0;
+	ret = ioctl(fd, cmd, arg);
 	return ret < 0 ? -errno : ret;
 }
 
@@ -118,7 +120,7 @@ static inline __u64 add_at(int fd, __u64 deadline, __u64 data)
 	return tw_add(fd, deadline, TWHEEL_ABSTIME, 0, data);
 }
 
-/* 0, or minus the errno of an add that was meant to fail. */
+/* 0, or minus the errno of an add that is expected to fail. */
 static inline int try_add(int fd)
 {
 	struct twheel_add add = { .time_ns = HOUR };
@@ -173,7 +175,7 @@ static inline int tw_read(int fd, struct twheel_event *event, unsigned int max)
 	return ret % sizeof(*event) ? -EPROTO : (int)(ret / sizeof(*event));
 }
 
-/* What poll() reports: the events, 0 after @timeout_ms, or minus errno. */
+/* The result of poll(): the events, 0 after @timeout_ms, or minus errno. */
 static inline int poll_for(int fd, short events, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };
@@ -187,7 +189,7 @@ static inline bool readable(int fd)
 	return poll_for(fd, POLLIN, 0) & POLLIN;
 }
 
-/* Waits for something to read and reads it: as tw_read(), or -ETIMEDOUT. */
+/* Waits for something to read and reads it: returns as tw_read(), or -ETIMEDOUT. */
 static inline int wait_and_read(int fd, struct twheel_event *event, unsigned int max)
 {
 	if (poll_for(fd, POLLIN, 5000) != POLLIN)
@@ -245,7 +247,7 @@ static inline unsigned long long fdinfo_field(int fd, const char *field)
 	return value;
 }
 
-/* How often a task has gone to sleep, if it is asleep; or -1. */
+/* How often a task has gone to sleep, if it is sleeping now; or -1. */
 static inline long sleeps_of(pid_t tid)
 {
 	const char *switches = "voluntary_ctxt_switches:";
@@ -267,7 +269,7 @@ static inline long sleeps_of(pid_t tid)
 	return state == 'S' || state == 'D' ? sleeps : -1;
 }
 
-/* The same once it has been asleep for a while; or -1 if it does not go to sleep. */
+/* The same when it has slept for a while; or -1 if it does not go to sleep. */
 static inline long wait_asleep(pid_t tid)
 {
 	__u64 until = now_ns() + AT_LAST;
@@ -285,7 +287,7 @@ static inline long wait_asleep(pid_t tid)
 
 /*
  * The name of the first parameter or counter that differs from @before, or "".
- * Memory and levels may grow in a call that fails in the end; the clock runs.
+ * Memory and levels may grow in a call that fails; the clock runs.
  */
 static inline const char *changes(int fd, const struct twheel_info *before)
 {
@@ -312,7 +314,7 @@ static inline const char *changes(int fd, const struct twheel_info *before)
 	return after.delivered != before->delivered ? "delivered" : "";
 }
 
-/* The timers of a wheel without periodic ones: nothing is lost or counted twice. */
+/* Checks the counters of a wheel without periodic timers: none is lost or counted twice. */
 static inline bool balanced(int fd)
 {
 	struct twheel_info info = tw_info(fd);
@@ -343,7 +345,7 @@ static inline void *before_hole(size_t size)
 	return before_page(size, -1);
 }
 
-/* A copy of @from in a page that can only be read. */
+/* A copy of @from in a read-only page. */
 static inline void *read_only_copy(const void *from, size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -380,6 +382,53 @@ static inline int open_wheel(struct __test_metadata *_metadata, int flags)
 	ASSERT_LE(0, fd)
 		TH_LOG("cannot open " DEVICE ": %s; is the module loaded?", strerror(-fd));
 	return fd;
+}
+
+/* A wheel's ring in this process's memory. */
+struct mapped {
+	int fd;
+	struct twheel_ring *ring;
+	__u32 slots;
+	__u32 size;
+};
+
+static inline int make_ring(int fd, __u32 slots, struct twheel_ring_setup *setup)
+{
+	*setup = (struct twheel_ring_setup) { .slots = slots };
+	return tw_ioctl(fd, TWHEEL_RING, setup);
+}
+
+static inline void *map_fd(int fd, size_t size, int prot, int flags, off_t offset)
+{
+	void *map = mmap(NULL, size, prot, flags, fd, offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static inline bool map_ring(struct mapped *map, int fd, __u32 slots)
+{
+	struct twheel_ring_setup setup;
+
+	if (make_ring(fd, slots, &setup))
+		return false;
+	*map = (struct mapped) { .fd = fd, .slots = setup.slots, .size = setup.size };
+	map->ring = map_fd(fd, setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+	return map->ring;
+}
+
+/* Takes up to @max events; returns how many. */
+static inline unsigned int take(struct mapped *map, struct twheel_event *events, unsigned int max)
+{
+	__u32 tail = __atomic_load_n(&map->ring->tail, __ATOMIC_ACQUIRE);
+	__u32 head = map->ring->head;
+	unsigned int n;
+
+	for (n = 0; n < max && head != tail; n++) {
+		events[n] = ((struct twheel_event *)(map->ring + 1))[head];
+		head = head + 1 < map->slots ? head + 1 : 0;
+	}
+	__atomic_store_n(&map->ring->head, head, __ATOMIC_RELEASE);
+	return n;
 }
 
 #endif /* _TWHEEL_SELFTEST_H */

@@ -30,7 +30,7 @@ struct race {
 	int fd;
 	bool batches;
 	atomic_bool stop;
-	atomic_uint errors;		/* what no thread may see */
+	atomic_uint errors;		/* an error that a thread saw */
 	atomic_ullong id[NR_TIMERS];	/* as the add returned it */
 	atomic_ullong read_id[NR_TIMERS];	/* as an event carried it */
 	atomic_uchar read[NR_TIMERS];
@@ -38,7 +38,7 @@ struct race {
 	atomic_uint modified;
 };
 
-/* Timers of a worker that have an id so far, and where they begin. */
+/* Timers of a worker that have an id so far, and the index of the first. */
 struct worker {
 	struct race *race;
 	unsigned int first;
@@ -224,7 +224,7 @@ TEST_F_TIMEOUT(threads, the_same_in_batches, 60)
 	run_race(_metadata, &race);
 }
 
-/* A short tick and a small wheel: many levels, and a cascade at every turn. */
+/* A short tick and a small wheel: many levels and cascades. */
 TEST_F_TIMEOUT(threads, the_same_in_a_small_wheel, 60)
 {
 	static struct race race;

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Listing: each timer that exists throughout is listed exactly once, whatever the buffer
+ * and whatever others do to the wheel; and no cursor does harm.
+ */
+#include <sys/time.h>
+
+#include "selftest.h"
+
+/* Some pages of timers, the last one not full. */
+#define NR_LISTED	1000
+#define LIST_MAX	(NR_LISTED + 100)
+
+FIXTURE(list)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(list)
+{
+	self->fd = open_wheel(_metadata, O_NONBLOCK);
+}
+
+FIXTURE_TEARDOWN(list)
+{
+	close(self->fd);
+}
+
+/* Like tw_ioctl(), for one part of a walk. */
+static int tw_list(int fd, __u64 *cursor, struct twheel_listed *listed, __u32 count)
+{
+	struct twheel_list list = {
+		.cursor = *cursor,
+		.entries = (uintptr_t)listed,
+		.count = count,
+	};
+	int ret = tw_ioctl(fd, TWHEEL_LIST, &list);
+
+	*cursor = list.cursor;
+	return ret;
+}
+
+/* A whole walk, @count timers at a time; returns how many, less than @max, or minus an errno. */
+static int walk(int fd, struct twheel_listed *listed, unsigned int max, unsigned int count)
+{
+	unsigned int n = 0;
+	__u64 cursor = 0;
+	int ret;
+
+	do {
+		if (n == max)
+			return -EOVERFLOW;
+		ret = tw_list(fd, &cursor, listed + n, max - n < count ? max - n : count);
+		if (ret < 0)
+			return ret;
+		n += ret;
+	} while (ret);
+	return n;
+}
+
+static int by_data(const void *a, const void *b)
+{
+	const struct twheel_listed *one = a, *other = b;
+
+	return one->data < other->data ? -1 : one->data > other->data;
+}
+
+/* Timers with data 0, 1, ..., none of which is due for an hour. */
+static bool add_listed(int fd, __u64 *id, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		id[i] = add_after(fd, HOUR, i);
+		if (!id[i])
+			return false;
+	}
+	return true;
+}
+
+/* Whether a walk lists exactly the timers that have an id. */
+static bool lists_exactly(int fd, const __u64 *id, unsigned int count, unsigned int at_once)
+{
+	static struct twheel_listed listed[LIST_MAX];
+	int n = walk(fd, listed, LIST_MAX, at_once), i;
+	unsigned int data = 0;
+
+	if (n < 0)
+		return false;
+	qsort(listed, n, sizeof(*listed), by_data);
+	for (i = 0; i < n; i++, data++) {
+		while (data < count && !id[data])
+			data++;
+		if (data == count || listed[i].data != data || listed[i].id != id[data])
+			return false;
+	}
+	while (data < count && !id[data])
+		data++;
+	return data == count;
+}
+
+TEST_F(list, of_an_empty_wheel_has_nothing)
+{
+	struct twheel_listed listed = { .id = UNTOUCHED };
+	__u64 cursor = 0;
+
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, &listed, 1));
+	EXPECT_EQ(0, cursor);
+	EXPECT_EQ(UNTOUCHED, listed.id);
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, bad_pointer(1), 1000));
+}
+
+TEST_F(list, has_what_a_query_has)
+{
+	struct twheel_listed listed[4];
+	__u64 id[3], now = now_ns();
+	struct twheel_query query;
+	int i;
+
+	id[0] = add_at(self->fd, now + HOUR, 11);
+	id[1] = tw_add(self->fd, MINUTE, 0, 7 * MSEC, ~0ULL);
+	id[2] = add_at(self->fd, now, 33);
+	memset(listed, 0xa5, sizeof(listed));
+	ASSERT_EQ(3, walk(self->fd, listed, 4, 4));
+	for (i = 0; i < 3; i++) {
+		unsigned int nr = listed[i].id == id[0] ? 0 : listed[i].id == id[1] ? 1 : 2;
+
+		ASSERT_EQ(id[nr], listed[i].id);
+		ASSERT_EQ(0, tw_query(self->fd, id[nr], &query));
+		EXPECT_EQ(query.data, listed[i].data);
+		EXPECT_EQ(query.deadline_ns, listed[i].deadline_ns);
+		EXPECT_EQ(query.interval_ns, listed[i].interval_ns);
+		EXPECT_EQ(nr == 2 ? TWHEEL_EXPIRED : TWHEEL_PENDING, listed[i].state);
+		EXPECT_EQ(0, listed[i].reserved);
+	}
+	EXPECT_EQ(0xa5a5a5a5a5a5a5a5ULL, listed[3].id);
+}
+
+TEST_F(list, with_any_buffer_has_every_timer_once)
+{
+	static const unsigned int sizes[] = { 1, 2, 3, 41, 42, 43, 83, 84, 85, 127, 999, LIST_MAX };
+	static __u64 id[NR_LISTED];
+	struct twheel_info before;
+	unsigned int i;
+
+	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
+	before = tw_info(self->fd);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		EXPECT_TRUE(lists_exactly(self->fd, id, NR_LISTED, sizes[i]))
+			TH_LOG("%u at a time", sizes[i]);
+	}
+	EXPECT_STREQ("", changes(self->fd, &before));
+}
+
+/* Holes of every size, up to freed pages, and new timers in their place. */
+TEST_F(list, skips_what_was_cancelled)
+{
+	struct chance chance = { .state = 987654321 };
+	static __u64 id[NR_LISTED];
+	unsigned int round, i;
+
+	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
+	for (round = 0; round < 60; round++) {
+		unsigned int from = chance_below(&chance, NR_LISTED);
+		unsigned int to = from + chance_below(&chance, NR_LISTED - from) + 1;
+		bool add = chance_hit(&chance, 30);
+
+		for (i = from; i < to; i++) {
+			if (chance_hit(&chance, 10))
+				continue;
+			if (!add && id[i]) {
+				ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
+				id[i] = 0;
+			} else if (add && !id[i]) {
+				id[i] = add_after(self->fd, HOUR, i);
+				ASSERT_NE(0, id[i]);
+			}
+		}
+		EXPECT_TRUE(lists_exactly(self->fd, id, NR_LISTED,
+					  1 + chance_below(&chance, 200)))
+			TH_LOG("round %u", round);
+	}
+}
+
+TEST_F(list, of_a_page_has_its_last_timer)
+{
+	static __u64 id[NR_LISTED];
+	unsigned int keep, i;
+
+	for (keep = 0; keep < 90; keep++) {
+		ASSERT_TRUE(add_listed(self->fd, id, 200));
+		for (i = 0; i < 200; i++) {
+			if (i == keep)
+				continue;
+			ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
+			id[i] = 0;
+		}
+		EXPECT_TRUE(lists_exactly(self->fd, id, 200, 1 + keep % 3));
+		ASSERT_EQ(0, tw_cancel(self->fd, id[keep]));
+	}
+}
+
+/* A spike leaves blocks without a page: a walk passes many of them in one call. */
+TEST_F(list, after_a_spike_has_what_is_left)
+{
+	const unsigned int spike = 100000;
+	struct twheel_add *add = calloc(spike, sizeof(*add));
+	struct twheel_listed listed[4];
+	__u64 *id = calloc(spike, sizeof(*id));
+	unsigned int i;
+
+	for (i = 0; i < spike; i++)
+		add[i] = (struct twheel_add) { .time_ns = HOUR, .data = i };
+	ASSERT_EQ(spike, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, spike));
+	for (i = 0; i < spike - 1; i++)
+		id[i] = add[i].id;
+	ASSERT_EQ(spike - 1, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id, spike - 1));
+	ASSERT_EQ(1, walk(self->fd, listed, 4, 4));
+	EXPECT_EQ(add[spike - 1].id, listed[0].id);
+	ASSERT_EQ(0, tw_cancel(self->fd, add[spike - 1].id));
+	EXPECT_EQ(0, walk(self->fd, listed, 4, 4));
+	free(add);
+	free(id);
+}
+
+/* The wheel was not advanced: there was no call since the timers fell due. */
+TEST_F(list, says_what_a_read_would_return)
+{
+	struct twheel_listed listed[5];
+	struct twheel_event event[4];
+	unsigned int due = 0, i;
+
+	add_after(self->fd, 3 * MSEC, 0);
+	add_after(self->fd, 500 * MSEC, 0);
+	add_after(self->fd, HOUR, 1);
+	tw_add(self->fd, 2 * MSEC, 0, HOUR, 0);
+	sleep_for(700 * MSEC);
+	ASSERT_EQ(4, walk(self->fd, listed, 5, 4));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(listed[i].data ? TWHEEL_PENDING : TWHEEL_EXPIRED, listed[i].state);
+		due += listed[i].state;
+	}
+	EXPECT_EQ(due, tw_read(self->fd, event, 4));
+	/* The periodic one lives on. */
+	ASSERT_EQ(2, walk(self->fd, listed, 5, 4));
+	EXPECT_EQ(TWHEEL_PENDING, listed[0].state);
+	EXPECT_EQ(TWHEEL_PENDING, listed[1].state);
+}
+
+TEST_F(list, from_any_cursor_does_no_harm)
+{
+	struct chance chance = { .state = 1122334455 };
+	static struct twheel_listed listed[LIST_MAX];
+	static __u64 id[NR_LISTED];
+	unsigned int i, refused = 0;
+	struct twheel_info before;
+
+	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
+	before = tw_info(self->fd);
+	for (i = 0; i < 20000; i++) {
+		__u64 cursor = chance_any_size(&chance), given = cursor;
+		int ret = tw_list(self->fd, &cursor, listed, LIST_MAX), k;
+
+		if (ret <= 0) {
+			/* Beyond the end, or invalid. */
+			ASSERT_TRUE(!ret || ret == -EINVAL);
+			ASSERT_EQ(given, cursor);
+			refused += !!ret;
+			continue;
+		}
+		for (k = 0; k < ret; k++) {
+			ASSERT_GT(NR_LISTED, listed[k].data);
+			ASSERT_EQ(id[listed[k].data], listed[k].id);
+		}
+	}
+	EXPECT_NE(0, refused);
+	EXPECT_STREQ("", changes(self->fd, &before));
+}
+
+TEST_F(list, from_what_never_was_a_cursor_is_einval)
+{
+	/* Ids, and the slots of more timers than fit in any page. */
+	__u64 cursors[] = { 1ULL << 32, ~0ULL, 0xffffffff, 0xfff, add_after(self->fd, HOUR, 0) };
+	struct twheel_listed listed;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cursors); i++) {
+		__u64 cursor = cursors[i];
+
+		EXPECT_EQ(-EINVAL, tw_list(self->fd, &cursor, &listed, 1))
+			TH_LOG("cursor %#llx", cursors[i]);
+		EXPECT_EQ(cursors[i], cursor);
+	}
+}
+
+TEST_F(list, from_beyond_the_end_is_none)
+{
+	struct twheel_listed listed;
+	__u64 cursor = 0xff000000;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 0));
+	EXPECT_EQ(0, tw_list(self->fd, &cursor, &listed, 1));
+	EXPECT_EQ(0xff000000, cursor);
+}
+
+TEST_F(list, with_unknown_flags_is_einval)
+{
+	static const __u32 flags[] = { 1, 2, 1U << 31, ~0U };
+	struct twheel_listed listed = { .id = UNTOUCHED };
+	unsigned int i;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 0));
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct twheel_list list = {
+			.entries = (uintptr_t)&listed,
+			.count = 1,
+			.flags = flags[i],
+		};
+
+		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_LIST, &list));
+		EXPECT_EQ(0, list.cursor);
+		EXPECT_EQ(UNTOUCHED, listed.id);
+	}
+}
+
+TEST_F(list, of_none_does_nothing)
+{
+	__u64 cursor = 0;
+	unsigned int i;
+
+	ASSERT_NE(0, add_after(self->fd, HOUR, 0));
+	for (i = 0; i < NR_BAD_POINTERS; i++) {
+		EXPECT_EQ(0, tw_list(self->fd, &cursor, bad_pointer(i), 0));
+		EXPECT_EQ(0, cursor);
+	}
+}
+
+TEST_F(list, with_bad_pointers_is_efault)
+{
+	static __u64 id[NR_LISTED];
+	struct twheel_listed listed;
+	__u64 cursor = 0;
+	unsigned int i;
+
+	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
+	for (i = 0; i < NR_BAD_POINTERS; i++) {
+		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST, bad_pointer(i)));
+		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), 1));
+		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), 1000));
+		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), ~0U));
+		EXPECT_EQ(0, cursor);
+	}
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST, before_hole(8)));
+	EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, before_hole(sizeof(listed) - 1), ~0U));
+	EXPECT_EQ(0, cursor);
+	/* The cursor cannot be written. */
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST,
+				    read_only_copy(&(struct twheel_list) {
+						.entries = (uintptr_t)&listed, .count = 1,
+					}, sizeof(struct twheel_list))));
+}
+
+/* Whole entries up to the bad page, and the walk misses none after that. */
+TEST_F(list, into_an_array_that_ends)
+{
+	static struct twheel_listed listed[NR_LISTED];
+	static __u64 id[NR_LISTED];
+	unsigned int room;
+
+	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
+	for (room = 1; room < 200; room += 1 + room / 10) {
+		size_t part = room % sizeof(struct twheel_listed);
+		struct twheel_listed *array = before_hole(room * sizeof(*array) + part);
+		__u64 cursor = 0;
+		int n, ret;
+
+		ASSERT_EQ(room, tw_list(self->fd, &cursor, array, NR_LISTED));
+		memcpy(listed, array, room * sizeof(*array));
+		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, array + room, 1));
+		for (n = room; n < NR_LISTED; n += ret) {
+			ret = tw_list(self->fd, &cursor, listed + n, NR_LISTED - n);
+			ASSERT_LT(0, ret);
+		}
+		qsort(listed, n, sizeof(*listed), by_data);
+		for (n = 0; n < NR_LISTED; n++)
+			ASSERT_EQ(id[n], listed[n].id);
+	}
+}
+
+static atomic_uint list_signals;
+
+static void count_list_signal(int sig)
+{
+	(void)sig;
+	list_signals++;
+}
+
+/* A signal shows as a short count, and the walk continues. */
+TEST_F(list, a_signal_in_the_middle)
+{
+	struct sigaction action = { .sa_handler = count_list_signal };
+	struct itimerval every = { .it_interval.tv_usec = 500, .it_value.tv_usec = 500 };
+	static struct twheel_listed listed[20000];
+	static struct twheel_add add[20000];
+	unsigned int round, n, i;
+
+	for (i = 0; i < ARRAY_SIZE(add); i++)
+		add[i] = (struct twheel_add) { .time_ns = HOUR, .data = i };
+	ASSERT_EQ(ARRAY_SIZE(add), tw_batch(self->fd, TWHEEL_ADD_BATCH, add, ARRAY_SIZE(add)));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &every, NULL));
+	for (round = 1; round <= 10 || !list_signals; round++) {
+		__u64 cursor = 0;
+		int ret;
+
+		for (n = 0; n < ARRAY_SIZE(add); n += ret) {
+			ret = tw_list(self->fd, &cursor, listed + n, ARRAY_SIZE(add) - n);
+			ASSERT_LT(0, ret);
+		}
+		qsort(listed, n, sizeof(*listed), by_data);
+		for (i = 0; i < n; i++)
+			ASSERT_EQ(add[i].id, listed[i].id);
+	}
+}
+
+/*
+ * A thousand threads add and cancel. Each has one timer that stays, and publishes the
+ * others that it has cancelled.
+ */
+#define CHANGERS	1000
+#define CHANGES		20
+#define SEQ_BITS	40
+
+struct changer {
+	int fd;
+	unsigned int nr;
+	__u64 stays;
+	atomic_ullong cancelled;	/* the last one */
+};
+
+static pthread_barrier_t all_started;
+static atomic_int changing;
+
+static void *change(void *arg)
+{
+	struct changer *me = arg;
+	__u64 seq, id;
+
+	pthread_barrier_wait(&all_started);
+	for (seq = 1; seq <= CHANGES; seq++) {
+		id = add_after(me->fd, HOUR, (__u64)(me->nr + 1) << SEQ_BITS | seq);
+		if (!id || tw_cancel(me->fd, id))
+			break;
+		me->cancelled = seq;
+		usleep(1000);
+	}
+	changing--;
+	return seq > CHANGES ? NULL : me;
+}
+
+/* Checks the result of a call that came after @cancelled had been cancelled. */
+static bool listed_is_right(const struct twheel_listed *listed, int n, unsigned char *seen,
+			    const __u64 *cancelled)
+{
+	const __u64 mask = (1ULL << SEQ_BITS) - 1;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		__u64 nr = listed[i].data >> SEQ_BITS, seq = listed[i].data & mask;
+
+		if (!nr ? seen[listed[i].data]++ : seq <= cancelled[nr - 1])
+			return false;
+	}
+	return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct twheel_listed *one = a, *other = b;
+
+	return one->id < other->id ? -1 : one->id > other->id;
+}
+
+/* One walk, in calls of any size; returns the error, or "". */
+static const char *walk_and_check(struct changer *changer, struct chance *chance)
+{
+	static struct twheel_listed listed[4 * CHANGERS];
+	static unsigned char seen[CHANGERS];
+	static __u64 cancelled[CHANGERS];
+	unsigned int i, n = 0;
+	__u64 cursor = 0;
+	int ret;
+
+	memset(seen, 0, sizeof(seen));
+	do {
+		unsigned int count = 1 + chance_below(chance, 300);
+
+		for (i = 0; i < CHANGERS; i++)
+			cancelled[i] = changer[i].cancelled;
+		if (n + count > ARRAY_SIZE(listed))
+			return "too many";
+		ret = tw_list(changer->fd, &cursor, listed + n, count);
+		if (ret < 0)
+			return "an error";
+		if (!listed_is_right(listed + n, ret, seen, cancelled))
+			return "one twice, or one that was cancelled";
+		n += ret;
+	} while (ret);
+	for (i = 0; i < CHANGERS; i++) {
+		if (!seen[i])
+			return "one missing";
+	}
+	qsort(listed, n, sizeof(*listed), by_id);
+	for (i = 1; i < n; i++) {
+		if (listed[i - 1].id == listed[i].id)
+			return "an id twice";
+	}
+	return "";
+}
+
+TEST_F_TIMEOUT(list, while_a_thousand_threads_change, 120)
+{
+	static struct changer changer[CHANGERS];
+	struct chance chance = { .state = 424242 };
+	static pthread_t thread[CHANGERS];
+	pthread_attr_t attr;
+	void *failed;
+	unsigned int i;
+
+	changing = CHANGERS;
+	ASSERT_EQ(0, pthread_barrier_init(&all_started, NULL, CHANGERS + 1));
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	for (i = 0; i < CHANGERS; i++) {
+		changer[i].fd = self->fd;
+		changer[i].nr = i;
+		changer[i].stays = add_after(self->fd, HOUR, i);
+		ASSERT_NE(0, changer[i].stays);
+	}
+	for (i = 0; i < CHANGERS; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], &attr, change, &changer[i]));
+	pthread_barrier_wait(&all_started);
+	while (changing)
+		ASSERT_STREQ("", walk_and_check(changer, &chance));
+	for (i = 0; i < CHANGERS; i++) {
+		ASSERT_EQ(0, pthread_join(thread[i], &failed));
+		EXPECT_EQ(NULL, failed);
+	}
+	EXPECT_EQ(CHANGERS, tw_info(self->fd).pending);
+}
