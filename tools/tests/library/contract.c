@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What libtwheel.h promises to those who keep to it
+ * The promises of libtwheel.h to callers that keep its rules
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 /* ---- Expiry ---------------------------------------------------------------- */
 
-/* A timer that notes when it was called. */
+/* A timer that records when it was called. */
 struct noted {
 	struct twheel_handle handle;
 	uint64_t called_ns;
@@ -50,6 +50,46 @@ static void expires_once_and_never_early(void)
 	CHECK(run_for(loop, 1, 30) == 0);
 }
 
+/* Wait for @timer in one of two ways, and check that it expires on time. */
+static void comes_in_time(struct twheel_loop *loop, struct noted *timer, uint64_t deadline,
+			  bool polls)
+{
+	while (polls && !timer->called_ns) {
+		struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };
+
+		CHECK(!twheel_loop_flush(loop));
+		CHECK(poll(&pollfd, 1, 5000) == 1);
+		CHECK(twheel_loop_dispatch(loop) >= 0);
+	}
+	if (!polls)
+		CHECK(run_for(loop, 1, 5000) == 1);
+	CHECK(timer->called_ns >= deadline);
+	CHECK(timer->called_ns <= deadline + MSEC + lateness_max);
+}
+
+static void no_callback_is_late(void)
+{
+	static const uint64_t delays[] = { 0, 1, 999999, 7300000, 20 * MSEC, 301 * MSEC };
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .tick_ns = MSEC });
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(delays); i++) {
+		uint64_t deadline = now_ns() + delays[i / 2];
+		struct noted timer;
+
+		noted_init(&timer);
+		CHECK(!twheel_start_at(loop, &timer.handle, deadline));
+		comes_in_time(loop, &timer, deadline, i % 2);
+		/* A timer that is brought forward while the kernel waits for a later one. */
+		noted_init(&timer);
+		CHECK(!twheel_start(loop, &timer.handle, HOUR));
+		CHECK(!twheel_loop_flush(loop));
+		deadline = now_ns() + delays[i / 2];
+		CHECK(!twheel_again(&timer.handle, delays[i / 2]));
+		comes_in_time(loop, &timer, deadline, i % 2);
+	}
+}
+
 static void come_in_the_order_of_their_ticks(void)
 {
 	static const uint64_t ms[] = { 40, 10, 30, 50, 20 };
@@ -77,6 +117,103 @@ static void past_deadlines_come_with_the_next_dispatch(void)
 	CHECK(!twheel_start(loop, &now.handle, 0));
 	CHECK(run_for(loop, 2, 1000) == 2);
 	CHECK(past.place == 1 && now.place == 2);
+}
+
+static struct twheel_loop *new_calendar_loop(void)
+{
+	struct twheel_loop_config config = { .clock_id = TWHEEL_CLOCK_REALTIME };
+
+	return new_loop_of(config);
+}
+
+static void deadlines_can_be_calendar_time(void)
+{
+	struct twheel_loop *loop = new_calendar_loop();
+	uint64_t now = now_on(CLOCK_REALTIME);
+	struct noted soon, later;
+
+	noted_init(&soon);
+	noted_init(&later);
+	CHECK(twheel_loop_now(loop) >= now);
+	CHECK(!twheel_start_at(loop, &later.handle, now + 24 * HOUR));
+	CHECK(!twheel_start_at(loop, &soon.handle, now + 20 * MSEC));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(soon.place == 1 && now_on(CLOCK_REALTIME) >= now + 20 * MSEC);
+	CHECK(twheel_is_running(&later.handle));
+}
+
+static void set_calendar_by(int64_t change_ns)
+{
+	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);
+
+	CHECK(!clock_settime(CLOCK_REALTIME, &ts));
+}
+
+/* In the tests' virtual machine, which has the device. */
+static void timers_follow_a_clock_that_is_set(void)
+{
+	struct twheel_loop *loop = new_calendar_loop();
+	struct noted hour, day;
+
+	if (access("/dev/twheel", F_OK))
+		return;
+	noted_init(&hour);
+	noted_init(&day);
+	CHECK(!twheel_start(loop, &hour.handle, HOUR));
+	CHECK(!twheel_start(loop, &day.handle, 24 * HOUR));
+	CHECK(run_for(loop, 1, 20) == 0);
+	set_calendar_by(2 * HOUR);
+	CHECK(run_for(loop, 1, 1000) == 1 && hour.place == 1);
+	set_calendar_by(-2 * (int64_t)HOUR);
+	CHECK(!twheel_start(loop, &hour.handle, HOUR));
+	CHECK(run_for(loop, 1, 20) == 0);
+	set_calendar_by(25 * HOUR);
+	CHECK(run_for(loop, 2, 1000) == 2 && day.place == 3);
+	set_calendar_by(-25 * (int64_t)HOUR);
+}
+
+/* Putting off a timer is nothing to flush. */
+static void a_flush_without_changes_ends_a_turn(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
+	struct twheel_handle timer = { .callback = count_call };
+	uint64_t before;
+
+	CHECK(!twheel_start(loop, &timer, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&timer, HOUR));
+	before = timer.deadline;
+	sleep_for(2 * MSEC);
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&timer, HOUR));
+	CHECK(timer.deadline >= before + 2 * MSEC);
+}
+
+static void timers_follow_a_clock_that_is_set_back(void)
+{
+	struct twheel_loop *loop;
+	struct noted hour, minute;
+
+	/* The device has the kernel's clock. */
+	if (backend != TWHEEL_BACKEND_USER)
+		return;
+	mocked_ns = 10 * HOUR;
+	loop = new_calendar_loop();
+	noted_init(&hour);
+	noted_init(&minute);
+	CHECK(!twheel_start(loop, &hour.handle, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	mocked_ns = 9 * HOUR;
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	CHECK(!twheel_start(loop, &minute.handle, MINUTE));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(twheel_loop_dispatch(loop) == 0);
+	mocked_ns += MINUTE + MSEC;
+	CHECK(twheel_loop_dispatch(loop) == 1 && minute.place == 1);
+	mocked_ns = 11 * HOUR + MSEC;
+	CHECK(twheel_loop_dispatch(loop) == 1 && hour.place == 2);
 }
 
 static void many_of_all_distances_come(void)
@@ -227,10 +364,18 @@ static uint64_t next_of_few(struct twheel_handle *handle, uint64_t now_ns)
 	return to_go-- ? now_ns + 3 * MSEC : UINT64_MAX;
 }
 
+/* However late it is, it counts as one deadline. */
+static void count_scheduled(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	CHECK(handle->count == 1);
+	handle->count = 0;
+	count_call(loop, handle);
+}
+
 static void a_schedule_ends_when_it_says_so(void)
 {
 	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_handle timer = { .callback = count_scheduled };
 	int called = 0;
 
 	timer.data = &called;
@@ -381,7 +526,7 @@ static void stop_one_and_start_another(struct twheel_loop *loop, struct twheel_h
 	CHECK(!twheel_start_at(loop, &late, 1));
 }
 
-/* Not even in place of one that would have come with this one. */
+/* Not even instead of one that would have expired with this one. */
 static void a_stop_brings_no_start_forward(void)
 {
 	struct twheel_loop *loop = new_loop();
@@ -400,13 +545,48 @@ static void a_stop_brings_no_start_forward(void)
 	CHECK(called == 2);
 }
 
+/*
+ * The descriptor is readable, so events may be in flight already. The memory of every other
+ * timer is freed after its stop; there are more of them than can be in flight at a time.
+ */
+static void stopped_on_their_way(void)
+{
+	enum { TIMERS = 3000, FIRST = 400 };
+	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
+	int called = 0, turn, i;
+
+	for (i = 0; i < TIMERS; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start_at(loop, &timer[i], i + 1));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	/* The first of them at once, and the rest after a flush between two checks. */
+	for (turn = 0; turn < 2; turn++) {
+		CHECK(becomes_readable(loop));
+		for (i = turn ? FIRST : 0; i < (turn ? TIMERS : FIRST); i += 2) {
+			CHECK(!twheel_stop(&timer[i]));
+			memset(&timer[i], 0xff, sizeof(timer[i]));
+		}
+		CHECK(becomes_readable(loop));
+		CHECK(turn || !twheel_loop_flush(loop));
+	}
+	CHECK(twheel_loop_dispatch(loop) == TIMERS / 2);
+	CHECK(called == TIMERS / 2 && !twheel_loop_count(loop));
+	for (i = 1; i < TIMERS; i += 2)
+		CHECK_FAILS(twheel_stop(&timer[i]), ENOENT);
+	free(timer);
+}
+
 static void start_late(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	++*(int *)handle->data;
 	CHECK(!twheel_start_at(loop, &late, 1));
 }
 
-/* More than a dispatch goes through at a time. */
+/* More timers than a dispatch handles at a time. */
 static void after_all_that_has_expired(void)
 {
 	enum { TIMERS = 20000 };
@@ -476,7 +656,7 @@ static void a_callback_may_leave_by_longjmp(void)
 	sleep_for(5 * MSEC);
 	while (setjmp(out)) {
 		left++;
-		/* Who waits now must hear of the rest. */
+		/* A wait that begins now must report the rest. */
 		CHECK(!twheel_loop_flush(loop));
 		CHECK(called == MANY || becomes_readable(loop));
 	}
@@ -550,7 +730,7 @@ static void post_from_a_thread(struct request *request)
 	void *failed;
 
 	CHECK(!pthread_create(&thread, NULL, hand_over, request));
-	/* It wakes who waits for nothing else. */
+	/* It wakes a waiter that waits for nothing else. */
 	CHECK(twheel_loop_wait(request->loop, 2000) >= 0);
 	CHECK(!pthread_join(thread, &failed));
 	CHECK(!failed);
@@ -640,7 +820,7 @@ static void no_message_of_many_threads_is_lost(void)
 	while (arrived < POSTERS * POSTS) {
 		uint64_t began = now_ns();
 
-		/* It may be woken in vain, but never sleeps over a message. */
+		/* A spurious wake-up is allowed, a lost message is not. */
 		CHECK(twheel_loop_wait(loop, 5000) >= 0);
 		CHECK(now_ns() < began + 5 * SEC);
 	}
@@ -650,9 +830,15 @@ static void no_message_of_many_threads_is_lost(void)
 
 const struct test contract_tests[] = {
 	{ "a timer expires once, and never early", expires_once_and_never_early },
+	{ "no callback is late, however it is waited for", no_callback_is_late },
 	{ "timers come in the order of their ticks", come_in_the_order_of_their_ticks },
 	{ "deadlines that have passed come with the next dispatch",
 	  past_deadlines_come_with_the_next_dispatch },
+	{ "deadlines can be calendar time", deadlines_can_be_calendar_time },
+	{ "timers follow a clock that is set", timers_follow_a_clock_that_is_set },
+	{ "a flush without changes ends a turn", a_flush_without_changes_ends_a_turn },
+	{ "timers follow a clock that is set back, without the kernel",
+	  timers_follow_a_clock_that_is_set_back },
 	{ "timers of all distances come, but for those that were stopped",
 	  many_of_all_distances_come },
 	{ "the descriptor says when there is something to do",
@@ -676,6 +862,7 @@ const struct test contract_tests[] = {
 	  what_a_callback_starts_comes_with_a_later_dispatch },
 	{ "a stop does not bring forward what the same callback starts",
 	  a_stop_brings_no_start_forward },
+	{ "a timer that is stopped on its way is not called", stopped_on_their_way },
 	{ "what a callback starts waits for all that has expired", after_all_that_has_expired },
 	{ "edge-triggered epoll tells of all that is new", edges_tell_of_all_that_is_new },
 	{ "a callback may leave by longjmp, and nothing is lost",

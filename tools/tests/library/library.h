@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of libtwheel's loop have in common
+ * The declarations that the tests of libtwheel's loop share
  *
- * A test checks the promise it is named after, and returns if it holds. All run over one
- * backend, and a loop is made for each.
+ * A test checks the promise it is named after, and returns if it holds. All tests of a
+ * run use one backend, and each has its own loop.
  */
 #ifndef LIBRARY_H
 #define LIBRARY_H
@@ -31,26 +31,41 @@ extern const struct test bad_tests[];
 extern const struct test misuse_tests[];
 extern const struct test run_tests[];
 extern const struct test model_tests[];
-/* Of the device alone. */
+/* Only for the device. */
 extern const struct test call_tests[];
 extern const struct test misuse_device_tests[];
+extern const struct test adopt_tests[];
 
 /* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER. */
 extern uint32_t backend;
 extern uint64_t seed;
 
-/* The clock that the library sees: not the real one, if not zero. */
+/* How late a callback may be, beyond a tick. */
+extern uint64_t lateness_max;
+
+/* The time that the library sees, instead of the real one, unless zero. */
 extern uint64_t mocked_ns;
 
-/* The linker puts ours in the place of the C library's. */
+/* The linker replaces the C library's function with ours. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
 
-/* The test ends, and says where, if this does not hold. */
+/* After so many more calls of malloc() and calloc(), one fails; never if it is negative. */
+extern int mallocs_left;
+
+/* End the test, and print the place, unless this holds. */
 #define CHECK(condition)		check(condition, #condition, __FILE__, __LINE__)
 
 /* The call fails with this errno. */
-#define CHECK_FAILS(call, error)	CHECK(fails(call, error))
+#define CHECK_FAILS(call, error)					\
+	do {								\
+		errno = 0; /* not that of the call before */		\
+		CHECK(fails(call, error));				\
+	} while (0)
 
 void check(bool ok, const char *condition, const char *file, int line);
 bool fails(int ret, int error);
@@ -63,13 +78,13 @@ struct twheel_loop *new_loop(void);
 struct twheel_loop *new_loop_of(struct twheel_loop_config config);
 void free_last_loop(void);
 
-/* Waits and dispatches until @count callbacks were called, or for @ms; returns how many. */
+/* Wait and dispatch until @count callbacks were called, or for @ms; return how many. */
 int run_for(struct twheel_loop *loop, int count, unsigned int ms);
 
 /* A callback: counts in *(int *)handle->data. */
 void count_call(struct twheel_loop *loop, struct twheel_handle *handle);
 
-/* How many timers the kernel was told to add so far; 0 without the kernel. */
+/* How many timers were added in the kernel so far; 0 without the kernel. */
 uint64_t added(struct twheel_loop *loop);
 
 static inline bool is_readable(struct twheel_loop *loop)
@@ -79,7 +94,7 @@ static inline bool is_readable(struct twheel_loop *loop)
 	return poll(&pollfd, 1, 0) == 1;
 }
 
-/* A timerfd that is set to what is past takes a moment. */
+/* A timerfd that is set to a past time takes a moment. */
 static inline bool becomes_readable(struct twheel_loop *loop)
 {
 	struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };

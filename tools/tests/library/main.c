@@ -4,20 +4,23 @@
  *
  * Runs over /dev/twheel, or with --user without it. Prints TAP.
  */
-#include <getopt.h>
 #include <setjmp.h>
 #include <sys/wait.h>
 
 #include "library.h"
 
 uint32_t backend = TWHEEL_BACKEND_DEVICE;
+int mallocs_left = -1;
 uint64_t seed = 1;
+uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
 
 static struct twheel_loop *last_loop;
 
 static jmp_buf failed;
 static pid_t pid;
+static bool only_list;
+static unsigned int nr_wanted;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -26,6 +29,24 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 	ts->tv_sec = mocked_ns / SEC;
 	ts->tv_nsec = mocked_ns % SEC;
 	return 0;
+}
+
+static bool has_memory(void)
+{
+	if (mallocs_left < 0 || mallocs_left--)
+		return true;
+	errno = ENOMEM;
+	return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return has_memory() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return has_memory() ? __real_calloc(count, size) : NULL;
 }
 
 void free_last_loop(void)
@@ -94,7 +115,7 @@ static bool wanted(const char *name, char **names)
 	return any;
 }
 
-/* From wherever it is, also in a callback; but not in a child. */
+/* Works anywhere, also in a callback, but not in a child. */
 void check(bool ok, const char *condition, const char *file, int line)
 {
 	if (ok)
@@ -127,59 +148,62 @@ static bool passes(const struct test *test)
 
 static void run(const struct test *test, char **names)
 {
+	char full[256];
+
 	for (; test->name; test++) {
-		if (!wanted(test->name, names))
+		snprintf(full, sizeof(full), "%s: %s",
+			 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
+		if (!wanted(full, names))
 			continue;
-		tap_result(passes(test), "%s: %s",
-			   backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
+		nr_wanted++;
+		if (only_list) {
+			puts(full);
+			continue;
+		}
+		tap_result(passes(test), "%s", full);
 		mocked_ns = 0;
 		free_last_loop();
 	}
 }
 
-static void usage(FILE *out)
-{
-	fputs("Usage: twheel-library [--user] [--seed N] [NAME...]\n"
-	      "Test libtwheel's loop over /dev/twheel, or without it; print the results as TAP.\n"
-	      "With NAMEs, the tests whose names contain one of them.\n", out);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "user", no_argument, NULL, 'u' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
+	uint64_t late_ms = 2000;
+	bool user = false;
+	const struct program_option list[] = {
+		{ "user", NULL, "test it without the device", .flag = &user },
+		{ "seed", "N", "seed of the random numbers", .number = &seed, .max = UINT64_MAX },
+		{ "late-max", "MS", "how late a callback may be beyond a tick (default: 2000)",
+		  .number = &late_ms, .min = 1, .max = 10000 },
+		{ "list", NULL, "only print the names", .flag = &only_list },
 		{ }
 	};
-	int option;
+	char **names = words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-library [OPTIONS] [NAME...]\n"
+		"Test libtwheel's loop over /dev/twheel, or without it; print the results as TAP.\n"
+		"With NAMEs, the tests whose names contain one of them.\n",
+		.options = list,
+		.any_words = true,
+	});
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'u':
-			backend = TWHEEL_BACKEND_USER;
-			break;
-		case 's':
-			seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
+	if (user)
+		backend = TWHEEL_BACKEND_USER;
+	lateness_max = late_ms * MSEC;
 	pid = getpid();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run(contract_tests, argv + optind);
-	run(bad_tests, argv + optind);
-	run(misuse_tests, argv + optind);
-	run(run_tests, argv + optind);
-	run(model_tests, argv + optind);
+	run(contract_tests, names);
+	run(bad_tests, names);
+	run(misuse_tests, names);
+	run(run_tests, names);
+	run(model_tests, names);
 	if (backend == TWHEEL_BACKEND_DEVICE) {
-		run(call_tests, argv + optind);
-		run(misuse_device_tests, argv + optind);
+		run(call_tests, names);
+		run(misuse_device_tests, names);
+		run(adopt_tests, names);
 	}
-	return tap_done();
+	if (!nr_wanted) {
+		fputs("twheel-library: no such test; see twheel-library --list\n", stderr);
+		return 2;
+	}
+	return only_list ? 0 : tap_done();
 }

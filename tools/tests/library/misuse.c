@@ -11,7 +11,7 @@
 
 /* ---- Loops that were freed ------------------------------------------------------- */
 
-/* More than the library keeps of loops that were freed. */
+/* More freed loops than the library remembers. */
 enum { LOOPS = 40 };
 
 static void check_stale(struct twheel_handle *handle)
@@ -94,9 +94,8 @@ static void a_loop_that_was_freed_is_estale(void)
 	twheel_loop_free(loop);
 }
 
-static void what_ran_in_a_loop_that_was_freed_is_estale(void)
+static void check_what_ran(struct twheel_loop *loop)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle armed = { .callback = count_call };
 	struct twheel_handle linked = { .callback = count_call };
 
@@ -105,12 +104,101 @@ static void what_ran_in_a_loop_that_was_freed_is_estale(void)
 	CHECK(!twheel_start(loop, &linked, 1));
 	free_last_loop();
 	CHECK_FAILS(twheel_stop(&armed), ESTALE);
+	CHECK_FAILS(twheel_stop(&linked), ESTALE);
 	CHECK_FAILS(twheel_again(&armed, HOUR), ESTALE);
 	CHECK_FAILS(twheel_again(&linked, HOUR), ESTALE);
 	CHECK_FAILS(twheel_remaining(&armed), ESTALE);
 	CHECK_FAILS(twheel_set_interval(&armed, 1), ESTALE);
 	loop = new_loop();
 	CHECK_FAILS(twheel_start(loop, &armed, 1), EXDEV);
+}
+
+static void what_ran_in_a_loop_that_was_freed_is_estale(void)
+{
+	check_what_ran(new_loop());
+	check_what_ran(new_loop_of((struct twheel_loop_config) { .max_timers = 5 }));
+	check_what_ran(new_loop_of((struct twheel_loop_config) { .flags = TWHEEL_LOOP_WALKABLE }));
+}
+
+/* Memory that was freed is somebody else's now. */
+static void scribble(void)
+{
+	enum { SIZES = 512 };
+	void *memory[SIZES];
+	int i;
+
+	for (i = 0; i < SIZES; i++) {
+		memory[i] = malloc(16 * i + 1);
+		memset(memory[i], 0xff, 16 * i + 1);
+	}
+	for (i = 0; i < SIZES; i++)
+		free(memory[i]);
+}
+
+static void what_ran_is_estale_after_making_a_loop_failed(void)
+{
+	struct twheel_loop_config config = {
+		.backend = backend,
+		.clock_id = TWHEEL_CLOCK_REALTIME,
+	};
+	struct twheel_handle timer[LOOPS];
+	struct twheel_loop *loop;
+	int i, fails_at = 0;
+
+	for (i = 0; i < LOOPS; i++) {
+		timer[i] = (struct twheel_handle) { .callback = count_call };
+		loop = new_loop_of(config);
+		CHECK(!twheel_start(loop, &timer[i], HOUR));
+		CHECK(!twheel_loop_flush(loop));
+		free_last_loop();
+	}
+	do {
+		mallocs_left = fails_at++;
+		loop = twheel_loop_new(&config);
+		CHECK(loop || errno == ENOMEM);
+		mallocs_left = -1;
+		mallocs_left = -1;
+		scribble();
+		for (i = 0; !loop && i < LOOPS; i++)
+			CHECK_FAILS(twheel_stop(&timer[i]), ESTALE);
+	} while (!loop);
+	twheel_loop_free(loop);
+}
+
+static void a_loop_can_have_descriptor_0(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_loop *loop;
+	pid_t child = fork();
+
+	if (!child) {
+		CHECK(!close(0));
+		loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
+		CHECK(twheel_loop_fd(loop) == 0);
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(!twheel_stop(&timer));
+		_exit(0);
+	}
+	CHECK(child_is_content(child));
+}
+
+static void freed_loops_are_reused(void)
+{
+	struct twheel_loop *loop;
+	int i;
+
+	/* A loop over the device needs other memory, too. */
+	if (backend != TWHEEL_BACKEND_USER)
+		return;
+	for (i = 0; i < LOOPS; i++) {
+		new_loop();
+		free_last_loop();
+	}
+	mallocs_left = 0;
+	loop = twheel_loop_new(&(struct twheel_loop_config) { .backend = backend });
+	CHECK(loop && mallocs_left == 0);
+	mallocs_left = -1;
+	twheel_loop_free(loop);
 }
 
 static int arrived;
@@ -176,7 +264,7 @@ static uint64_t cpu_ns(void)
 	return used.tv_sec * SEC + used.tv_nsec;
 }
 
-/* Nothing expires for a while, and nobody is told that there is no room. */
+/* Nothing expires for a while, and there is no report that there is no room. */
 static void a_wait_at_the_limit_does_not_spin(void)
 {
 	struct twheel_handle timer[4] = { };
@@ -200,7 +288,7 @@ static void a_wait_at_the_limit_does_not_spin(void)
 
 /* ---- Flushes that are forgotten --------------------------------------------------- */
 
-/* As the loops of other libraries do: they know of the descriptor, and nothing else. */
+/* Like the loops of other libraries, which know only the descriptor. */
 static int wait_for_the_descriptor(struct twheel_loop *loop, int count)
 {
 	int called = 0, turns;
@@ -236,7 +324,7 @@ static void a_start_without_a_flush_is_seen(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
-/* Nothing says when a turn of the program's loop ends, so no time is kept for the next one. */
+/* The library does not see a turn of the program's loop end, so it caches no time. */
 static void a_turn_without_a_flush_has_its_own_time(void)
 {
 	struct twheel_loop *loop = new_loop();
@@ -255,7 +343,7 @@ static void a_turn_without_a_flush_has_its_own_time(void)
 	CHECK(now_ns() >= last + 30 * MSEC);
 }
 
-/* One call of the kernel for all starts, and its timer is gone when they are flushed. */
+/* One system call for all starts; the timer that it adds is removed when they are flushed. */
 static void starts_wake_once(void)
 {
 	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
@@ -292,9 +380,9 @@ static void by_hand_nothing_wakes(void)
 	CHECK(twheel_loop_dispatch(loop) == 1);
 }
 
-/* ---- Devices that are none --------------------------------------------------------- */
+/* ---- Nodes that are not the device --------------------------------------------------------- */
 
-/* A node with the number that the wheel's had before the module was loaded once more. */
+/* A node with the number that the wheel's node had before the module was reloaded. */
 static void check_with_another_device(void)
 {
 	struct twheel_loop_config config = { .backend = TWHEEL_BACKEND_DEVICE };
@@ -331,6 +419,10 @@ const struct test misuse_tests[] = {
 	{ "a loop that was freed is ESTALE", a_loop_that_was_freed_is_estale },
 	{ "a timer that ran in a loop that was freed is ESTALE",
 	  what_ran_in_a_loop_that_was_freed_is_estale },
+	{ "a timer that ran in a loop is ESTALE after making another one failed",
+	  what_ran_is_estale_after_making_a_loop_failed },
+	{ "a loop can have descriptor 0", a_loop_can_have_descriptor_0 },
+	{ "the memory of freed loops is reused", freed_loops_are_reused },
 	{ "messages of a loop that was freed may be posted again",
 	  messages_of_a_loop_that_was_freed_may_be_posted_again },
 	{ "a wait outlasts a timer that was put off", a_wait_outlasts_what_was_put_off },

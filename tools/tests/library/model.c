@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random operations on a loop, next to a plain account of what they should do
+ * Random operations on a loop, compared with a simple model
  *
- * Without the kernel the library is told what time it is, and years pass in no time.
+ * Without the kernel the test sets the library's time, and years pass at once.
  */
 #include "library.h"
 
 #define TIMERS		300
 #define ROUNDS		3000
 
-/* What a timer should do: it is running, and is due at @deadline. */
+/* The model of a timer: it is running, and is due at @deadline. */
 struct account {
 	struct twheel_handle *handle;
 	bool running;
@@ -144,7 +144,7 @@ static void called(struct twheel_loop *loop, struct twheel_handle *handle)
 	}
 }
 
-/* All that was due when the dispatch began has been called back. */
+/* All timers that were due when the dispatch began have been called back. */
 static void check_late(uint64_t began)
 {
 	unsigned int i;

@@ -63,7 +63,7 @@ static void the_count_is_exact_at_any_time(void)
 		CHECK(!twheel_stop(&timer[i]));
 		CHECK(twheel_loop_count(loop) == TIMERS - i - 1);
 	}
-	/* Two of three are left when the first one is called. */
+	/* When the first of three is called, two are left. */
 	timer[TIMERS - 3].callback = stop_the_last;
 	timer[TIMERS - 3].data = &timer[TIMERS - 1];
 	CHECK(run_for(loop, 2, 1000) == 2);
@@ -104,7 +104,7 @@ static void a_callback_stops_the_run(void)
 	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
 	CHECK(!twheel_loop_run(loop));
 	CHECK(called == 3 && twheel_is_running(&timer));
-	/* Before the run, it ends at once. */
+	/* A stop before the run ends it at once. */
 	CHECK(!twheel_loop_stop(loop));
 	CHECK(!twheel_loop_run(loop));
 	CHECK(called == 3);
@@ -181,11 +181,11 @@ static void the_period_of_a_running_timer_changes(void)
 	CHECK(!twheel_set_interval(&timer, 3 * MSEC));
 	CHECK(run_for(loop, 3, 1000) == 3);
 	CHECK((twheel_loop_now(loop) + twheel_remaining(&timer) - first) % (3 * MSEC) == 0);
-	/* Once more, and then no longer. */
+	/* It expires once more, and then stops. */
 	CHECK(!twheel_set_interval(&timer, 0));
 	CHECK(run_for(loop, 2, 50) == 1);
 	CHECK(!twheel_is_running(&timer));
-	/* One that was to expire once repeats. */
+	/* A one-shot timer repeats. */
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	CHECK(!twheel_set_interval(&timer, MSEC));
 	CHECK(run_for(loop, 2, 1000) == 2);
@@ -215,6 +215,35 @@ static int visit_and_stop(struct twheel_loop *loop, struct twheel_handle *handle
 {
 	CHECK(!twheel_stop(handle));
 	return visit(loop, handle, arg);
+}
+
+static void forget(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	(void)loop;
+	(void)error;
+	handle->data = NULL;
+}
+
+static void a_walk_leaves_out_what_could_not_be_armed(void)
+{
+	enum { ROOM = 3 };
+	struct twheel_handle timer[WALKED];
+	struct visits visits = { .timer = timer };
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_WALKABLE,
+		.max_timers = ROOM,
+		.unarmed = forget,
+	});
+	int called = 0, i;
+
+	for (i = 0; i < WALKED; i++) {
+		twheel_handle_init(&timer[i], count_call, &called);
+		CHECK(!twheel_start(loop, &timer[i], HOUR));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_loop_walk(loop, visit, &visits) && visits.total == ROOM);
+	for (i = 0; i < WALKED; i++)
+		CHECK(visits.seen[i] == !!timer[i].data);
 }
 
 static void a_walk_visits_each_running_timer(void)
@@ -311,9 +340,26 @@ static void handles_may_come_from_the_library(void)
 	twheel_handle_free(NULL);
 }
 
+/* The account of a loop has room for those that are running, and no more. */
+static void starts_and_stops_need_no_memory(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_WALKABLE,
+	});
+	struct twheel_handle timer = { .callback = count_call };
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		mallocs_left = i < 100 ? -1 : 0;
+		CHECK(!twheel_start(loop, &timer, HOUR) && !twheel_stop(&timer));
+	}
+	CHECK(mallocs_left == 0);
+	mallocs_left = -1;
+}
+
 /* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
 
-/* The function aborts in a child, with a message. */
+/* Check that the function aborts in a child, with a message. */
 static bool aborts(void (*function)(struct twheel_loop *loop))
 {
 	char text[256] = "";
@@ -354,10 +400,14 @@ static void initialise_while_armed(struct twheel_loop *loop)
 	twheel_loop_flush(loop);
 }
 
+/* Which of the links to overwrite, and with what. */
+static int broken_link;
+static void *broken_to;
+
 static void overwrite_while_linked(struct twheel_loop *loop)
 {
 	start_watched(loop, false);
-	memset(watched.link, 0, sizeof(watched.link));
+	watched.link[broken_link] = broken_to;
 	twheel_loop_dispatch(loop);
 }
 
@@ -389,8 +439,15 @@ static void use_as_it_should_be(struct twheel_loop *loop)
 
 static void debugging_finds_what_is_wrong(void)
 {
+	void *elsewhere[2] = { elsewhere, elsewhere };
+
 	CHECK(aborts(initialise_while_armed));
-	CHECK(aborts(overwrite_while_linked));
+	for (broken_link = 0; broken_link < 2; broken_link++) {
+		broken_to = NULL;
+		CHECK(aborts(overwrite_while_linked));
+		broken_to = elsewhere;
+		CHECK(aborts(overwrite_while_linked));
+	}
 	CHECK(aborts(use_in_two_threads));
 	CHECK(!aborts(use_as_it_should_be));
 }
@@ -405,9 +462,13 @@ const struct test run_tests[] = {
 	{ "timers that do not count do not keep the run going",
 	  timers_that_do_not_count_end_the_run },
 	{ "the period of a running timer changes", the_period_of_a_running_timer_changes },
+	{ "a walk leaves out what could not be armed",
+	  a_walk_leaves_out_what_could_not_be_armed },
 	{ "a walk visits each running timer once", a_walk_visits_each_running_timer },
 	{ "expired timers are taken, in place of callbacks", expired_timers_are_taken },
 	{ "handles may come from the library", handles_may_come_from_the_library },
+	{ "starting and stopping a timer again and again needs no memory",
+	  starts_and_stops_need_no_memory },
 	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
 	  debugging_finds_what_is_wrong },
 	{ }

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops over a wheel that had another loop: its timers continue, and events that the
+ * previous process had not finished are delivered again. Only for the device.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "library.h"
+
+#define TIMERS	100
+
+static struct twheel_handle handles[TIMERS];
+/* How often each callback was called; shared with children. */
+static unsigned int *calls;
+static unsigned int asked[TIMERS];
+
+static void count_number(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)loop;
+	calls[(uintptr_t)handle->data]++;
+}
+
+static struct twheel_handle *find(struct twheel_loop *loop, uint64_t data)
+{
+	(void)loop;
+	if (data >= TIMERS)
+		return NULL;
+	asked[data]++;
+	return &handles[data];
+}
+
+static const struct twheel_loop_config config = { .resolve = find };
+
+/* The process knows only the numbers of the first @count timers. */
+static void begin(unsigned int count)
+{
+	unsigned int i;
+
+	if (!calls)
+		calls = mmap(NULL, TIMERS * sizeof(*calls), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(calls != MAP_FAILED);
+	for (i = 0; i < TIMERS; i++) {
+		calls[i] = 0;
+		asked[i] = 0;
+		twheel_handle_init(&handles[i], i < count ? count_number : NULL,
+				   (void *)(uintptr_t)i);
+	}
+}
+
+static int new_wheel(void)
+{
+	int fd = twheel_open(NULL, O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+/* The loop of a process that knows the first @count timers. */
+static struct twheel_loop *adopt(int fd, unsigned int count)
+{
+	struct twheel_loop *loop;
+
+	begin(count);
+	loop = twheel_loop_adopt(fd, &config);
+	CHECK(loop);
+	return loop;
+}
+
+/* The process ends; its wheel does not. */
+static int leave(struct twheel_loop *loop)
+{
+	int fd = dup(twheel_loop_fd(loop));
+
+	CHECK(fd >= 0);
+	twheel_loop_free(loop);
+	return fd;
+}
+
+static uint64_t pending(struct twheel_loop *loop)
+{
+	struct twheel_info info;
+
+	CHECK(!twheel_get_info(twheel_loop_fd(loop), &info));
+	return info.pending + info.expired;
+}
+
+static void timers_go_on(void)
+{
+	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
+	uint64_t deadline[TIMERS];
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		deadline[i] = twheel_loop_now(loop) + (i % 2 ? HOUR : 0) + i * MSEC;
+		CHECK(!twheel_start_at(loop, &handles[i], deadline[i]));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	for (i = 0; i < 2; i++)
+		loop = adopt(leave(loop), TIMERS);
+	CHECK(twheel_loop_count(loop) == TIMERS);
+	for (i = 0; i < TIMERS; i++) {
+		uint64_t now = twheel_loop_now(loop);
+		int64_t left = twheel_remaining(&handles[i]);
+
+		CHECK(twheel_is_running(&handles[i]));
+		CHECK(left <= (int64_t)(deadline[i] > now ? deadline[i] - now : 0));
+	}
+	CHECK(!twheel_stop(&handles[1]) && !twheel_stop(&handles[98]));
+	CHECK(!twheel_again(&handles[3], 0));
+	CHECK(run_for(loop, TIMERS / 2, 5000) == TIMERS / 2);
+	for (i = 0; i < TIMERS; i++)
+		CHECK(calls[i] == (i == 3 || (i % 2 == 0 && i != 98)));
+	CHECK(twheel_loop_count(loop) == TIMERS / 2 - 2);
+	CHECK(pending(loop) == TIMERS / 2 - 2);
+	twheel_loop_free(loop);
+}
+
+static void what_is_disowned_is_cancelled(void)
+{
+	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++)
+		CHECK(!twheel_start(loop, &handles[i], i % 3 ? HOUR : 0));
+	CHECK(!twheel_loop_flush(loop));
+	loop = adopt(leave(loop), 10);
+	CHECK(twheel_loop_count(loop) == 10);
+	CHECK(pending(loop) == 10);
+	CHECK(run_for(loop, 4, 5000) == 4);
+	for (i = 0; i < TIMERS; i++)
+		CHECK(calls[i] == (i < 10 && i % 3 == 0));
+	twheel_loop_free(loop);
+}
+
+static void plain_timers_are_adopted(void)
+{
+	struct twheel_add adds[3] = {
+		{ .time_ns = 0, .data = 7 },
+		{ .time_ns = HOUR, .data = 8 },
+		{ .time_ns = 20 * MSEC, .interval_ns = 20 * MSEC, .data = 9 },
+	};
+	struct twheel_loop *loop;
+	int fd = new_wheel();
+
+	CHECK(twheel_add_batch(fd, adds, 3) == 3);
+	loop = adopt(fd, TIMERS);
+	CHECK(twheel_loop_count(loop) == 3 && pending(loop) == 3);
+	CHECK(run_for(loop, 4, 5000) == 4);
+	CHECK(calls[7] == 1 && !calls[8] && calls[9] >= 3);
+	CHECK(!twheel_stop(&handles[9]));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(pending(loop) == 1);
+	twheel_loop_free(loop);
+}
+
+static void of_two_the_later_stays(void)
+{
+	struct twheel_add adds[3] = {
+		{ .time_ns = HOUR, .data = 1 },
+		{ .time_ns = 3 * HOUR, .data = 1 },
+		{ .time_ns = 2 * HOUR, .data = 1 },
+	};
+	struct twheel_loop *loop;
+	int fd = new_wheel();
+
+	CHECK(twheel_add_batch(fd, adds, 3) == 3);
+	loop = adopt(fd, TIMERS);
+	CHECK(twheel_loop_count(loop) == 1 && pending(loop) == 1);
+	CHECK(twheel_remaining(&handles[1]) > (int64_t)(2 * HOUR));
+	twheel_loop_free(loop);
+}
+
+/* The kernel gets the new deadline, so the next process has it. */
+static void a_timer_put_off_stays_put_off(void)
+{
+	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
+
+	CHECK(!twheel_start(loop, &handles[5], 10 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&handles[5], HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	loop = adopt(leave(loop), TIMERS);
+	CHECK(twheel_loop_count(loop) == 1);
+	CHECK(twheel_remaining(&handles[5]) > (int64_t)(HOUR / 2));
+	CHECK(run_for(loop, 1, 50) == 0);
+	twheel_loop_free(loop);
+}
+
+/* A message or a start leaves a timer without a handle in the wheel. */
+static void what_wakes_the_loop_is_not_adopted(void)
+{
+	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
+
+	CHECK(!twheel_start(loop, &handles[0], HOUR));
+	CHECK(pending(loop) == 1);
+	loop = adopt(leave(loop), TIMERS);
+	CHECK(twheel_loop_count(loop) == 0 && pending(loop) == 0);
+	twheel_loop_free(loop);
+}
+
+static void die_in_the_middle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	count_number(loop, handle);
+	if ((uintptr_t)handle->data == 3)
+		raise(SIGKILL);
+}
+
+/* It was killed in a callback: the next process calls that one and those after it. */
+static void events_of_a_killed_process_are_called(void)
+{
+	struct twheel_loop *loop;
+	int fd = new_wheel(), status;
+	unsigned int i;
+	pid_t child;
+
+	begin(TIMERS);
+	child = fork();
+	if (!child) {
+		loop = adopt(fd, TIMERS);
+		for (i = 0; i < 10; i++) {
+			handles[i].callback = die_in_the_middle;
+			CHECK(!twheel_start_at(loop, &handles[i], 1000 + i * SEC / 10));
+		}
+		run_for(loop, 10, 5000);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+	CHECK(calls[0] == 1 && calls[3] == 1 && !calls[4]);
+	begin(TIMERS);
+	/* It had finished two of them, and recorded that. */
+	handles[0].callback = NULL;
+	handles[1].callback = NULL;
+	loop = twheel_loop_adopt(fd, &config);
+	CHECK(loop);
+	CHECK(twheel_loop_count(loop) == 10);
+	CHECK(is_readable(loop));
+	CHECK(run_for(loop, 8, 5000) == 8);
+	CHECK(!calls[0] && !calls[1]);
+	for (i = 2; i < 10; i++)
+		CHECK(calls[i] == 1);
+	CHECK(twheel_loop_count(loop) == 0);
+	CHECK(!is_readable(loop));
+	/* The process after that calls none of them. */
+	loop = adopt(leave(loop), TIMERS);
+	CHECK(run_for(loop, 1, 50) == 0);
+	twheel_loop_free(loop);
+}
+
+static void bad_configs_are_einval(void)
+{
+	struct twheel_loop_config bad[] = {
+		{ .resolve = NULL },
+		{ .resolve = find, .tick_ns = MSEC },
+		{ .resolve = find, .wheel_size = 256 },
+		{ .resolve = find, .max_timers = 5 },
+		{ .resolve = find, .clock_id = CLOCK_BOOTTIME },
+		{ .resolve = find, .backend = TWHEEL_BACKEND_USER },
+		{ .resolve = find, .flags = 0x80 },
+	};
+	int fd = new_wheel(), pipes[2];
+	unsigned int i;
+
+	CHECK(!twheel_loop_adopt(fd, NULL) && errno == EINVAL);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK(!twheel_loop_adopt(fd, &bad[i]) && errno == EINVAL);
+	CHECK(!twheel_loop_new(&bad[5]) && errno == EINVAL);
+	CHECK(!twheel_loop_adopt(-1, &config) && errno == EBADF);
+	CHECK(!pipe(pipes));
+	CHECK(!twheel_loop_adopt(pipes[0], &config) && errno == ENODEV);
+	/* They still belong to the caller. */
+	CHECK(!close(pipes[0]) && !close(pipes[1]) && !close(fd));
+}
+
+static void timers_move_to_another_wheel(void)
+{
+	int from = new_wheel(), to = new_wheel(), other = new_wheel();
+	struct twheel_setup setup = {
+		.tick_ns = MSEC,
+		.wheel_size = 256,
+		.clock_id = CLOCK_BOOTTIME,
+	};
+	struct twheel_add add = { .time_ns = HOUR, .interval_ns = MINUTE, .data = 1000 };
+	struct twheel_listed listed[2];
+	struct twheel_event event;
+	struct twheel_info info;
+	uint64_t cursor = 0;
+	int i;
+
+	CHECK(!twheel_set_up(other, &setup));
+	CHECK(twheel_move_timers(from, other) == -1 && errno == EINVAL);
+	CHECK(twheel_move_timers(from, to) == 0);
+	for (i = 0; i < 1000; i++)
+		CHECK(!twheel_add_timer(from, &(struct twheel_add) { .time_ns = 0, .data = i }));
+	CHECK(twheel_move_timers(from, to) == 1000);
+	for (i = 0; i < 1000; i++)
+		CHECK(twheel_read(to, &event, 1) == 1);
+	CHECK(!twheel_add_timer(from, &add));
+	CHECK(twheel_list_timers(from, &cursor, listed, 1) == 1);
+	cursor = 0;
+	CHECK(twheel_move_timers(from, to) == 1);
+	CHECK(twheel_list_timers(to, &cursor, listed + 1, 1) == 1);
+	CHECK(listed[0].deadline_ns == listed[1].deadline_ns);
+	CHECK(listed[1].interval_ns == MINUTE && listed[1].data == 1000);
+	CHECK(!twheel_get_info(from, &info) && !info.pending && !info.expired);
+	close(from);
+	close(to);
+	close(other);
+}
+
+/* What found no room stays in its wheel. */
+static void timers_move_up_to_the_limit(void)
+{
+	const struct twheel_setup small = {
+		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
+		.clock_id = CLOCK_MONOTONIC,
+		.max_timers = 10,
+	};
+	int from = twheel_open(NULL, O_NONBLOCK), to = twheel_open(NULL, O_NONBLOCK);
+	struct twheel_info info;
+	int i;
+
+	CHECK(!twheel_set_up(to, &small));
+	for (i = 0; i < 15; i++)
+		CHECK(!twheel_add_timer(from, &(struct twheel_add) { .time_ns = MINUTE }));
+	CHECK_FAILS(twheel_move_timers(from, to), ENOSPC);
+	CHECK(!twheel_get_info(to, &info) && info.pending == 10);
+	CHECK(!twheel_get_info(from, &info) && info.pending == 5);
+	close(from);
+	close(to);
+}
+
+const struct test adopt_tests[] = {
+	{ "timers of an adopted wheel go on", timers_go_on },
+	{ "adopting cancels what is disowned", what_is_disowned_is_cancelled },
+	{ "adopting takes timers that no loop added", plain_timers_are_adopted },
+	{ "of two timers with the same data the later one is adopted", of_two_the_later_stays },
+	{ "a timer that was put off is adopted as that", a_timer_put_off_stays_put_off },
+	{ "what wakes a loop is not adopted", what_wakes_the_loop_is_not_adopted },
+	{ "events of a process that was killed in a callback are called by the next one",
+	  events_of_a_killed_process_are_called },
+	{ "adopting with a bad config is EINVAL, and the descriptor stays",
+	  bad_configs_are_einval },
+	{ "timers move to another wheel", timers_move_to_another_wheel },
+	{ "timers move up to the limit", timers_move_up_to_the_limit },
+	{ }
+};
