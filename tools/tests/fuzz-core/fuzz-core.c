@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzing the core of the wheel, against the model that KUnit has, too
+ * Fuzzes the core of the wheel, against the model of the KUnit suites
  *
  * The bytes of an input are decoded into a wheel (size, tick, time of start) and
  * operations on it. After every operation the wheel must agree with the model; and
- * its levels, buckets and what is due first must be sound.
- * Every timer is an allocation of its own that is freed when the timer has left
- * the wheel, so that AddressSanitizer sees a wheel that still looks at it.
+ * its levels, buckets and keys must be sound.
+ * Every timer is a separate allocation that is freed when the timer has left the wheel,
+ * so that AddressSanitizer detects a wheel that still accesses it.
  *
  * The inputs come from libFuzzer (libfuzzer.c) or from a seed (seeded.c).
  */
@@ -25,12 +25,12 @@
 #define MAX_TIMERS	512
 
 /**
- * struct input - one input at work
- * @data: what is left of it.
- * @left: how many bytes that is.
+ * struct input - an input that is running
+ * @data: the rest of it.
+ * @left: how many bytes are left.
  * @model: the wheel and its model.
  * @focus: a tick near which many timers are due.
- * @seen: for each level and bucket, how many timers have been found in it.
+ * @seen: for each level and bucket, the number of timers found in it.
  * @slot: the timers by their numbers, or NULL.
  */
 struct input {
@@ -46,7 +46,7 @@ unsigned long long fuzz_operations;
 bool fuzz_verbose;
 const char *fuzz_repeat;
 
-/* What to say if a check fails; with fuzz_verbose every operation is told. */
+/* Count an operation, and print it with fuzz_verbose. */
 static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *in,
 							   const char *format, ...)
 {
@@ -56,7 +56,7 @@ static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *i
 	fuzz_operations++;
 	if (!fuzz_verbose)
 		return;
-	fprintf(stderr, "clock %lu, %lu pending, %lu expired: ", m->wheel.now,
+	fprintf(stderr, "clock %llu, %llu pending, %llu expired: ", m->wheel.now,
 		m->nr_pending, m->nr_expired);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
@@ -67,7 +67,7 @@ static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *i
 static void wrong(const struct model *m, const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: not so: %s\n"
-		"size %u, tick %lu, clock %lu, told to go to %lu, %s\n",
+		"size %u, tick %llu, clock %llu, advanced to %llu, %s\n",
 		file, line, what, m->size, m->tick, m->wheel.now, m->now,
 		m->more ? "more to do" : "nothing to do");
 	if (fuzz_repeat)
@@ -75,7 +75,7 @@ static void wrong(const struct model *m, const char *file, int line, const char 
 	abort();
 }
 
-/* Numbers from the input; when it has ended they are all zero. */
+/* Numbers from the input; zero after its end. */
 
 static u8 byte(struct input *in)
 {
@@ -125,7 +125,7 @@ static u64 minus(u64 tick, u64 delay)
 	return tick - min(tick, delay);
 }
 
-/* The edge of a bucket of any level, some buckets ahead, or next to it. */
+/* The edge of a bucket of any level, some buckets ahead, or a tick next to that. */
 static u64 edge(struct input *in)
 {
 	const struct model *m = &in->model;
@@ -140,7 +140,7 @@ static u64 edge(struct input *in)
 	return minus(model_after(m, tick, below(in, 3)), 1);
 }
 
-/* Where the next bucket is opened, or next to it. */
+/* The tick at which the next bucket is opened, or one next to that. */
 static u64 next_opening(struct input *in)
 {
 	const struct model *m = &in->model;
@@ -207,7 +207,7 @@ static void install_level(struct input *in)
 	twheel_level_install(w, level);
 }
 
-/* Where levels are missing, adding must fail first, and change nothing. */
+/* If levels are missing, adding must first fail, and change nothing. */
 static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
 	struct model *m = &in->model;
@@ -227,7 +227,7 @@ static struct model_timer *new_timer(struct input *in, u16 nr)
 
 	if (!s)
 		abort();
-	/* What the memory held before must not matter. */
+	/* The old contents of the memory must not matter. */
 	memset(s, 0xa5, sizeof(*s));
 	s->nr = nr;
 	s->level = U8_MAX;
@@ -250,20 +250,20 @@ static void cancel_timer(struct input *in, struct model_timer *t)
 	free_timer(in, t);
 }
 
-/* If there is such a timer. */
+/* Cancel the timer, if it exists. */
 static void cancel(struct input *in, u16 nr)
 {
 	if (in->slot[nr])
 		cancel_timer(in, &in->slot[nr]->timer);
 }
 
-/* Add a timer, or give one that is in the wheel a new deadline. */
+/* Add a timer, or give a pending one a new deadline. */
 static void add(struct input *in, u16 nr, u64 tick)
 {
 	u64 deadline = some_deadline(in, tick);
 	struct model_timer *t;
 
-	tell(in, "%s %u: deadline %lu, tick %lu",
+	tell(in, "%s %u: deadline %llu, tick %llu",
 	     in->slot[nr] ? "modify" : "add", nr, deadline, tick);
 	cancel(in, nr);
 	t = new_timer(in, nr);
@@ -278,7 +278,7 @@ static void do_add(struct input *in)
 	add(in, nr, some_tick(in));
 }
 
-/* Many timers near each other: enough of them get a bucket opened early. */
+/* Many timers near each other: if there are enough, their bucket is opened early. */
 static void do_add_crowd(struct input *in)
 {
 	u16 nr = below(in, MAX_TIMERS);
@@ -312,7 +312,7 @@ static void do_cancel_many(struct input *in)
 	}
 }
 
-/* The first, the last or any timer that is pending: where counts get to zero. */
+/* The first, the last or any pending timer, so that counts reach zero. */
 static void do_cancel_pending(struct input *in)
 {
 	u8 which = byte(in);
@@ -337,8 +337,8 @@ static void do_expire(struct input *in)
 	tell(in, "expire %u", nr);
 	cancel(in, nr);
 	t = new_timer(in, nr);
-	/* As far as the wheel is concerned, its deadline means nothing. */
-	t->timer.deadline = word(in);
+	/* For the wheel, its deadline means nothing until it is rewound. */
+	t->timer.deadline = min(word(in) >> 1, in->model.end * in->model.tick);
 	model_expire(&in->model, t);
 }
 
@@ -363,7 +363,7 @@ static void do_pop(struct input *in)
 
 static void move_clock(struct input *in, u64 now, unsigned int budget)
 {
-	tell(in, "advance to %lu, budget %u", now, budget);
+	tell(in, "advance to %llu, budget %u", now, budget);
 	model_advance(&in->model, now, budget);
 }
 
@@ -388,13 +388,13 @@ static void do_advance_next(struct input *in)
 	move_clock(in, next_opening(in), budget);
 }
 
-/* On with what is left to do. A timer is sorted by every digit, and cascades, on every level. */
+/* Advance until nothing is left. A timer is sorted by every digit, and cascades, on every level. */
 static void do_continue(struct input *in)
 {
 	const struct model *m = &in->model;
 	unsigned int budget = 1 + byte(in);
 	unsigned int most = (m->nr_pending + 2) * (m->wheel.nr_levels + 1) *
-			    (2 + 64 / TWHEEL_BIN_BITS);
+			    (2 + 64 / TWHEEL_DIGIT_BITS);
 	unsigned int calls = 0;
 
 	while (m->more) {
@@ -407,11 +407,31 @@ static void do_forward(struct input *in)
 {
 	u64 now = some_tick(in);
 
-	tell(in, "forward to %lu", now);
+	tell(in, "forward to %llu", now);
 	model_forward(&in->model, now);
 }
 
-/* What only asks: divisions, and levels. */
+/* Set the clock back, and sometimes forward again before the wheel has followed. */
+static void do_rewind(struct input *in)
+{
+	struct model *m = &in->model;
+	unsigned int budget = 1 + byte(in), calls = byte(in) % 4 ? UINT_MAX : byte(in);
+	u64 now = minus(m->wheel.now, magnitude(in));
+	unsigned int nr;
+
+	tell(in, "rewind to %llu, budget %u, calls %u", now, budget, calls);
+	/* Levels for all of time would take too much memory. */
+	if (m->size > 1000)
+		return;
+	while (twheel_max_delay(&m->wheel) < S64_MAX)
+		install_level(in);
+	for (nr = 0; nr < MAX_TIMERS; nr++)
+		if (in->slot[nr])
+			in->slot[nr]->level = U8_MAX;
+	model_rewind(m, now, budget, calls);
+}
+
+/* Check functions without side effects: divisions, and levels. */
 static void do_ask(struct input *in)
 {
 	const struct model *m = &in->model;
@@ -420,7 +440,7 @@ static void do_ask(struct input *in)
 	u64 delay;
 
 	time = byte(in) & 1 ? time / 2 : S64_MAX - time / 2;
-	tell(in, "ask about %lu", time);
+	tell(in, "ask about %llu", time);
 	MODEL_CHECK(m, twheel_floor(w, time) == time / m->tick);
 	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
 
@@ -436,13 +456,13 @@ static void one_operation(struct input *in)
 		do_add, do_add, do_add, do_add, do_add_crowd, do_cancel,
 		do_cancel_many, do_cancel_pending, do_expire, do_pop, do_advance,
 		do_advance, do_advance_next, do_advance_next, do_continue,
-		do_forward, do_ask,
+		do_forward, do_ask, do_rewind,
 	};
 
 	operation[below(in, ARRAY_SIZE(operation))](in);
 }
 
-/* From the first byte of an input to the last */
+/* Running an input */
 
 static void begin(struct input *in)
 {
@@ -458,10 +478,10 @@ static void begin(struct input *in)
 	last = MODEL_TIME_END / tick;
 	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
 	model_init(&in->model, tick, size, in->focus, wrong);
-	tell(in, "wheel of size %u, tick %lu", size, tick);
+	tell(in, "wheel of size %u, tick %llu", size, tick);
 }
 
-/* Nothing is lost: in a last jump all that the wheel holds expires. */
+/* Nothing may be lost: a last jump lets all timers of the wheel expire. */
 static void drain(struct input *in)
 {
 	struct model *m = &in->model;
@@ -497,7 +517,7 @@ void fuzz_one(const uint8_t *data, size_t length)
 	while (in->left) {
 		one_operation(in);
 		model_compare(&in->model);
-		/* The more there is to look at, the more seldom. */
+		/* The more there is to check, the less often. */
 		if (n++ % (1 + in->model.nr_pending / 32) == 0)
 			check_structure(&in->model, in->seen);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzer of the core shares with what feeds it
+ * The fuzzer of the core, for the programs that feed it
  */
 #ifndef _NATIVE_FUZZ_CORE_H
 #define _NATIVE_FUZZ_CORE_H
@@ -11,15 +11,15 @@
 
 /* Operations so far, those of all inputs. */
 extern unsigned long long fuzz_operations;
-/* Tell every operation on standard error. */
+/* Print every operation on standard error. */
 extern bool fuzz_verbose;
-/* How to repeat the input that is running, for those who see a check fail; or NULL. */
+/* How to repeat the running input, for the message of a failed check; or NULL. */
 extern const char *fuzz_repeat;
 
 /* Run one input; it returns only if all checks held. */
 void fuzz_one(const uint8_t *data, size_t length);
 
-/* What libFuzzer calls, by the names that it has for them. */
+/* The entry points of libFuzzer, by its names for them. */
 int libfuzzer_begin(int *argc, char ***argv) __asm__("LLVMFuzzerInitialize");
 int libfuzzer_input(const uint8_t *data, size_t length) __asm__("LLVMFuzzerTestOneInput");
 

@@ -2,7 +2,7 @@
 /*
  * libFuzzer feeds the fuzzer of the core
  *
- * FUZZ_VERBOSE=1 in the environment tells every operation: for looking at one
+ * With FUZZ_VERBOSE=1 in the environment, it prints every operation, to examine one
  * input.
  */
 #include <stdio.h>

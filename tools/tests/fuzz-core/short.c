@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything short: a bounded model check of the core
+ * All short sequences of operations: a bounded model check of the core
  *
  * Runs all sequences of a few operations from a small alphabet, and compares the wheel with
  * the model, and its structure with itself, after each of them. The wheels are tiny, and so
- * are the numbers at which the core changes its ways (SMALL_FLAGS in tools/native/rules.mk):
- * two timers are sorted by insertion; three are a crowd, or sorted by digits of one bit.
+ * are the core's thresholds (SMALL_FLAGS in tools/native/rules.mk): two timers are sorted by
+ * insertion; three are a crowd, or sorted by digits of one bit.
  *
  * The sequences are a tree. A state is the wheel, its levels and the model; it is copied
- * before an operation and copied back after all that follows has been tried. A state that
- * has been seen before, with as many operations left, is not tried again.
+ * before an operation, and copied back when all continuations have been tried. A state
+ * that has been seen before, with as many operations left, is not tried again.
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
@@ -40,7 +40,7 @@ struct state {
 	u64 last;
 };
 
-/* Where a state is copied to: the state, then its levels. */
+/* A copy of a state, followed by its levels. */
 static char *copies[MAX_DEPTH];
 static struct state state;
 static size_t level_bytes[LEVELS];
@@ -124,7 +124,7 @@ static bool cancel_last(void)
 	return last;
 }
 
-/* The last one becomes one between those near and far. */
+/* The last timer moves between near and far ones. */
 static bool modify(void)
 {
 	struct model_timer *last = last_timer();
@@ -227,7 +227,7 @@ static size_t copy_bytes(void)
 	return bytes;
 }
 
-/* All that can follow has been tried from this state, or will be now. */
+/* Return whether all continuations of this state have been tried; otherwise they are now. */
 static bool is_known(const char *copy, unsigned int left)
 {
 	u64 h = hash(copy, copy_bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What must be so in a wheel at any time
+ * Invariants of a wheel
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
@@ -32,7 +32,7 @@ static u32 length_of(const struct list_head *list)
 	return n;
 }
 
-/* A bucket's bound is one; and what is said to be in order is. */
+/* Check that the lower bound of a bucket holds, and that a sorted bucket is in order. */
 static void check_order(struct model *m, const struct twheel_bucket *b, bool sorted)
 {
 	struct twheel_timer *timer;
@@ -49,7 +49,7 @@ static void check_order(struct model *m, const struct twheel_bucket *b, bool sor
 	}
 }
 
-/* Timers of the bucket that are not in its list: being cascaded, or sorted. */
+/* Timers of the bucket outside of its list: being cascaded, or sorted. */
 static u32 length_elsewhere(struct model *m, const struct twheel_level *level,
 			    const struct twheel_bucket *b, bool sorting)
 {
@@ -61,7 +61,7 @@ static u32 length_elsewhere(struct model *m, const struct twheel_level *level,
 	return n;
 }
 
-/* A bucket that holds timers, so many and @t of them: what it knows of them is so. */
+/* Check a bucket that holds @count timers, of which @t is one. */
 static void check_bucket(struct model *m, const struct twheel_bucket *b,
 			 const struct model_timer *t, u32 count)
 {
@@ -70,7 +70,7 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	const struct twheel_level *level = m->wheel.level[nr];
 	u64 number = t->tick * m->tick / level->span.divisor;
 	bool first = b == &level->bucket[level->first];
-	bool sorting = first && level->order == TWHEEL_SORTING;
+	bool sorting = first && m->wheel.sort->level == level;
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
 	MODEL_CHECK(m, b->count == count);
@@ -79,14 +79,14 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 		      level->next_edge / level->span.divisor - 1);
 	MODEL_CHECK(m, number < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
-	check_order(m, b, !nr || (first && level->order == TWHEEL_SORTED));
+	check_order(m, b, !nr || (first && level->sorted && !sorting));
 	if (level->crowd == b)
 		MODEL_CHECK(m, min(level->crowd_expiry, b->first_expiry) <= t->timer.deadline);
-	MODEL_CHECK(m, sorting == (first && m->wheel.sort->level == level));
-	MODEL_CHECK(m, level->order == TWHEEL_UNSORTED || !first || level->crowd != b);
-	MODEL_CHECK(m, nr || level->order == TWHEEL_SORTED);
-	/* Opened in time, and before all those after it in the ring. */
-	MODEL_CHECK(m, (u64)level->node.expires <= t->tick);
+	MODEL_CHECK(m, !sorting || level->sorted);
+	MODEL_CHECK(m, !level->sorted || !first || level->crowd != b);
+	MODEL_CHECK(m, nr || level->sorted);
+	/* Check that it is opened in time, and before all buckets after it in the ring. */
+	MODEL_CHECK(m, level->key <= t->tick);
 	if (!first && level->crowd != &level->bucket[level->first])
 		MODEL_CHECK(m, level->bucket[level->first].first_expiry < t->timer.deadline);
 }
@@ -100,28 +100,29 @@ static u32 count_busy(const struct twheel_level *level)
 	return n;
 }
 
-/* The levels with timers are in the queue, in order, and no others. */
-static void check_queue(struct model *m)
+/* Check that exactly the levels with timers have keys, and which is the earliest. */
+static void check_keys(struct model *m)
 {
-	struct timerqueue_node *node = timerqueue_getnext(&m->wheel.queue);
-	u64 queued = 0, busy = 0, last = 0;
+	u64 busy = 0, crowds = 0;
 	struct model_timer *t;
+	unsigned int nr;
 
 	for (t = model_first(m); t; t = model_next(t))
 		busy |= BIT_ULL(t->timer.level);
-	for (; node; node = timerqueue_iterate_next(node)) {
-		const struct twheel_level *level = container_of(node, struct twheel_level, node);
+	for (nr = 0; nr < m->wheel.nr_levels; nr++) {
+		const struct twheel_level *level = m->wheel.level[nr];
 
-		MODEL_CHECK(m, (u64)node->expires >= last);
-		last = node->expires;
-		queued |= BIT_ULL(level->nr);
+		MODEL_CHECK(m, level->key >= m->wheel.next->key);
+		MODEL_CHECK(m, (level->key != U64_MAX) == !!(busy & BIT_ULL(nr)));
 		MODEL_CHECK(m, level->nr_busy == count_busy(level));
-		MODEL_CHECK(m, level->bucket[level->first].count);
-		MODEL_CHECK(m, !level->crowd == !(m->wheel.cascading_levels & BIT_ULL(level->nr)));
 		MODEL_CHECK(m, level->crowd || list_empty(&level->cascading));
+		if (level->nr_busy)
+			MODEL_CHECK(m, level->bucket[level->first].count);
+		if (level->crowd)
+			crowds |= BIT_ULL(nr);
 	}
-	MODEL_CHECK(m, queued == busy);
-	MODEL_CHECK(m, !(m->wheel.cascading_levels & ~busy));
+	MODEL_CHECK(m, m->wheel.cascading_levels == crowds);
+	MODEL_CHECK(m, !(crowds & ~busy));
 }
 
 void check_structure(struct model *m, u32 **seen_in)
@@ -140,5 +141,5 @@ void check_structure(struct model *m, u32 **seen_in)
 		*seen = 0;
 	}
 	MODEL_CHECK(m, length_of(&m->wheel.expired) == m->nr_expired);
-	check_queue(m);
+	check_keys(m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What must be so in a wheel at any time
+ * Invariants of a wheel
  */
 #ifndef _STRUCTURE_H
 #define _STRUCTURE_H
@@ -26,7 +26,7 @@ static inline struct slot *slot_of(struct model_timer *t)
 
 /*
  * Check that all timers of the model are in their buckets, that buckets hold nothing else, and
- * that what the wheel keeps about them is so. Each timer is that of a slot. @seen has, for
+ * that the fields of levels and buckets are right. Each timer is in a slot. @seen has, for
  * each level and bucket, a 0.
  */
 void check_structure(struct model *m, u32 **seen);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arguments of calls: valid ones, and such as are nearly so
+ * Arguments of calls: valid and nearly valid
  */
 #include <string.h>
 
 #include "clock.h"
 #include "fuzz.h"
 
-/* Times of every size, many of them soon, some on the edge of what is valid. */
+/* Times of every size, many of them soon, some at the edge of the valid range. */
 static uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags)
 {
 	struct chance *chance = &fuzzer->chance;
@@ -102,6 +102,8 @@ void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup)
 	setup->clock_id = chance_hit(chance, 50) ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 	if (chance_hit(chance, 5))
 		setup->clock_id = chance_below(chance, 12);
+	else if (chance_hit(chance, 10))
+		setup->clock_id = chance_hit(chance, 50) ? CLOCK_REALTIME : CLOCK_TAI;
 	if (chance_hit(chance, 30))
 		setup->max_timers = chance_below(chance, 100);
 	else if (chance_hit(chance, 5))

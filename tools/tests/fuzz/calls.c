@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls, and what comes of them: each is counted, and what is wrong ends the run
+ * Calls and their results: each is counted, and a wrong one ends the run
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "tap.h"
 
-/* Says once what was wrong, and ends everything. */
+/* Print the first error, and end everything. */
 void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...)
 {
 	char text[512];
@@ -39,9 +39,15 @@ long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret)
 long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg)
 {
 	bool tight = atomic_load(&fuzzer->fuzz->large);
-	long ret = ioctl(fd, cmd, arg);
+	long ret;
 
-	ret = ret < 0 ? -errno : ret;
+	if (uring_takes(fuzzer, cmd)) {
+		ret = uring_command(fuzzer, fd, cmd, (uintptr_t)arg, 0);
+		call = CALL_URING;
+	} else {
+		ret = ioctl(fd, cmd, arg);
+		ret = ret < 0 ? -errno : ret;
+	}
 	fuzzer->tight = tight || atomic_load(&fuzzer->fuzz->large);
 	return fuzz_count(fuzzer, call, ret);
 }

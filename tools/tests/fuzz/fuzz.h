@@ -2,16 +2,18 @@
 /*
  * fuzz.h - the parts of twheel-fuzz
  *
- * A fuzzer is a thread. It has a wheel of its own, of which it knows everything
- * (model.c): there each call has one right answer. It shares other wheels with the
- * other fuzzers (shared.c), where calls must end somehow. What it hands to the
- * kernel (arguments.c) lies in memory of all sorts (memory.c).
+ * A fuzzer is a thread. It has its own wheel, of which it knows everything (model.c):
+ * there each call has one right result. It shares other wheels with the other fuzzers
+ * (shared.c), where calls only have to end with a known error. An io_uring makes some of
+ * the calls (uring.c). Arguments (arguments.c) lie in all kinds of memory (memory.c).
  *
- * main calls model and shared; those call calls, arguments and memory.
+ * main calls model and shared; those call calls, uring, arguments and
+ * memory; the calls call uring.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
 
+#include <liburing.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,20 +26,20 @@
 #include "helpers.h"
 
 #define FUZZ_SHARED	3	/* wheels that all fuzzers share */
-#define FUZZ_SHARED_FD	100	/* the descriptor of the first; nothing else gets there */
-#define FUZZ_TIMERS	400	/* timers in a wheel of one's own, at most */
-#define FUZZ_DEAD	64	/* ids that are no more */
+#define FUZZ_SHARED_FD	100	/* the descriptor of the first; no other file gets it */
+#define FUZZ_TIMERS	400	/* the maximum of timers in a fuzzer's own wheel */
+#define FUZZ_DEAD	64	/* ids of timers that are gone */
 #define FUZZ_BATCH	100	/* entries of a batch, at most */
 
 /**
- * struct memory - memory to hand to the kernel, of every sort
- * @file: what is behind it.
- * @alias: all of it, to write to whatever the sort.
+ * struct memory - memory of every kind, for arguments
+ * @file: the file behind it.
+ * @alias: a writable mapping of all of it.
  * @shared: it can be read and written.
- * @read_only: it can be read only.
+ * @read_only: it can only be read.
  * @private: it can be written, but its pages have to be copied first.
  *
- * Behind the end of each of the last three there is none.
+ * After each of the last three, no memory is mapped.
  */
 struct memory {
 	int file;
@@ -50,7 +52,7 @@ struct memory {
 /**
  * struct spot - a place in memory
  * @at: its address, for the kernel.
- * @fill: where to write what the kernel is to find there, or NULL.
+ * @fill: where to write the data for the kernel, or NULL.
  * @readable: how many bytes from there can be read.
  * @writable: how many can be written.
  */
@@ -68,7 +70,7 @@ void memory_close(struct memory *memory);
 struct spot memory_spot(struct memory *memory, struct chance *chance, size_t size);
 void *wild_pointer(struct chance *chance);
 
-/* A timer that exists. Its deadline is known to lie within two times. */
+/* A timer that exists. Its deadline is between these two times. */
 struct model_timer {
 	uint64_t id;
 	uint64_t data;
@@ -78,21 +80,26 @@ struct model_timer {
 };
 
 /**
- * struct model - a wheel of one's own, and all there is to know of it
+ * struct model - a fuzzer's own wheel, and everything about it
  * @fd: the wheel.
  * @tick_ns: its tick.
  * @clock: its clock.
  * @max_timers: its limit.
  * @is_set_up: it has been set up.
- * @large: levels are so large that there may not be memory for all of them.
- * @added: like the next three: what struct twheel_info says.
+ * @large: levels are so large that there may be no memory for some of them.
+ * @added: like the next three, the counter in struct twheel_info.
  * @modified: see @added.
  * @cancelled: see @added.
  * @delivered: see @added.
+ * @slots: how many slots its ring has; 0 if there is none.
+ * @size: its size in bytes.
+ * @ring: the ring, where it is mapped.
+ * @head: its head, which the model alone writes.
+ * @tail: the slot after the last event that polls have moved there.
  * @count: number of timers that exist.
  * @timer: those.
- * @dead: ids of timers that existed once.
- * @nr_dead: how many there have been.
+ * @dead: ids of timers that are gone.
+ * @nr_dead: how many there are.
  */
 struct model {
 	int fd;
@@ -105,24 +112,30 @@ struct model {
 	uint64_t modified;
 	uint64_t cancelled;
 	uint64_t delivered;
+	uint32_t slots;
+	uint32_t size;
+	struct twheel_ring *ring;
+	uint32_t head;
+	uint32_t tail;
 	unsigned int count;
 	struct model_timer timer[FUZZ_TIMERS];
 	uint64_t dead[FUZZ_DEAD];
 	unsigned int nr_dead;
 };
 
-/* What a call can be counted as. */
+/* The kinds of calls that are counted. */
 enum fuzz_call {
 	CALL_OPEN, CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO,
-	CALL_ADD_BATCH, CALL_CANCEL_BATCH, CALL_MODIFY_BATCH, CALL_READ, CALL_POLL,
+	CALL_RING, CALL_ADD_BATCH, CALL_CANCEL_BATCH, CALL_MODIFY_BATCH, CALL_LIST, CALL_READ,
+	CALL_POLL, CALL_MAP, CALL_TAKE, CALL_SPOIL, CALL_URING,
 	CALL_OTHER, NR_CALLS
 };
 
 /**
- * struct fuzz - what the fuzzers have in common
+ * struct fuzz - the data that all fuzzers share
  * @stop: tells them to end.
  * @failed: something was wrong.
- * @large: how many of their wheels are large, and children that may have such.
+ * @large: the number of large wheels, and of children that may have large wheels.
  * @max_timers: the module's limit.
  */
 struct fuzz {
@@ -134,10 +147,11 @@ struct fuzz {
 
 /**
  * struct fuzzer - a thread
- * @fuzz: what it shares with others.
+ * @fuzz: the shared data.
  * @chance: decides what it does.
- * @memory: what it hands to the kernel.
+ * @memory: memory for its arguments.
  * @model: its own wheel.
+ * @ring: its io_uring, for commands, if @has_ring.
  * @tight: before or after the last call, there were large wheels.
  * @done: calls of each kind that succeeded...
  * @refused: ... and that did not.
@@ -148,26 +162,38 @@ struct fuzzer {
 	struct chance chance;
 	struct memory memory;
 	struct model model;
+	struct io_uring ring;
+	bool has_ring;
 	bool tight;
 	uint64_t done[NR_CALLS];
 	uint64_t refused[NR_CALLS];
 	uint64_t ops;
 };
 
-/* calls.c: calls are counted, and what was wrong is said once and ends everything. */
+/* calls.c: counts calls; the first error is printed and ends everything. */
 
 __printf(2, 3) void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...);
 long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret);
-/* Opens a wheel; -1 when large ones leave no memory for it. */
+/* Open a wheel; -1 if large ones leave no memory for it. */
 int fuzz_open(struct fuzzer *fuzzer);
+/* Make the call, or let a ring do it if it can. */
 long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg);
+
+/* uring.c */
+
+void uring_open(struct fuzzer *fuzzer);
+void uring_close(struct fuzzer *fuzzer);
+bool uring_is_used(struct fuzzer *fuzzer);
+bool uring_takes(struct fuzzer *fuzzer, unsigned long cmd);
+long uring_command(struct fuzzer *fuzzer, int fd, uint32_t cmd, uint64_t first, uint64_t second);
+long uring_junk(struct fuzzer *fuzzer, int fd, void *argument);
 
 /* arguments.c */
 
 void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add);
 void any_modify(struct fuzzer *fuzzer, clockid_t clock, struct twheel_modify *modify);
 void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup);
-/* A field that must be zero, and nearly always is. */
+/* A value for a field that must be zero, and nearly always is. */
 uint32_t any_reserved(struct chance *chance);
 
 /* model.c */

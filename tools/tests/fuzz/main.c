@@ -2,11 +2,10 @@
 /*
  * twheel-fuzz - a fuzzer of the whole ABI of /dev/twheel
  *
- * Threads make valid, nearly valid and random calls, with arguments that lie in
- * memory of all sorts. What they do depends on a seed; each thread has a stream of
- * chance of its own. fuzz.h says how it knows what is right. Prints TAP.
+ * Threads make valid, nearly valid and random calls, with arguments in all kinds of
+ * memory. The calls depend on a seed; each thread has its own stream of random numbers.
+ * fuzz.h describes how results are checked. Prints TAP.
  */
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,15 +19,16 @@
 #define MAX_THREADS	16
 
 static const char *const call_name[NR_CALLS] = {
-	"open", "setup", "add", "cancel", "modify", "query", "info", "add_batch",
-	"cancel_batch", "modify_batch", "read", "poll", "other",
+	"open", "setup", "add", "cancel", "modify", "query", "info", "ring", "add_batch",
+	"cancel_batch", "modify_batch", "list", "read", "poll", "map", "take", "spoil",
+	"io_uring", "other",
 };
 
 struct fuzz_options {
 	uint64_t ops;
 	uint64_t seconds;
 	uint64_t seed;
-	unsigned int threads;
+	uint64_t threads;
 };
 
 struct thread {
@@ -44,15 +44,17 @@ static void *run(void *arg)
 	struct fuzzer *fuzzer = &thread->fuzzer;
 
 	memory_open(&fuzzer->memory);
+	uring_open(fuzzer);
 	model_open(fuzzer);
 	while (!fuzzer->fuzz->stop && fuzzer->ops < thread->ops && now_ns() < thread->end) {
-		/* The wheel of one's own sees sequences, not just single calls. */
+		/* Make sequences of calls on the own wheel, not just single ones. */
 		if (chance_hit(&fuzzer->chance, 70))
 			model_act(fuzzer);
 		else
 			shared_act(fuzzer);
 	}
 	model_close(fuzzer);
+	uring_close(fuzzer);
 	memory_close(&fuzzer->memory);
 	return NULL;
 }
@@ -103,61 +105,34 @@ static bool fuzz(const struct fuzz_options *options)
 	add_up(thread, options->threads, &ops);
 	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 			  (unsigned long long)ops, (unsigned long long)options->seed,
-			  options->threads);
-}
-
-static void usage(FILE *out)
-{
-	fputs("Usage: twheel-fuzz [OPTIONS]\n"
-	      "Fuzz all calls of /dev/twheel and print the results as TAP. Without --ops and\n"
-	      "--seconds, 100000 operations.\n"
-	      "  --ops N      end after so many operations\n"
-	      "  --seconds N  end after so much time\n"
-	      "  --seed N     what chance depends on (default: 1)\n"
-	      "  --threads N  number of threads, 1 to 16 (default: 4)\n"
-	      "  --nobody     become a user without privileges first\n"
-	      "  --help       print this text\n", out);
+			  (unsigned int)options->threads);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option list[] = {
-		{ "ops", required_argument, NULL, 'o' },
-		{ "seconds", required_argument, NULL, 't' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "threads", required_argument, NULL, 'n' },
-		{ "nobody", no_argument, NULL, 'u' },
-		{ "help", no_argument, NULL, 'h' },
+	struct fuzz_options options = { .seed = 1, .threads = 4 };
+	bool nobody = false;
+	const struct program_option list[] = {
+		{ "ops", "N", "end after N operations",
+		  .number = &options.ops, .min = 1, .max = UINT64_MAX },
+		{ "seconds", "N", "end after N seconds",
+		  .number = &options.seconds, .min = 1, .max = 1000000 },
+		{ "seed", "N", "seed of the random numbers (default: 1)",
+		  .number = &options.seed, .max = UINT64_MAX },
+		{ "threads", "N", "number of threads, 1 to 16 (default: 4)",
+		  .number = &options.threads, .min = 1, .max = MAX_THREADS },
+		{ "nobody", NULL, "become an unprivileged user first", .flag = &nobody },
 		{ }
 	};
-	struct fuzz_options options = { .seed = 1, .threads = 4 };
-	int option;
 
-	while ((option = getopt_long(argc, argv, "", list, NULL)) != -1) {
-		switch (option) {
-		case 'o':
-			options.ops = number_or_exit("--ops", optarg, 1, UINT64_MAX);
-			break;
-		case 't':
-			options.seconds = number_or_exit("--seconds", optarg, 1, 1000000);
-			break;
-		case 's':
-			options.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
-			break;
-		case 'n':
-			options.threads = number_or_exit("--threads", optarg, 1, MAX_THREADS);
-			break;
-		case 'u':
-			become_nobody();
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
+	words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-fuzz [OPTIONS]\n"
+		"Fuzz all calls of /dev/twheel and print the results as TAP. Without --ops and\n"
+		"--seconds, 100000 operations.\n",
+		.options = list,
+	});
+	if (nobody)
+		become_nobody();
 	if (!options.ops)
 		options.ops = options.seconds ? UINT64_MAX : 100000;
 	if (!options.seconds)

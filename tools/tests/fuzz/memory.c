@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of all sorts to hand to the kernel; see fuzz.h
+ * All kinds of memory for arguments; see fuzz.h
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define SIZE	(64 * 1024)
 
-/* A view of the file, with nothing behind it. */
+/* A mapping of the file, with no memory after it. */
 static char *view(int file, int protection, int flags)
 {
 	char *map = mmap(NULL, SIZE + sysconf(_SC_PAGESIZE), PROT_NONE,
@@ -43,7 +43,7 @@ void memory_close(struct memory *memory)
 	close(memory->file);
 }
 
-/* Where nothing of ours is: low, beyond user space, or in the kernel. */
+/* Addresses without memory of ours: low, beyond user space, or in the kernel. */
 void *wild_pointer(struct chance *chance)
 {
 	switch (chance_below(chance, 4)) {
@@ -84,7 +84,7 @@ struct spot memory_spot(struct memory *memory, struct chance *chance, size_t siz
 		spot.writable = 0;
 	} else if (dice < 8) {
 		spot.at = memory->private + offset;
-		/* Bringing pages in during a call, all CPUs wait: it is done now and then. */
+		/* Only now and then, as all CPUs wait while a call brings pages in. */
 		if (!chance_below(chance, 50))
 			madvise(memory->private, SIZE, MADV_DONTNEED);
 		else

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls on wheels that all fuzzers share, also such as make no sense; see fuzz.h
+ * Calls, also senseless ones, on wheels that all fuzzers share; see fuzz.h
  *
- * Anything may happen to such a wheel at any time, also that it is closed and
- * another one opened in its place, by the same descriptor: so whatever that is, it
- * is a wheel. What is known all the same is which errors a call can end with, and
- * that a wheel's counters balance.
+ * Anything may happen to such a wheel at any time. It may even be closed and another one
+ * opened with the same descriptor, which is thus always a wheel. Still, the possible
+ * errors of each call are known, and a wheel's counters must balance.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +26,11 @@
 
 static const unsigned long commands[] = {
 	TWHEEL_SETUP, TWHEEL_ADD, TWHEEL_CANCEL, TWHEEL_MODIFY, TWHEEL_QUERY, TWHEEL_INFO,
-	TWHEEL_ADD_BATCH, TWHEEL_CANCEL_BATCH, TWHEEL_MODIFY_BATCH,
+	TWHEEL_RING, TWHEEL_ADD_BATCH, TWHEEL_CANCEL_BATCH, TWHEEL_MODIFY_BATCH,
+	TWHEEL_LIST,
 };
 
-/* What an ioctl on a wheel may end with; EBADF when it was opened with O_PATH. */
+/* The possible errors of an ioctl on a wheel; EBADF if it was opened with O_PATH. */
 static bool error_is_known(long ret)
 {
 	switch (-ret) {
@@ -48,7 +48,7 @@ static bool error_is_known(long ret)
 	}
 }
 
-/* Anything at all, in a place that may be anywhere. */
+/* Random bytes, at an address that may be anywhere. */
 static void *any_argument(struct fuzzer *fuzzer, size_t size)
 {
 	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance, size);
@@ -59,7 +59,7 @@ static void *any_argument(struct fuzzer *fuzzer, size_t size)
 	return spot.at;
 }
 
-/* An array that makes sense for @cmd. */
+/* A sensible array for @cmd. */
 static void *any_entries(struct fuzzer *fuzzer, unsigned long cmd, uint32_t count)
 {
 	size_t size = cmd == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
@@ -69,7 +69,7 @@ static void *any_entries(struct fuzzer *fuzzer, unsigned long cmd, uint32_t coun
 	uint32_t i;
 
 	for (i = 0; spot.fill && i < count && (i + 1) * size <= spot.readable; i++) {
-		/* Ids are small numbers in their halves: some will exist. */
+		/* Both halves of an id are small numbers, so some of these exist. */
 		uint64_t id = (1 + chance_below(&fuzzer->chance, 1000)) << 32 |
 			      chance_below(&fuzzer->chance, 300);
 		struct twheel_modify modify = { .id = id };
@@ -83,7 +83,7 @@ static void *any_entries(struct fuzzer *fuzzer, unsigned long cmd, uint32_t coun
 	return spot.at;
 }
 
-/* What a batch says of itself comes before all else. */
+/* The fields of the batch are checked before anything else. */
 static bool head_is_right(const struct twheel_batch *batch, const struct spot *spot, long ret)
 {
 	if (ret == -EBADF)
@@ -100,16 +100,16 @@ static void shared_batch(struct fuzzer *fuzzer, int fd)
 	};
 	struct chance *chance = &fuzzer->chance;
 	unsigned int nr = chance_below(chance, 3);
-	unsigned long cmd = commands[6 + nr];
+	unsigned long cmd = commands[7 + nr];
 	struct twheel_batch batch = { .count = chance_below(chance, FUZZ_BATCH) };
 	struct spot spot;
 	long ret;
 
 	batch.entries = (uintptr_t)any_entries(fuzzer, cmd, batch.count);
-	/* Afterwards: what is written to the entries may replace the page of the spot. */
+	/* After that: writing to the entries may replace the page of the spot. */
 	spot = memory_spot(&fuzzer->memory, chance, sizeof(batch));
 	batch.flags = any_reserved(chance);
-	/* More than there is: it has to end where the memory does. */
+	/* More than the memory has: the call has to end where the memory ends. */
 	if (chance_hit(chance, 5))
 		batch.count = chance_next(chance);
 	if (spot.fill)
@@ -120,12 +120,39 @@ static void shared_batch(struct fuzzer *fuzzer, int fd)
 		fuzz_fail(fuzzer, "batch %#lx returned %ld", cmd, ret);
 }
 
+/* From any cursor, to any place. */
+static void shared_list(struct fuzzer *fuzzer, int fd)
+{
+	struct twheel_list list = {
+		.count = chance_below(&fuzzer->chance, FUZZ_BATCH),
+		.flags = any_reserved(&fuzzer->chance),
+	};
+	struct spot spot = memory_spot(&fuzzer->memory, &fuzzer->chance,
+				       list.count * sizeof(struct twheel_listed));
+	uint64_t cursor = chance_below(&fuzzer->chance, 1 << 12);
+	long ret;
+
+	if (chance_hit(&fuzzer->chance, 20))
+		cursor = chance_any_size(&fuzzer->chance);
+	list.cursor = cursor;
+	list.entries = (uintptr_t)spot.at;
+	if (chance_hit(&fuzzer->chance, 5))
+		list.count = chance_next(&fuzzer->chance);
+	ret = fuzz_ioctl(fuzzer, CALL_LIST, fd, TWHEEL_LIST, &list);
+	if (ret == -EBADF)
+		return;
+	if (!error_is_known(ret) || (list.flags && ret != -EINVAL) ||
+	    (ret <= 0 && list.cursor != cursor) || (ret > 0 && list.cursor <= cursor))
+		fuzz_fail(fuzzer, "a list from %#llx to %#llx returned %ld",
+			  (unsigned long long)cursor, list.cursor, ret);
+}
+
 static void shared_single(struct fuzzer *fuzzer, int fd)
 {
 	static const enum fuzz_call calls[] = {
-		CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO,
+		CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO, CALL_RING,
 	};
-	unsigned int nr = chance_below(&fuzzer->chance, 6);
+	unsigned int nr = chance_below(&fuzzer->chance, ARRAY_SIZE(calls));
 	void *arg = chance_hit(&fuzzer->chance, 50) ?
 		any_argument(fuzzer, _IOC_SIZE(commands[nr])) :
 		any_entries(fuzzer, nr == 1 ? TWHEEL_ADD_BATCH : TWHEEL_MODIFY_BATCH, 1);
@@ -135,7 +162,7 @@ static void shared_single(struct fuzzer *fuzzer, int fd)
 		fuzz_fail(fuzzer, "ioctl %#lx returned %ld", commands[nr], ret);
 }
 
-/* ioctls of a wheel, and those that every file has: not for us to call. */
+/* Skip ioctls of a wheel, and those that every file has. */
 static bool is_taken(unsigned long cmd)
 {
 	unsigned int i;
@@ -173,6 +200,18 @@ static void unknown_ioctl(struct fuzzer *fuzzer, int fd)
 		fuzz_fail(fuzzer, "unknown ioctl %#lx returned %ld", cmd, ret);
 }
 
+static void uring_call(struct fuzzer *fuzzer, int fd)
+{
+	long ret;
+
+	if (!fuzzer->has_ring)
+		return;
+	ret = fuzz_count(fuzzer, CALL_URING,
+			 uring_junk(fuzzer, fd, any_argument(fuzzer, sizeof(struct twheel_add))));
+	if (!error_is_known(ret))
+		fuzz_fail(fuzzer, "a command of io_uring returned %ld", ret);
+}
+
 static void balance(struct fuzzer *fuzzer, int fd)
 {
 	struct twheel_info info;
@@ -180,7 +219,7 @@ static void balance(struct fuzzer *fuzzer, int fd)
 
 	if (ret)
 		fuzz_fail(fuzzer, "info returned %ld", ret);
-	/* A periodic timer is delivered without an end to it. */
+	/* A periodic timer is delivered without end. */
 	if (!ret && (info.added > info.pending + info.expired + info.cancelled + info.delivered ||
 		     info.added < info.pending + info.expired + info.cancelled))
 		fuzz_fail(fuzzer, "added %llu: there are %llu + %llu, cancelled %llu, read %llu",
@@ -234,16 +273,56 @@ static void shared_poll(struct fuzzer *fuzzer, int fd)
 
 /* ---- Calls that a wheel does not have ------------------------------------ */
 
+/* Write rubbish anywhere in it, mostly where the kernel reads. */
+static void scribble(struct fuzzer *fuzzer, struct twheel_ring *ring, size_t size)
+{
+	struct chance *chance = &fuzzer->chance;
+	unsigned int i, n = chance_below(chance, 20);
+
+	for (i = 0; i < n; i++) {
+		uint32_t *where = (uint32_t *)ring + chance_below(chance, size / sizeof(*where));
+
+		if (chance_hit(chance, 70))
+			where = chance_hit(chance, 80) ? &ring->head : &ring->tail;
+		__atomic_store_n(where, chance_hit(chance, 50) ? chance_below(chance, 200) :
+				 chance_next(chance), __ATOMIC_RELAXED);
+	}
+}
+
+/* Only a ring can be mapped: shared, from its begin to its end. */
 static void map_wheel(struct fuzzer *fuzzer, int fd)
 {
-	void *map = mmap(NULL, 4096 + chance_below(&fuzzer->chance, 1 << 20),
-			 chance_below(&fuzzer->chance, 8),
-			 chance_hit(&fuzzer->chance, 50) ? MAP_SHARED : MAP_PRIVATE, fd,
-			 chance_below(&fuzzer->chance, 16) << 12);
+	static const size_t sizes[] = { 4096, 2 * 4096, 3 * 4096, 64 * 1024 };
+	struct chance *chance = &fuzzer->chance;
+	size_t size = chance_hit(chance, 70) ? sizes[chance_below(chance, ARRAY_SIZE(sizes))] :
+		      1 + chance_below(chance, 1 << 20);
+	int flags = chance_hit(chance, 70) ? MAP_SHARED : MAP_PRIVATE;
+	int protection = chance_hit(chance, 50) ? PROT_READ | PROT_WRITE : chance_below(chance, 8);
+	off_t offset = chance_hit(chance, 70) ? 0 : chance_below(chance, 1ULL << 40) << 12;
+	struct twheel_ring_setup setup = { .slots = 2 + chance_below(chance, 600) };
+	void *map, *more;
 
-	fuzz_count(fuzzer, CALL_OTHER, map == MAP_FAILED ? -errno : 0);
-	if (map != MAP_FAILED)
-		fuzz_fail(fuzzer, "a wheel could be mapped");
+	/* Without a ring, nothing can be mapped; with one, nothing can be read. */
+	if (chance_hit(chance, 20) &&
+	    !error_is_known(fuzz_ioctl(fuzzer, CALL_RING, fd, TWHEEL_RING, &setup)))
+		fuzz_fail(fuzzer, "a ring of %u slots: %s", setup.slots, strerror(errno));
+	map = mmap(NULL, size, protection, flags, fd, offset);
+	fuzz_count(fuzzer, CALL_MAP, map == MAP_FAILED ? -errno : 0);
+	if (map == MAP_FAILED)
+		return;
+	if (offset || flags != MAP_SHARED || size > 64 * 1024)
+		fuzz_fail(fuzzer, "what is no ring could be mapped");
+	if (protection == (PROT_READ | PROT_WRITE)) {
+		scribble(fuzzer, map, size);
+		shared_poll(fuzzer, fd);
+		scribble(fuzzer, map, size);
+	}
+	more = mremap(map, size, size + 4096 * (1 + chance_below(chance, 20)), MREMAP_MAYMOVE);
+	if (more != MAP_FAILED)
+		fuzz_fail(fuzzer, "the mapping of a ring grows");
+	mprotect(map, size, chance_below(chance, 8));
+	madvise(map, size, chance_below(chance, 26));
+	munmap(map, size);
 }
 
 static long foreign_call(struct fuzzer *fuzzer, int fd, int other)
@@ -296,11 +375,11 @@ void shared_open(struct fuzzer *fuzzer, unsigned int nr)
 	struct twheel_setup setup;
 	int fd = fuzz_open(fuzzer);
 
-	/* Then the old one stays. */
+	/* On failure, the old one stays. */
 	if (fd < 0)
 		return;
 	any_setup(fuzzer, &setup);
-	/* Memory that one takes here is missing to others, who expect it. */
+	/* Memory that a wheel takes here is missing for others that expect it. */
 	if (setup.wheel_size <= 2048)
 		fuzz_ioctl(fuzzer, CALL_SETUP, fd, TWHEEL_SETUP, &setup);
 	if (dup3(fd, FUZZ_SHARED_FD + nr, O_CLOEXEC) < 0)
@@ -314,10 +393,12 @@ static void fork_child(struct fuzzer *fuzzer, int fd)
 	struct twheel_event event[4];
 	pid_t pid;
 
-	/* It keeps large wheels that others close meanwhile. */
+	/* The child keeps large wheels open that others close at the same time. */
 	atomic_fetch_add(&fuzzer->fuzz->large, 1);
 	pid = fork();
 	if (!pid) {
+		/* The ring is the parent's. */
+		fuzzer->has_ring = false;
 		shared_batch(fuzzer, fd);
 		_exit(read(fd, event, sizeof(event)) < -1);
 	}
@@ -346,10 +427,14 @@ void shared_act(struct fuzzer *fuzzer)
 	unsigned int dice = chance_below(&fuzzer->chance, 1000);
 	int fd = FUZZ_SHARED_FD + nr;
 
-	if (dice < 300)
+	if (dice < 250)
 		shared_single(fuzzer, fd);
-	else if (dice < 550)
+	else if (dice < 300)
+		uring_call(fuzzer, fd);
+	else if (dice < 510)
 		shared_batch(fuzzer, fd);
+	else if (dice < 550)
+		shared_list(fuzzer, fd);
 	else if (dice < 700)
 		shared_read(fuzzer, fd);
 	else if (dice < 800)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs the tests of the bindings where the module is loaded, or what they cost. For
-# tools/tests/bindings-test, which says what they need.
+# Runs the tests or the benchmark of the bindings where the module is loaded. For
+# tools/tests/bindings-test, which describes the files they need.
 #
 #	bindings-test.sh tests|race|bench [TIMERS]
 
@@ -11,7 +11,7 @@
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
-# tests NAME COMMAND: what a test program says.
+# tests NAME COMMAND: turns the output of a test program into TAP.
 tests()
 {
 	echo "# Subtest: $1"
@@ -22,7 +22,7 @@ tests()
 	result "$(cat /tmp/status)" "$1 over the device"
 }
 
-# says COMMAND...: the command prints what the heartbeat does.
+# says COMMAND...: checks that the command prints the output of the heartbeat example.
 says()
 {
 	timeout 60 "$@" >output 2>&1
@@ -32,7 +32,7 @@ says()
 tar xf python.tar -C /
 LD_LIBRARY_PATH=$(cat library)
 export LD_LIBRARY_PATH PYTHONPATH=/python PYTHONDONTWRITEBYTECODE=1 PATH="$PATH:/usr/bin"
-# The device, and nothing in its place.
+# Only the device, without a fallback.
 export TWHEEL_BACKEND=device TWHEEL_ABI=/root/abi.list
 
 case $1 in

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Makes TAP of what the test programs of Go, Rust and Python say; the rest becomes remarks.
+# Turns the output of the test programs of Go, Rust and Python into TAP; the rest becomes
+# diagnostics.
 /^=== /d
 /^running [0-9]* test/d
 s/^ *--- PASS: \([^ ]*\) .*/ok - \1/

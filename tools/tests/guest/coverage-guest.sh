@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# coverage-guest.sh 'COMMAND...'...: runs test programs in a kernel with gcov, takes the
-# module out and prints what the kernel has counted: every file of counters, compressed and
-# as text, for tools/tests/coverage/run. Prints TAP, with the programs' own as subtests.
-# Runs as root in the virtual machine under busybox sh, with the module loaded.
+# coverage-guest.sh 'COMMAND...'...: runs test programs in a kernel with gcov, unloads the
+# module and prints the kernel's counts: every file of counters, compressed and as text,
+# for tools/tests/coverage/run. Prints TAP, with the programs' own as subtests. Runs as
+# root in the virtual machine under busybox sh, with the module loaded.
 
 counters=/sys/kernel/debug/gcov
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
-# The kernel names each file by the folder that the module was built in.
+# The kernel names each file by the folder where the module was built.
 print_counters()
 {
 	find $counters -name '*.gcda' >/tmp/names

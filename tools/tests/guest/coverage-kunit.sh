@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # coverage-kunit.sh OPERATIONS: runs the KUnit suites of twheel_kunit.ko in this directory,
-# with so many operations of the model test, and prints what they say, which is TAP in the
+# with this many operations of the model test, and prints their output, which is TAP in the
 # kernel's log. Runs as root in the virtual machine under busybox sh, with the module loaded.
 
 dmesg | wc -l >/tmp/before

@@ -9,8 +9,7 @@ leaks=/sys/kernel/debug/kmemleak
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
-# Reports of memory that was allocated after booting: what the kernel itself has
-# lost by then is not our business.
+# Reports of memory that was allocated after booting: earlier leaks are the kernel's own.
 reports()
 {
 	awk '/^unreferenced object/ { first = $0; getline; ours = !/comm "swapper/
@@ -18,13 +17,13 @@ reports()
 	     ours { print "# " $0 }' $leaks
 }
 
-# What is younger than five seconds is no leak yet, and what a scan sees for the
-# first time may still be changing: it takes two of them.
+# kmemleak ignores memory younger than five seconds, and memory that a first scan sees may
+# still be changing, so it takes two scans.
 nothing_left()
 {
 	rmmod twheel || return
 	sleep 6
-	dmesg -n 6 # it says how many it found, those of the kernel included
+	dmesg -n 6 # it prints how many it found, those of the kernel included
 	echo scan >$leaks
 	echo scan >$leaks
 	reports >/tmp/reports

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs the examples where the module is loaded, with nothing but busybox. For
-# tools/tests/examples-test, which says what else they need.
+# Runs the examples where the module is loaded, with only busybox. For
+# tools/tests/examples-test, which describes the other files they need.
 
 # shellcheck disable=SC2317 # the tests are called by name
 
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
-# says FILE COMMAND: the command prints what is in the file.
+# says FILE COMMAND: checks that the command prints the contents of the file.
 says()
 {
 	sh -c "$2" >output 2>&1
@@ -29,6 +29,43 @@ crowd()
 	kill $server
 }
 
+# messages HOW CONNECTIONS: prints the cost of a message.
+messages()
+{
+	load "$port" "$2" 6400 >output || return
+	echo "# $1, $(cat output)"
+}
+
+# by HOW: tests a server with io_uring; first with 3,000 clients whose reads time out at
+# once, then counts instructions per message.
+by()
+{
+	# shellcheck disable=SC3045 # the shell of busybox has it
+	ulimit -n 20000
+	uring-echo "$1" "$port" 60000 &
+	server=$!
+	sleep 1
+	run "crowd $port 60000 3000 10 5"
+	for connections in 1000 10000; do
+		ok "$1: messages over $connections connections" messages "$1" $connections
+	done
+	kill $server
+	port=$((port + 1))
+}
+
+# Set the clock past one of two times, and back.
+calendar_time()
+{
+	now=$(date +%s)
+	calendar $((now + 1000)) $((now + 2000)) >output &
+	program=$!
+	sleep 1
+	date -s "@$((now + 1500))" && sleep 1 && date -s "@$now" && sleep 1
+	date -s "@$((now + 2500))" && wait "$program"
+	said=$(printf 'the clock was set\nit is %d\nthe clock was set\nthe clock was set\nit is %d\n' \
+		$((now + 1000)) $((now + 2000)) | diff - output)
+}
+
 in_the_kernel()
 {
 	dmesg -c >/dev/null
@@ -39,7 +76,7 @@ in_the_kernel()
 	said=$(diff heartbeats output)
 }
 
-# The device, and nothing in its place.
+# Only the device, without a fallback.
 export TWHEEL_BACKEND=device
 
 for name in libevent libuv glib cxx; do
@@ -47,8 +84,13 @@ for name in libevent libuv glib cxx; do
 done
 ok "a wheel per thread" says workers with-threads
 ok "twheel run as a coprocess of a shell script" says heartbeats coprocess.sh
+ok "calendar time, and a clock that is set" calendar_time
 ok "a wheel in the kernel" in_the_kernel
 crowd
+port=7001
+by twheel
+by link
+by timeout
 ok "nothing keeps the module" rmmod twheel
 
 echo "1..$count"

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Lets every allocation fail once while a user opens a wheel and has no other: the
-# module makes an account for the user then. Prints TAP. Runs as root in the virtual
-# machine under busybox sh, with the module loaded and a kernel that fails on request: with
-# fault injection for slab and its directory in debugfs.
+# Makes every allocation fail once while a user opens a first wheel, for which the module
+# makes an account. Prints TAP. Runs as root in the virtual machine under busybox sh, with
+# the module loaded and a kernel that fails on request: with fault injection for slab and
+# its directory in debugfs.
 
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
 debugfs=/sys/kernel/debug
-# A shell that opens a file comes to fewer faults than this. What the kernel has at
-# hand without allocating differs from time to time, hence the rounds.
+# A shell that opens a file does fewer allocations than this. The kernel's reserves, which
+# need no allocation, vary, hence the rounds.
 faults=12
 rounds=20
 
-# Faults hit allocations that may wait, too, and nobody talks about them.
+# Faults hit allocations that may wait, too, and are not logged.
 prepare()
 {
 	for kind in failslab fail_page_alloc fail_usercopy; do
@@ -24,7 +24,7 @@ prepare()
 	echo N >$debugfs/failslab/ignore-gfp-wait
 }
 
-# A shell of its own is what the fault is for: the next one starts without.
+# The fault is for a separate shell: the next one starts without it.
 opens()
 {
 	(

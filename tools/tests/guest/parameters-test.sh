@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Tests what the module's parameters do when it is loaded. Prints TAP. Runs as root
-# in the virtual machine under busybox sh, with the module loaded; in the end it is
-# loaded without parameters. Its file is $TWHEEL_KO, or /lib/modules/twheel.ko.
+# Tests the effect of the module's parameters at loading. Prints TAP. Runs as root in the
+# virtual machine under busybox sh, with the module loaded; at the end it is loaded
+# without parameters. Its file is $TWHEEL_KO, or /lib/modules/twheel.ko.
 
 # shellcheck disable=SC2317 # the tests are called by name
 
@@ -12,7 +12,7 @@ parameters=/sys/module/twheel/parameters
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
 
-# Loading with this parameter fails with EINVAL, says why and leaves nothing.
+# Loading with this parameter fails with EINVAL, prints the reason and leaves nothing.
 refused()
 {
 	said=$(insmod "$ko" "$1" 2>&1) && { rmmod twheel; return 1; }
@@ -24,7 +24,7 @@ refused()
 		dmesg | tail -n 5 | grep -q "twheel: $1 is not within"
 }
 
-# A wheel that nobody has set up has this tick and this size.
+# A wheel without a set-up has this tick and this size.
 new_wheel_has()
 {
 	exec 3<>/dev/twheel || return
@@ -34,7 +34,7 @@ new_wheel_has()
 	[ "$tick" = "$1" ] && [ "$size" = "$2" ]
 }
 
-# loaded TICK SIZE PARAMETER...: with these parameters, wheels are like that.
+# loaded TICK SIZE PARAMETER...: checks the defaults of wheels with these parameters.
 loaded()
 {
 	tick=$1
@@ -52,16 +52,15 @@ limits_user_to()
 	[ "$limit" = "$2" ]
 }
 
-# 4% of memory when nothing is said, give or take what the kernel has for itself.
+# 4% of memory by default, in whole pages.
 limits_user_by_memory()
 {
 	insmod "$ko" max_user_bytes=0 || return
 	limit=$(cat "$parameters/max_user_bytes")
 	rmmod twheel
 	total=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
-	share=$((total * 1024 / 25))
-	[ $((limit - share)) -lt $((share / 20)) ] &&
-		[ $((share - limit)) -lt $((share / 20)) ]
+	share=$((total / 4 / 25))
+	[ "$limit" -eq $((share * 4096)) ]
 }
 
 echo "TAP version 13"

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 #
-# What scripts say in the virtual machine: TAP, with that of programs they run as
-# subtests. For them to source; they print "1..$count" at the end and
-# exit with $status.
+# TAP for scripts in the virtual machine, with that of the programs they run as subtests.
+# Scripts source this, print "1..$count" at the end and exit with $status.
 
 count=0
 status=0
 said=
 
-# result STATUS NAME: one test, passed when the status is 0; so is what it returns.
+# result STATUS NAME: one test, passed if the status is 0, which it also returns.
 result()
 {
 	count=$((count + 1))
@@ -22,7 +21,7 @@ result()
 	fi
 }
 
-# run COMMAND: its lines, further to the right, and a test of its exit status.
+# run COMMAND: prints its output, indented, and a test of its exit status.
 run()
 {
 	echo "# Subtest: ${1%% *}"
@@ -33,7 +32,7 @@ run()
 	result "$(cat /tmp/status)" "$1"
 }
 
-# ok NAME COMMAND...: one test; $said has what went wrong, if anything.
+# ok NAME COMMAND...: one test; $said has the reason of a failure.
 ok()
 {
 	name=$1

@@ -36,7 +36,7 @@ used_by()
 	[ "$(cat /sys/module/twheel/refcnt)" = "$1" ]
 }
 
-# Whatever a user of a module could leave behind under its name.
+# Everything that a module could leave behind under its name.
 gone()
 {
 	! loaded && [ ! -e /dev/twheel ] && [ ! -e /sys/module/twheel ] &&
@@ -51,11 +51,11 @@ load()
 	said=$(insmod "$ko" 2>&1) && loaded && [ -c /dev/twheel ]
 }
 
-# Starts a process that holds the device open with timers, as $holder.
+# Starts a process, $holder, that holds the device open in the way $1.
 hold()
 {
 	: >/tmp/held
-	twheel-selftest --hold >/tmp/held &
+	twheel-selftest "$1" >/tmp/held &
 	holder=$!
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		grep -q ready /tmp/held && return
@@ -76,11 +76,11 @@ works()
 	twheel-selftest a_signal_is_eintr returns_as_many >/tmp/tests
 }
 
-# Unloads between one user and the next, with timers about to expire.
+# Unloads between two users, with timers about to expire.
 again_and_again()
 {
 	for _ in 1 2 3 4 5 6 7 8; do
-		hold && drop && unload && gone && load || return
+		hold --hold && drop && unload && gone && load || return
 	done
 }
 
@@ -100,9 +100,12 @@ kill -9 $sleeper
 wait $sleeper 2>/dev/null
 ok "nobody uses it after the last close" used_by 0
 
-ok "a process arms timers and sleeps in read" hold
+ok "a process arms timers and sleeps in read" hold --hold
 ok "refused while there are timers" refused
 ok "killing the process drops its wheel" drop
+ok "a process maps a ring and closes its descriptor" hold --hold-map
+ok "refused while a ring is mapped" refused
+ok "killing the process drops its wheel and ring" drop
 ok "unloaded when nobody uses it" unload
 ok "nothing is left behind" gone
 ok "loaded again" load

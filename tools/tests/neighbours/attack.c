@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The attacker of twheel-neighbours: a process of a user without privileges
+ * The attacker of twheel-neighbours: a process of an unprivileged user
  *
  * The same attack is made with timerfds and with wheels: as many timers, due at the same
  * times, read in the same way or not at all.
@@ -26,17 +26,17 @@
 #include "neighbours.h"
 #include "tap.h"
 
-/* As many as systemd lets a user have. */
+/* The limit that systemd sets for a user. */
 #define MAX_FDS		524288
-/* Between the first timer that is armed and the first one that is due. */
+/* The time from arming the first timer to its expiry. */
 #define PREPARATION	(2 * SEC)
-/* He begins just before others are due: they have to wait for all there is at once. */
+/* The attack begins just before the victims are due, so that they wait for all of it. */
 #define AHEAD_OF_OTHERS	(5 * USEC)
 #define READY_EVENTS	256
 /* Longer than any attack takes. */
 #define ALARM_SECONDS	60
 
-/* ---- What he does --------------------------------------------------------- */
+/* ---- The acts ------------------------------------------------------------- */
 
 static void open_all(struct attacker *a)
 {
@@ -73,7 +73,7 @@ static void disarm_all(struct attacker *a)
 		a->with->disarm(a, i);
 }
 
-/* Deadlines a step apart: of each descriptor the first timers, then their second ones. */
+/* Deadlines a step apart: the first timers of all descriptors, then the second ones. */
 static void choose_times(struct attacker *a, uint64_t first)
 {
 	unsigned int fd, i;
@@ -111,7 +111,7 @@ static int poll_all(struct attacker *a, struct epoll_event *event, int timeout)
 	return n;
 }
 
-/* Looks again and again at what is ready, and leaves it there. */
+/* Polls for ready descriptors repeatedly, without reading them. */
 void act_poll(struct attacker *a)
 {
 	struct epoll_event event[READY_EVENTS];
@@ -120,7 +120,19 @@ void act_poll(struct attacker *a)
 		poll_all(a, event, 0);
 }
 
-/* All that is ready, as servers do. */
+/* The same, with rubbish in the ring's head. */
+void act_spoil(struct attacker *a)
+{
+	struct epoll_event event[READY_EVENTS];
+
+	while (now_ns() < a->end) {
+		if (a->with->spoil)
+			a->with->spoil();
+		poll_all(a, event, 0);
+	}
+}
+
+/* Reads all ready descriptors, as servers do. */
 void act_read(struct attacker *a)
 {
 	struct epoll_event event[READY_EVENTS];
@@ -133,7 +145,7 @@ void act_read(struct attacker *a)
 	}
 }
 
-/* What was ready is not when epoll looks at it: all of it will have to be woken again. */
+/* Ready descriptors are not ready when epoll polls them, so all have to be woken again. */
 void act_read_then_poll(struct attacker *a)
 {
 	struct epoll_event event[READY_EVENTS];
@@ -147,7 +159,7 @@ void act_read_then_poll(struct attacker *a)
 	}
 }
 
-/* None of them ever comes to expire. */
+/* None of them ever expires. */
 void act_rearm(struct attacker *a)
 {
 	while (now_ns() < a->end) {
@@ -156,7 +168,7 @@ void act_rearm(struct attacker *a)
 	}
 }
 
-/* To the end of time and back. */
+/* Modifies timers to the end of time and back. */
 void act_rearm_far(struct attacker *a)
 {
 	uint64_t farthest = TWHEEL_TIME_MAX_NS -
@@ -170,7 +182,7 @@ void act_rearm_far(struct attacker *a)
 	}
 }
 
-/* Each time it is the first one that is stopped. */
+/* Stops the first timer each time. */
 void act_rearm_and_disarm(struct attacker *a)
 {
 	disarm_all(a);
@@ -181,7 +193,7 @@ void act_rearm_and_disarm(struct attacker *a)
 	}
 }
 
-/* They have passed when they are set, and are read at once. */
+/* Sets past deadlines, and reads the events at once. */
 void act_arm_and_read(struct attacker *a)
 {
 	unsigned int i;
@@ -205,14 +217,14 @@ void act_open_and_close(struct attacker *a)
 	}
 }
 
-/* The kernel closes what he has. */
+/* Has the kernel close all descriptors of the attacker. */
 void act_exit(struct attacker *a)
 {
 	(void)a;
 	_exit(0);
 }
 
-/* How late the loop of act_loop() was with its own timerfd at most. */
+/* The maximum lateness of the loop of act_loop() with its own timerfd. */
 static struct {
 	atomic_ullong late;
 } *loop;
@@ -230,7 +242,7 @@ static int open_ticker(void)
 	return fd;
 }
 
-/* How long ago the timerfd expired, which it will do again. */
+/* How long ago the timerfd expired, which is periodic. */
 static uint64_t lateness_of(int ticker)
 {
 	struct itimerspec left;
@@ -241,7 +253,7 @@ static uint64_t lateness_of(int ticker)
 	return count * MSEC - (uint64_t)left.it_value.tv_nsec;
 }
 
-/* A server, with a timerfd of its own in the same epoll. */
+/* A server, with its own timerfd in the same epoll. */
 void act_loop(struct attacker *a)
 {
 	struct epoll_event event[READY_EVENTS] = { { .events = EPOLLIN } };
@@ -266,7 +278,7 @@ void act_loop(struct attacker *a)
 	}
 }
 
-/* Adds descriptors to an epoll that is in another one: only one task at a time can do that. */
+/* Adds descriptors to a nested epoll, which only one task at a time can do. */
 void act_nest(struct attacker *a)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -284,9 +296,9 @@ void act_nest(struct attacker *a)
 	}
 }
 
-/* ---- His process ---------------------------------------------------------- */
+/* ---- The attacker's process ----------------------------------------------- */
 
-/* Where the attacker says that he is ready, and when he begins. */
+/* Shared memory for the attacker's process to report that it is ready, and for its start time. */
 static struct {
 	atomic_bool ready;
 	uint64_t begin;
@@ -302,7 +314,7 @@ static void lose_privileges(void)
 	alarm(ALARM_SECONDS);
 }
 
-/* Pages that are not there yet would be brought in while he is watched. */
+/* Otherwise missing pages would be brought in while the attacker is watched. */
 static void *array(size_t n, size_t size)
 {
 	void *memory = malloc(n * size);
@@ -314,7 +326,7 @@ static void *array(size_t n, size_t size)
 
 static void watch_fd(struct attacker *a, int fd)
 {
-	/* A duplicate is another way to the same timers. */
+	/* A duplicate leads to the same timers. */
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 	unsigned int i;
 
@@ -354,7 +366,7 @@ static void equip(struct attacker *a)
 		make_epoll(a);
 }
 
-/* Arms the timers; returns when the first one is due. */
+/* Arms the timers; returns the time at which the first one is due. */
 static uint64_t prepare(struct attacker *a, uint64_t phase)
 {
 	uint64_t preparation = a->attack->preparation ?: PREPARATION;
@@ -402,11 +414,11 @@ static void *shared_memory(size_t size)
 
 /**
  * start_attack() - start the process of the attacker
- * @attack: what he does.
- * @with: what with.
- * @phase: how much before others are due he begins.
+ * @attack: the attack.
+ * @with: timerfds or wheels.
+ * @phase: how long before the victims are due it begins.
  *
- * Return: it, when all is prepared; it begins later.
+ * Return: the attack, prepared; it begins later.
  */
 struct ongoing start_attack(const struct attack *attack, const struct facility *with,
 			    uint64_t phase)
@@ -425,7 +437,7 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 	if (!ongoing.pid)
 		be_attacker(attack, with, phase);
 	while (!message->ready) {
-		/* He has said why. */
+		/* It has printed the reason. */
 		if (waitpid(ongoing.pid, NULL, WNOHANG))
 			_exit(1);
 		sleep_for(MSEC);
@@ -437,7 +449,7 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 /**
  * loop_late() - how late the attacker's own loop was
  *
- * Return: nanoseconds at most, in the last attack; 0 if it had no loop.
+ * Return: the maximum in the last attack, in nanoseconds; 0 if it had no loop.
  */
 uint64_t loop_late(void)
 {
@@ -453,6 +465,6 @@ void end_attack(const struct ongoing *ongoing)
 	kill(ongoing->pid, SIGKILL);
 	if (waitpid(ongoing->pid, NULL, 0) != ongoing->pid)
 		bail_out("the attacker has gone");
-	/* What he had is given back a little later. */
+	/* Its memory is freed a little later. */
 	sleep_for(50 * MSEC);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of twheel-neighbours share: attacks, and those who suffer them
+ * The declarations that the files of twheel-neighbours share: attacks, and their victims
  */
 #ifndef NEIGHBOURS_H
 #define NEIGHBOURS_H
@@ -11,10 +11,10 @@
 
 #include "clock.h"
 
-/* What the victims ask for: so much time. */
+/* How long the victims sleep at a time. */
 #define VICTIM_PERIOD	MSEC
 
-/* How many events a wheel is asked for at a time. */
+/* How many events to read from a wheel at a time. */
 #define EVENTS		1024
 
 struct attacker;
@@ -23,24 +23,24 @@ struct twheel_add;
 struct twheel_modify;
 
 /**
- * struct attack - what a user without privileges does to the others
- * @name: what it is called.
- * @about: what happens, in so many words.
- * @wheels: how many wheels he has...
- * @timers: ... with so many timers each; against as many timerfds as that is timers.
+ * struct attack - an attack by an unprivileged user on others
+ * @name: its name.
+ * @about: one line about it.
+ * @wheels: number of wheels.
+ * @timers: number of timers in each wheel; there is a timerfd for each timer of all wheels.
  * @size: buckets in a level.
- * @dups: how often each descriptor is in his epoll.
+ * @slots: how many slots the ring of the only wheel has; 0 stands for no ring.
+ * @dups: how often each descriptor is in the attacker's epoll.
  * @ahead: for attacks that arm timers again and again: how far ahead.
  * @step: how much later each timer is due than the one before.
  * @interval: the period of the timers, or 0.
  * @window: how long the others are watched.
- * @kernel: for how long the kernel cannot be preempted while it does what he asks for,
- *	whoever asks.
- * @preparation: how long before its begin the attack is prepared; 0 is as usual.
- * @align: the first timer is due at a multiple of this; 0 is as usual.
- * @once: it is made once, as preparing it takes long.
+ * @kernel: how long the kernel's own work for these calls cannot be preempted.
+ * @preparation: how long before its start the attack is prepared; 0 stands for the default.
+ * @align: the first timer is due at a multiple of this; 0 stands for the default.
+ * @once: it runs only once, as preparing it takes long.
  * @nests: the victim that sleeps adds a descriptor to a nested epoll when it wakes up.
- * @act: what he does meanwhile; NULL when he sleeps.
+ * @act: the attacker's work during the attack; NULL when it sleeps.
  */
 struct attack {
 	const char *name;
@@ -48,6 +48,7 @@ struct attack {
 	unsigned int wheels;
 	unsigned int timers;
 	unsigned int size;
+	unsigned int slots;
 	unsigned int dups;
 	uint64_t ahead;
 	uint64_t step;
@@ -64,16 +65,16 @@ struct attack {
 /**
  * struct attacker - the process that makes an attack
  * @attack: the attack.
- * @with: what with.
- * @timers: how many of them there are for each descriptor.
+ * @with: timerfds or wheels.
+ * @timers: how many timers each descriptor has.
  * @nr_fds: how many descriptors.
  * @fd: those.
- * @epoll: has all of them, for attacks that need it.
+ * @epoll: an epoll with all of them, for attacks that need it.
  * @when: for each timer of all descriptors, when it is due...
  * @id: ... and its id, if it is in a wheel.
- * @add: for the timers of one wheel; so is @modify.
+ * @add: arguments for the timers of one wheel; so is @modify.
  * @modify: see @add.
- * @end: when nobody looks any more.
+ * @end: when watching ends.
  */
 struct attacker {
 	const struct attack *attack;
@@ -90,13 +91,14 @@ struct attacker {
 };
 
 /**
- * struct facility - a kind of timers to attack with
- * @name: what it is called.
+ * struct facility - a kind of timer to attack with
+ * @name: its name.
  * @many: a wheel has many timers, a timerfd has one.
  * @open: open a descriptor, nonblocking.
  * @arm: set all timers of a descriptor to the times in @when of the attacker.
  * @disarm: stop them.
  * @drain: read what has expired.
+ * @spoil: write rubbish to the ring, or NULL.
  */
 struct facility {
 	const char *name;
@@ -105,14 +107,16 @@ struct facility {
 	void (*arm)(struct attacker *a, unsigned int nr);
 	void (*disarm)(struct attacker *a, unsigned int nr);
 	void (*drain)(int fd);
+	void (*spoil)(void);
 };
 
 extern const struct facility timerfds;
 extern const struct facility wheels;
 
-/* What he does, for the table of attacks. */
+/* The acts, for the table of attacks. */
 void act_spin(struct attacker *a);
 void act_poll(struct attacker *a);
+void act_spoil(struct attacker *a);
 void act_read(struct attacker *a);
 void act_read_then_poll(struct attacker *a);
 void act_rearm(struct attacker *a);
@@ -124,7 +128,7 @@ void act_exit(struct attacker *a);
 void act_loop(struct attacker *a);
 void act_nest(struct attacker *a);
 
-/* An attack that has been prepared, and begins later: see start_attack(). */
+/* A prepared attack that begins later: see start_attack(). */
 struct ongoing {
 	pid_t pid;
 	uint64_t begin;
@@ -136,12 +140,12 @@ struct ongoing start_attack(const struct attack *attack, const struct facility *
 void end_attack(const struct ongoing *ongoing);
 
 /**
- * struct suffering - what others had to bear during an attack, in nanoseconds
- * @sleeper_late: how late a task of real-time priority that sleeps was at most.
- * @reader_late: how late one was that reads a wheel of its own.
- * @gap: the longest time for which a normal task that wants the CPU did not have it.
- * @taken: how long altogether it did not have it.
- * @paid: what of that the attacker's own account shows.
+ * struct suffering - the impact of an attack on others, in nanoseconds
+ * @sleeper_late: the maximum lateness of a real-time task that sleeps.
+ * @reader_late: that of one that reads its own wheel.
+ * @gap: the longest time that a normal task waited for the CPU.
+ * @taken: the total time that it waited.
+ * @paid: the part of that on the attacker's account.
  * @watched: how long the attack was watched.
  */
 struct suffering {

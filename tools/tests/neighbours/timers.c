@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What to attack with, for twheel-neighbours: timerfds and wheels behind one interface
+ * The timers of attacks, for twheel-neighbours: timerfds and wheels behind one interface
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +59,9 @@ const struct facility timerfds = {
 
 /* ---- Wheels --------------------------------------------------------------- */
 
+/* The ring of the only wheel that has one. */
+static struct twheel_ring_view ring;
+
 static int wheel_open(const struct attack *attack)
 {
 	struct twheel_setup setup = { .tick_ns = TICK, .wheel_size = attack->size,
@@ -67,6 +70,8 @@ static int wheel_open(const struct attack *attack)
 
 	if (fd >= 0 && twheel_set_up(fd, &setup))
 		bail_out("cannot set up a wheel");
+	if (fd >= 0 && attack->slots && twheel_ring_map(fd, attack->slots, &ring))
+		bail_out("cannot map a ring");
 	return fd;
 }
 
@@ -123,12 +128,32 @@ static void wheel_disarm(struct attacker *a, unsigned int nr)
 	*id = 0;
 }
 
+/* Takes all events, in two pieces if they wrap around the end. */
+static void ring_drain(void)
+{
+	size_t count;
+
+	while (twheel_ring_peek(&ring, &count))
+		twheel_ring_consume(&ring, count);
+}
+
 static void wheel_drain(int fd)
 {
 	static struct twheel_event event[EVENTS];
 
+	if (ring.ring)
+		return ring_drain();
 	if (twheel_read(fd, event, EVENTS) < 0 && errno != EAGAIN)
 		bail_out("cannot read a wheel");
+}
+
+/* Valid slots, the one after the last, and invalid ones. */
+static void ring_spoil(void)
+{
+	static uint32_t n;
+	uint32_t head = ++n % 4 ? n % (ring.slots + 1) : -n;
+
+	__atomic_store_n(&ring.ring->head, head, __ATOMIC_RELEASE);
 }
 
 const struct facility wheels = {
@@ -138,4 +163,5 @@ const struct facility wheels = {
 	.arm = wheel_arm,
 	.disarm = wheel_disarm,
 	.drain = wheel_drain,
+	.spoil = ring_spoil,
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Those who suffer an attack, for twheel-neighbours: see struct suffering
+ * The victims of an attack, for twheel-neighbours: see struct suffering
  *
- * They ask for nothing but a millisecond of their own. Nothing here depends on what the
- * attacker uses: the victims are the same.
+ * They only sleep for a millisecond at a time. The victims are the same for timerfds and
+ * wheels.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,22 +21,22 @@
 #include "neighbours.h"
 #include "tap.h"
 
-/* How much later the reader is due than the sleeper, who is not to be in his way. */
+/* How much later than the sleeper the reader is due, so that the sleeper does not delay it. */
 #define READER_PHASE	(20 * USEC)
-/* What comes ahead of the attack is watched as well. */
+/* The time just before the attack is watched as well. */
 #define EARLIER		(5 * MSEC)
-/* Before that, they get into their stride. */
+/* Before that, the victims warm up. */
 #define WARM_UP		(5 * MSEC)
 /*
- * Between two looks at the clock, a task that has the CPU is quicker than that, and no
- * interrupt is: in the counting machine, where an instruction is a nanosecond.
+ * A task that has the CPU reads the clock twice within this time, and no interrupt is as
+ * short: in the counting machine, where an instruction is a nanosecond.
  */
 #define OWN_LOOP	500ULL
 
 #define VICTIM_PRIORITY		50
 #define WATCHER_PRIORITY	40
 
-/* Written by one thread each, and read by the watcher, to whom all others give way. */
+/* Written by one thread each, and read by the watcher, which has the highest priority. */
 static struct {
 	atomic_bool over;
 	atomic_bool nests;
@@ -60,13 +60,13 @@ static void note_longest(atomic_ullong *longest, uint64_t ns)
 		*longest = ns;
 }
 
-/* The next time that is so much past a period. */
+/* The next time at this phase of a period. */
 static uint64_t next_time(uint64_t phase)
 {
 	return (now_ns() / VICTIM_PERIOD + 1) * VICTIM_PERIOD + phase;
 }
 
-/* An epoll in another one, and what to add to it. */
+/* A nested epoll, and the descriptor to add to it. */
 struct nest {
 	int inner;
 	int fd;
@@ -140,7 +140,7 @@ static void *reader(void *unused)
 	return unused;
 }
 
-/* Sees by the clock that it did not have the CPU. */
+/* Detects by the clock that it did not have the CPU. */
 static void *spinner(void *unused)
 {
 	uint64_t before = now_ns();
@@ -157,7 +157,7 @@ static void *spinner(void *unused)
 	return unused;
 }
 
-/* What the process has had of the CPU; nothing when there is none. */
+/* The CPU time of the process; 0 without a process. */
 static uint64_t account_of(pid_t pid)
 {
 	clockid_t clock;
@@ -181,7 +181,7 @@ static void forget_the_past(void)
 	seen.taken = 0;
 }
 
-/* Sleeps through the attack, and looks at the clocks before and after. */
+/* Sleeps through the attack, and reads the clocks before and after. */
 static struct suffering look(const struct ongoing *ongoing, uint64_t window)
 {
 	uint64_t from, account;
@@ -202,9 +202,9 @@ static struct suffering look(const struct ongoing *ongoing, uint64_t window)
 }
 
 /**
- * watch_attack() - what others suffer from an attack
+ * watch_attack() - measure the impact of an attack on others
  * @ongoing: the attack; with the pid 0, there is none.
- * @window: how long after its begin to look.
+ * @window: how long after its start to watch.
  * @nests: see struct attack.
  */
 struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window, bool nests)

@@ -2,8 +2,8 @@
 /*
  * The accountant of twheel-race; see race.h
  *
- * What workers call may run in a process that was forked from one with threads:
- * it uses system calls and the books only.
+ * The functions for workers may run in a process that was forked from one with threads,
+ * so they use only system calls and the books.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "race.h"
 #include "tap.h"
 
-/* Timers that somebody is likely to have an interest in yet. */
+/* Recent timers, which are likely to exist. */
 #define RECENT	4000
 
 static size_t books_size(uint32_t capacity)
@@ -37,6 +37,7 @@ struct books *books_open(uint32_t capacity, uint64_t seed)
 	if (books == MAP_FAILED)
 		bail_out("no memory for %u timers", capacity);
 	books->capacity = capacity;
+	pthread_mutex_init(&books->taking, NULL);
 	for (i = 0; i < MAX_WORKERS; i++) {
 		books->worker[i].books = books;
 		chance_init(&books->worker[i].chance, seed, i);
@@ -49,7 +50,7 @@ void books_close(struct books *books)
 	munmap(books, books_size(books->capacity));
 }
 
-/* Remembers what went wrong; it is printed by books_balance(). */
+/* Records an error, which books_balance() prints. */
 void books_error(struct books *books, const char *format, ...)
 {
 	unsigned int nr = books->errors++;
@@ -77,10 +78,22 @@ struct wheel *books_wheel(struct books *books, int flags, const struct twheel_se
 	return wheel;
 }
 
+/* Gives a wheel a ring, which children of this process do not have. */
+void books_ring(struct wheel *wheel, uint32_t slots)
+{
+	if (twheel_ring_map(wheel->fd, slots, &wheel->ring))
+		bail_out("cannot map a ring of %u slots", slots);
+	wheel->owner = getpid();
+}
+
 void books_close_wheels(struct books *books)
 {
-	while (books->wheels)
-		close(books->wheel[--books->wheels].fd);
+	while (books->wheels) {
+		struct wheel *wheel = &books->wheel[--books->wheels];
+
+		twheel_ring_unmap(&wheel->ring);
+		close(wheel->fd);
+	}
 }
 
 uint64_t books_ops(const struct books *books)
@@ -95,7 +108,7 @@ uint64_t books_ops(const struct books *books)
 
 /* ---- Adding -------------------------------------------------------------- */
 
-/* The timers that have an id exist, the others do not. */
+/* Timers with an id exist, others do not. */
 static void book_adds(struct worker *worker)
 {
 	unsigned int i;
@@ -105,8 +118,7 @@ static void book_adds(struct worker *worker)
 }
 
 /*
- * Adds timers that have their time in worker->add already. Returns false when
- * the books are full.
+ * Adds timers whose times are in worker->add. Returns false if the books are full.
  */
 bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count)
 {
@@ -140,7 +152,7 @@ bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count)
 
 /* ---- Cancelling and modifying -------------------------------------------- */
 
-/* Picks timers of the wheel that were added not long ago; returns how many. */
+/* Picks recently added timers of the wheel; returns how many. */
 static unsigned int pick(struct worker *worker, const struct wheel *wheel, unsigned int count)
 {
 	struct books *books = worker->books;
@@ -182,7 +194,7 @@ void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int coun
 	worker->ops += ret < 1 ? 1 : ret;
 }
 
-/* New deadlines, which are in worker->modify already, for some timers. */
+/* Gives some timers new deadlines, which are in worker->modify. */
 void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int count)
 {
 	unsigned int i;
@@ -201,6 +213,11 @@ void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int coun
 
 /* ---- Reading ------------------------------------------------------------- */
 
+static bool is_wall_clock(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_TAI;
+}
+
 static void book_event(struct books *books, const struct wheel *wheel,
 		       const struct twheel_event *event)
 {
@@ -210,7 +227,9 @@ static void book_event(struct books *books, const struct wheel *wheel,
 		books_error(books, "an event has data %llu", (unsigned long long)event->data);
 		return;
 	}
-	if (event->count != 1 || event->deadline_ns > now_on(wheel->clock))
+	/* A wall clock may have been set back since. */
+	if (event->count != 1 ||
+	    (!is_wall_clock(wheel->clock) && event->deadline_ns > now_on(wheel->clock)))
 		books_error(books, "timer %llu: count %llu, deadline %llu", event->data,
 			    event->count, event->deadline_ns);
 	record->read_id = event->id;
@@ -225,7 +244,40 @@ int poll_in(int fd, int timeout_ms)
 	return poll(&pfd, 1, timeout_ms);
 }
 
-/* Reads at most @max events; returns how many, or -1. Waits for one, if told to. */
+/* Copies at most @max events from the ring, up to its end; returns how many. */
+static unsigned int take(struct worker *worker, struct wheel *wheel, unsigned int max)
+{
+	const struct twheel_event *event;
+	size_t count;
+
+	pthread_mutex_lock(&worker->books->taking);
+	event = twheel_ring_peek(&wheel->ring, &count);
+	if (count > max)
+		count = max;
+	if (count) {
+		memcpy(worker->event, event, count * sizeof(*event));
+		twheel_ring_consume(&wheel->ring, count);
+	}
+	pthread_mutex_unlock(&worker->books->taking);
+	return count;
+}
+
+/* Polls, and takes events from the ring; a worker without a mapping leaves them to others. */
+static int worker_take(struct worker *worker, struct wheel *wheel, unsigned int max)
+{
+	unsigned int i, count = 0;
+
+	if (poll_in(wheel->fd, 0) < 0)
+		books_error(worker->books, "poll: %s", strerror(errno));
+	if (wheel->owner == getpid())
+		count = take(worker, wheel, max);
+	for (i = 0; i < count; i++)
+		book_event(worker->books, wheel, &worker->event[i]);
+	worker->ops += count ?: 1;
+	return count ? (int)count : -1;
+}
+
+/* Reads at most @max events; returns how many, or -1. Waits for one if asked to. */
 int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bool wait)
 {
 	struct iovec vector = {
@@ -235,6 +287,8 @@ int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bo
 	ssize_t size;
 	int i, count;
 
+	if (wheel->ring.ring)
+		return worker_take(worker, wheel, max);
 	for (i = 0; i < MAX_BATCH; i++)
 		worker->event[i].id = 0;
 	worker->booked = 0;
@@ -281,7 +335,7 @@ static void settle_read(struct worker *worker)
 	}
 }
 
-/* Books what a worker that was killed had done in its last moments. */
+/* Books the last call of a worker that was killed. */
 void worker_settle(struct worker *worker)
 {
 	switch (worker->doing) {
@@ -308,8 +362,35 @@ static void drain_wheel(struct books *books, struct wheel *wheel)
 		;
 }
 
+/* Without workers, the wheel lists exactly the timers in the books. */
+static void check_list(struct books *books, const struct wheel *wheel)
+{
+	static struct twheel_listed listed[1000];
+	uint64_t cursor = 0, count = 0;
+	struct twheel_info info;
+	ssize_t n, i;
+
+	if (twheel_get_info(wheel->fd, &info))
+		bail_out("TWHEEL_INFO failed");
+	while ((n = twheel_list_timers(wheel->fd, &cursor, listed, ARRAY_SIZE(listed))) > 0) {
+		for (i = 0; i < n; i++) {
+			const struct record *record = &books->record[listed[i].data];
+
+			if (listed[i].data >= books->capacity || record->wheel != wheel->nr ||
+			    record->id != listed[i].id || record->delivered || record->cancelled)
+				books_error(books, "wheel %u lists timer %llu, id %#llx",
+					    wheel->nr, listed[i].data, listed[i].id);
+		}
+		count += n;
+	}
+	if (n || count != info.pending + info.expired)
+		books_error(books, "wheel %u lists %llu of %llu timers: %s", wheel->nr,
+			    (unsigned long long)count, info.pending + info.expired,
+			    n ? strerror(errno) : "the end");
+}
+
 /*
- * Reads what has expired and cancels what has not. Returns how many it cancelled.
+ * Reads expired timers and cancels the others. Returns how many it cancelled.
  */
 uint64_t books_drain(struct books *books)
 {
@@ -320,6 +401,8 @@ uint64_t books_drain(struct books *books)
 
 	for (i = 0; i < books->wheels; i++)
 		drain_wheel(books, &books->wheel[i]);
+	for (i = 0; i < books->wheels; i++)
+		check_list(books, &books->wheel[i]);
 	for (n = 0; n < end; n++) {
 		struct record *record = &books->record[n];
 
@@ -353,7 +436,7 @@ static void check_record(struct books *books, uint32_t number)
 			    (unsigned long long)record->read_id);
 }
 
-/* The wheel's own counters say the same as the books. */
+/* Checks that the wheel's counters agree with the books. */
 static void check_wheel(struct books *books, const struct wheel *wheel)
 {
 	uint64_t added = 0, delivered = 0, cancelled = 0, doubts = 0;
@@ -382,7 +465,7 @@ static void check_wheel(struct books *books, const struct wheel *wheel)
 			    (long long)(info.cancelled - cancelled - doubts));
 }
 
-/* Whether all is as it must be; says what is not. */
+/* Checks the books; prints the errors. */
 bool books_balance(struct books *books)
 {
 	uint32_t end = books->next < books->capacity ? books->next : books->capacity;

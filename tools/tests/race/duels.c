@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Races of two: threads that meet at the same timer, or at the same wheel, at the
- * same moment, as often as possible
+ * Races of two threads that use the same timer or wheel at the same moment, as often as
+ * possible
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,11 @@
 #include "clock.h"
 #include "helpers.h"
 #include "libtwheel.h"
+#include "pass.h"
 #include "race.h"
 #include "tap.h"
 
-/* What takes longer than this has been lost. */
+/* A timer that takes longer than this is lost. */
 #define PATIENCE	(20 * SEC)
 
 static pthread_t start(void *(*run)(void *), void *arg)
@@ -35,7 +36,7 @@ static void spin_until(uint64_t when)
 		;
 }
 
-/* Reads until it is told to stop and nothing is left to read. */
+/* Reads until it has to stop and nothing is left to read. */
 static void *read_all(void *arg)
 {
 	struct worker *worker = arg;
@@ -94,7 +95,17 @@ static unsigned int cancel_when_due(struct worker *worker, uint64_t after)
 	return cancelled;
 }
 
-void race_cancel_expiry(const struct race_options *options)
+/* Moves due timers to the ring, and takes nothing. */
+static void *poll_all(void *arg)
+{
+	struct books *books = arg;
+
+	while (!books->stop)
+		poll_in(books->wheel[0].fd, 0);
+	return NULL;
+}
+
+static void cancel_race(const struct race_options *options, bool with_ring)
 {
 	struct twheel_setup setup = { .tick_ns = 10 * USEC, .wheel_size = 10,
 				      .clock_id = CLOCK_MONOTONIC };
@@ -102,14 +113,18 @@ void race_cancel_expiry(const struct race_options *options)
 	struct books *books = books_open(timers, options->seed);
 	uint32_t cancelled = 0, now;
 	uint64_t after = 0;
-	pthread_t reader;
+	pthread_t reader, poller;
 
 	books_wheel(books, O_NONBLOCK, &setup);
+	if (with_ring) {
+		books_ring(&books->wheel[0], 2);
+		poller = start(poll_all, books);
+	}
 	reader = start(read_all, &books->worker[1]);
 	while (books->next + MAX_BATCH <= timers) {
 		now = cancel_when_due(&books->worker[0], after);
 		cancelled += now;
-		/* Look for the moment when the other one is half-way through. */
+		/* Aim for the moment when the other thread is half-way through. */
 		if (now > MAX_BATCH / 2)
 			after += 10 * USEC;
 		else
@@ -117,8 +132,21 @@ void race_cancel_expiry(const struct race_options *options)
 	}
 	books->stop = true;
 	pthread_join(reader, NULL);
+	if (with_ring)
+		pthread_join(poller, NULL);
 	tap_note("%u of %u timers were cancelled in time", cancelled, books->next);
-	finish(books, "cancel against expiry", "timers", books->next);
+	finish(books, with_ring ? "cancel against a ring that is filled" : "cancel against expiry",
+	       "timers", books->next);
+}
+
+void race_cancel_expiry(const struct race_options *options)
+{
+	cancel_race(options, false);
+}
+
+void race_cancel_ring(const struct race_options *options)
+{
+	cancel_race(options, true);
 }
 
 /* ---- Modify against cascade ----------------------------------------------- */
@@ -162,7 +190,7 @@ static void add_crowd(struct worker *worker, uint64_t due)
 	}
 }
 
-/* Each timer was read at the deadline that it was given last. */
+/* Check that each timer was read at its last deadline. */
 static void check_deadlines(struct books *books)
 {
 	uint32_t n;
@@ -222,7 +250,7 @@ static void *read_one_by_one(void *arg)
 	return NULL;
 }
 
-/* Waits until somebody has read the timer: a wake-up may not be lost. */
+/* Waits until a reader has read the timer: a wake-up may not be lost. */
 static bool wait_delivered(struct books *books, uint32_t number)
 {
 	uint64_t end = now_ns() + PATIENCE;
@@ -273,7 +301,7 @@ void race_readers(const struct race_options *options)
 		reader[i] = start(read_one_by_one, &books->worker[1 + i]);
 	add_in_turn(worker, timers);
 	count = books->next;
-	/* One more for each, and they see that it is over. */
+	/* One more timer for each reader, so that it sees the end. */
 	books->stop = true;
 	for (i = 0; i < READERS; i++) {
 		worker->add[0] = (struct twheel_add) { };
@@ -350,7 +378,7 @@ void race_close_reader(const struct race_options *options)
 
 #define CLOSED_CROWD	500
 
-/* Timers that are due one after the other, all in one bucket of some level. */
+/* Timers that are due one after the other, all in one bucket of a level. */
 static int open_crowd(struct chance *chance, uint64_t due)
 {
 	struct twheel_setup setup = { .tick_ns = USEC, .wheel_size = 4,
@@ -371,7 +399,7 @@ static int open_crowd(struct chance *chance, uint64_t due)
 	return fd;
 }
 
-/* Whether each timer of a crowd comes, once, and in order. */
+/* Whether each timer of a crowd expires once, and in order. */
 static bool crowd_is_complete(int fd)
 {
 	bool seen[CLOSED_CROWD] = { };
@@ -394,7 +422,7 @@ static bool crowd_is_complete(int fd)
 	return read == CLOSED_CROWD;
 }
 
-/* Closes one of two wheels that cascade at the same time: the other one goes on. */
+/* Closes one of two wheels that cascade at the same time: the other one continues. */
 static bool close_crowd(struct chance *chance)
 {
 	uint64_t due, ahead = 4 * MSEC;
@@ -407,7 +435,7 @@ static bool close_crowd(struct chance *chance)
 		other = open_crowd(chance, due);
 		if (now_ns() + MSEC < due)
 			break;
-		/* What is due when it is added comes in no order. */
+		/* Timers that are due when added come in no order. */
 		close(closed);
 		close(other);
 		ahead *= 2;
@@ -419,7 +447,7 @@ static bool close_crowd(struct chance *chance)
 	return ok;
 }
 
-/* What a closed wheel leaves behind by mistake is found by the kernel as well. */
+/* The kernel finds leaks of a closed wheel, too. */
 void race_close_cascade(const struct race_options *options)
 {
 	unsigned int i, rounds = options->ops / 500 + 10;
@@ -456,7 +484,7 @@ static void *set_up(void *arg)
 	}
 }
 
-/* The wheel was set up or not; the timer is there in either case. */
+/* Whether the wheel was set up or not, the timer is there. */
 static bool set_up_once(struct setup_race *race, unsigned int *early)
 {
 	struct twheel_add add = { .time_ns = HOUR };
@@ -501,7 +529,7 @@ void race_setup_add(const struct race_options *options)
 
 #define PERIODIC	64
 
-/* What was read of a periodic timer: its periods follow one another. */
+/* The events of a periodic timer: its periods follow one another. */
 struct periodic {
 	uint64_t id;
 	uint64_t first;
@@ -636,38 +664,6 @@ void race_periodic(const struct race_options *options)
 
 /* ---- Passing a wheel on --------------------------------------------------- */
 
-static void send_fd(int socket, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { }, byte = 0;
-	struct iovec vector = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1,
-				  .msg_control = control, .msg_controllen = sizeof(control) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(int));
-	if (sendmsg(socket, &message, 0) != 1)
-		bail_out("cannot send a descriptor");
-	close(fd);
-}
-
-/* Returns the descriptor, or -1 when the other side has closed. */
-static int receive_fd(int socket)
-{
-	char control[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec vector = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1,
-				  .msg_control = control, .msg_controllen = sizeof(control) };
-	int fd;
-
-	if (recvmsg(socket, &message, 0) != 1)
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
-	return fd;
-}
-
 struct passing {
 	int socket;
 	unsigned int received, errors;
@@ -682,7 +678,7 @@ static void *receive_wheels(void *arg)
 	int fd;
 
 	while ((fd = receive_fd(passing->socket)) >= 0) {
-		/* Every fourth is dropped as it is, with its timers. */
+		/* Every fourth wheel is dropped with its timers. */
 		if (passing->received++ % 4 &&
 		    (twheel_read(fd, &event, 1) != 1 || event.data != passing->received - 1 ||
 		     twheel_get_info(fd, &info) || info.pending != 1 || info.expired))
@@ -692,7 +688,7 @@ static void *receive_wheels(void *arg)
 	return NULL;
 }
 
-/* A wheel may be open nowhere but in a message on its way. */
+/* A wheel may be open only in a message in flight. */
 void race_passing(const struct race_options *options)
 {
 	unsigned int i, rounds = options->ops / 100 + 10;
@@ -714,7 +710,9 @@ void race_passing(const struct race_options *options)
 
 		if (fd < 0 || twheel_add_timer(fd, &due) || twheel_add_timer(fd, &later))
 			bail_out("cannot add a timer");
-		send_fd(pair[0], fd);
+		if (send_fd(pair[0], fd))
+			bail_out("cannot send a descriptor");
+		close(fd);
 	}
 	close(pair[0]);
 	pthread_join(thread, NULL);

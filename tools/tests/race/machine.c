@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Races against the machine: a CPU goes away with the timer that is to fire on
- * it, and the module goes away, or tries to, while others open its device
+ * Races against the machine: a CPU goes offline with the hrtimer that is armed on it, and
+ * the module is unloaded, or refuses, while others open its device
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 static void set_cpu1(bool online)
 {
-	/* The kernel may be busy with it for a moment. */
+	/* The kernel may be busy with hotplug for a moment. */
 	while (!write_line(CPU1_ONLINE, online ? "1" : "0")) {
 		if (errno != EBUSY)
 			bail_out("cannot write to " CPU1_ONLINE);
@@ -89,7 +89,7 @@ static void *flip_cpu(void *arg)
 	return NULL;
 }
 
-/* The race of all against all, on a CPU more or less. */
+/* The race of all against all, while a CPU goes offline and online. */
 static void race_while_flipping(const struct race_options *options)
 {
 	struct race_options flips = { .seed = 0 };
@@ -123,11 +123,60 @@ void race_hotplug(const struct race_options *options)
 	race_while_flipping(options);
 }
 
+/* ---- The time of day is set ----------------------------------------------- */
+
+struct clock_race {
+	struct chance chance;
+	atomic_bool stop;
+	unsigned int sets;
+};
+
+/* By nanoseconds or by years, forward and roughly back. */
+static void *set_to_and_fro(void *arg)
+{
+	static const int64_t change[] = { 1, USEC, 3 * MSEC, SEC, HOUR, 10 * YEAR };
+	struct clock_race *race = arg;
+
+	while (!race->stop) {
+		int64_t by = change[chance_below(&race->chance, ARRAY_SIZE(change))];
+
+		if (chance_hit(&race->chance, 50))
+			by = -by;
+		if (!set_time_of_day(by))
+			bail_out("cannot set the time of day");
+		sleep_for(chance_below(&race->chance, 3 * MSEC));
+		set_time_of_day(-by);
+		sleep_for(chance_below(&race->chance, 10 * MSEC));
+		race->sets += 2;
+	}
+	return NULL;
+}
+
+void race_set_clock(const struct race_options *options)
+{
+	struct race_options wall = *options;
+	struct clock_race race = { .stop = false };
+	pthread_t thread;
+
+	if (!set_time_of_day(0)) {
+		tap_skip("needs root", "the time of day is set");
+		return;
+	}
+	wall.wall = true;
+	chance_init(&race.chance, options->seed, 0);
+	if (pthread_create(&thread, NULL, set_to_and_fro, &race))
+		bail_out("cannot create a thread");
+	race_mayhem(&wall);
+	race.stop = true;
+	pthread_join(thread, NULL);
+	tap_note("the time of day was set %u times", race.sets);
+}
+
 /* ---- The module goes away ------------------------------------------------- */
 
 /*
- * How long the openers leave the module alone, at most: what it takes for it to go
- * sometimes and be refused sometimes depends on the machine and on its kernel.
+ * The maximum pause of the openers. For unloading to sometimes succeed and sometimes be
+ * refused, it depends on the machine and its kernel.
  */
 #define LEAVE_ALONE	(100 * USEC)
 #define LEAVE_ALONE_MAX	(100 * MSEC)
@@ -139,7 +188,7 @@ struct unload_race {
 	atomic_uint opened, missed, errors;
 };
 
-/* While it is open, the wheel is there and works. */
+/* While the device is open, its wheel works. */
 static void use_wheel(struct unload_race *race, int fd)
 {
 	struct twheel_add due = { }, later = { .time_ns = 50 * USEC };
@@ -189,7 +238,7 @@ static void *map_file(const char *path, size_t *size)
 	return map;
 }
 
-/* Returns whether it went; it may be in use. */
+/* Returns whether it was unloaded; it may be in use. */
 static bool try_unload(struct unload_race *race)
 {
 	if (!syscall(SYS_delete_module, "twheel", O_NONBLOCK)) {
@@ -221,7 +270,7 @@ void race_unload(const struct race_options *options)
 	module = map_file(options->module, &size);
 	for (i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, open_wheels, &race);
-	/* Go on until it has been both gone and busy. */
+	/* Continue until unloading has both succeeded and been refused. */
 	for (i = 0; i < rounds || ((!unloaded || !refused) && now_ns() < end); i++) {
 		sleep_for(chance_below(&chance, MSEC));
 		if (!try_unload(&race)) {

@@ -5,7 +5,6 @@
  * Every race ends with the proof that each of its timers was read once or
  * cancelled once, never both, never neither. Prints TAP.
  */
-#include <getopt.h>
 #include <stdio.h>
 
 #include "helpers.h"
@@ -23,6 +22,7 @@ struct race {
 static const struct race races[] = {
 	{ "all", "everything against everything", race_mayhem },
 	{ "cancel", "cancel against expiry", race_cancel_expiry },
+	{ "ring", "cancel against a ring that another thread fills", race_cancel_ring },
 	{ "modify", "modify against cascade", race_modify_cascade },
 	{ "readers", "readers against each other", race_readers },
 	{ "close", "close against a sleeping reader", race_close_reader },
@@ -31,66 +31,38 @@ static const struct race races[] = {
 	{ "periodic", "periodic timers against cancel", race_periodic },
 	{ "passing", "wheels on their way in messages", race_passing },
 	{ "hotplug", "a CPU goes off, with the timers on it", race_hotplug },
+	{ "clock", "everything while the time of day is set to and fro", race_set_clock },
 	{ "unload", "unloading the module against open", race_unload },
 };
 
-static void usage(FILE *out)
-{
-	unsigned int i;
-
-	fputs("Usage: twheel-race [OPTIONS] [RACE...]\n"
-	      "Race on shared wheels and prove that nothing is lost or done twice; print the\n"
-	      "results as TAP. Without a RACE, all of them:\n", out);
-	for (i = 0; i < ARRAY_SIZE(races); i++)
-		fprintf(out, "  %-12s %s\n", races[i].name, races[i].about);
-	fputs("Options:\n"
-	      "  --ops N        number of operations in each race, roughly (default: 100000)\n"
-	      "  --seed N       what chance depends on (default: 1)\n"
-	      "  --module FILE  the module, for the race of unloading; as root\n"
-	      "  --nobody       become a user without privileges first\n"
-	      "  --help         print this text\n", out);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct option list[] = {
-		{ "ops", required_argument, NULL, 'o' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "module", required_argument, NULL, 'm' },
-		{ "nobody", no_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
+	struct race_options options = { .ops = 100000, .seed = 1 };
+	bool nobody = false;
+	const struct program_option list[] = {
+		{ "ops", "N", "number of operations in each race, roughly (default: 100000)",
+		  .number = &options.ops, .min = 1, .max = UINT32_MAX },
+		{ "seed", "N", "seed of the random numbers (default: 1)",
+		  .number = &options.seed, .max = UINT64_MAX },
+		{ "module", "FILE", "the module, for the race of unloading; as root",
+		  .text = &options.module },
+		{ "nobody", NULL, "become an unprivileged user first", .flag = &nobody },
 		{ }
 	};
-	struct race_options options = { .ops = 100000, .seed = 1 };
+	char **names = words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-race [OPTIONS] [RACE...]\n"
+		"Race on shared wheels and prove that nothing is lost or done twice; print the\n"
+		"results as TAP. Without a RACE, all of them:\n",
+		.options = list,
+		.words = races, .nr_words = ARRAY_SIZE(races), .word_size = sizeof(races[0]),
+	});
 	unsigned int i;
-	int option;
 
-	while ((option = getopt_long(argc, argv, "", list, NULL)) != -1) {
-		switch (option) {
-		case 'o':
-			options.ops = number_or_exit("--ops", optarg, 1, UINT32_MAX);
-			break;
-		case 's':
-			options.seed = number_or_exit("--seed", optarg, 0, UINT64_MAX);
-			break;
-		case 'm':
-			options.module = optarg;
-			break;
-		case 'n':
-			become_nobody();
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
-	names_or_exit(argv + optind, races, ARRAY_SIZE(races), sizeof(races[0]));
+	if (nobody)
+		become_nobody();
 	puts("TAP version 13");
 	for (i = 0; i < ARRAY_SIZE(races); i++) {
-		if (is_wanted(races[i].name, argv + optind))
+		if (is_wanted(races[i].name, names))
 			races[i].run(&options);
 	}
 	return tap_done();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The race of everything against everything: threads and processes do all there
- * is to do on three wheels that they share. Every other moment a process exits or
- * is killed, whatever it is doing, and another one is forked.
+ * The race of all against all: threads and processes make all kinds of calls on four shared
+ * wheels. One wheel has a ring, which only the threads have mapped; the processes fill it for
+ * them. Now and then a process exits or is killed, whatever it is doing, and another one is
+ * forked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +21,10 @@
 #define THREADS		3
 #define PROCESSES	3
 #define ROUND_TIMERS	100000
-/* This one may block for good. */
+/* This one may block forever. */
 #define BLOCKING_WHEEL	2
 
-/* Due at once, very soon, soon, or never: never is for those who cancel. */
+/* Due at once, very soon, soon, or never: never is for cancelling. */
 static uint64_t any_delay(struct chance *chance)
 {
 	switch (chance_below(chance, 8)) {
@@ -66,7 +67,7 @@ static void modify_some(struct worker *worker, struct wheel *wheel)
 	worker_modify(worker, wheel, count);
 }
 
-/* Whenever one looks, the books balance: each timer is in one place. */
+/* The counters balance at any time: each timer is in one place. */
 static void look_at_wheel(struct worker *worker, struct wheel *wheel)
 {
 	struct twheel_info info;
@@ -91,7 +92,7 @@ static void look_at_timer(struct worker *worker, struct wheel *wheel)
 	worker->ops++;
 }
 
-/* Does something on a duplicate, which is closed in the end. */
+/* Makes a call on a duplicate, and closes it. */
 static void use_duplicate(struct worker *worker, struct wheel *wheel)
 {
 	struct wheel copy = *wheel;
@@ -106,7 +107,7 @@ static void use_duplicate(struct worker *worker, struct wheel *wheel)
 	close(copy.fd);
 }
 
-/* A wheel of one's own goes while its timers expire. */
+/* A private wheel is closed while its timers expire. */
 static void open_and_close(struct worker *worker)
 {
 	struct twheel_add add[MAX_BATCH];
@@ -208,25 +209,26 @@ static void tend_processes(struct books *books, struct chance *chance)
 	}
 }
 
-static void open_wheels(struct books *books, struct chance *chance)
+static void open_wheels(struct books *books, struct chance *chance, bool wall)
 {
 	struct twheel_setup small = {
 		.tick_ns = USEC << chance_below(chance, 10),
 		.wheel_size = 2 + chance_below(chance, 10),
-		.clock_id = CLOCK_BOOTTIME,
+		.clock_id = wall ? CLOCK_TAI : CLOCK_BOOTTIME,
 	};
 	struct twheel_setup any = {
 		.tick_ns = USEC + chance_below(chance, 5 * MSEC),
 		.wheel_size = 2 + chance_below(chance, 1000),
-		.clock_id = CLOCK_MONOTONIC,
+		.clock_id = wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
 	};
 
 	books_wheel(books, O_NONBLOCK, NULL);
 	books_wheel(books, O_NONBLOCK, &small);
 	books_wheel(books, 0, &any);
+	books_ring(books_wheel(books, O_NONBLOCK, &small), 2 + chance_below(chance, 300));
 }
 
-static bool race_round(uint64_t seed, uint32_t timers, uint64_t *ops)
+static bool race_round(uint64_t seed, uint32_t timers, bool wall, uint64_t *ops)
 {
 	struct books *books = books_open(timers, seed);
 	struct chance chance;
@@ -235,7 +237,7 @@ static bool race_round(uint64_t seed, uint32_t timers, uint64_t *ops)
 	int i;
 
 	chance_init(&chance, seed, MAX_WORKERS);
-	open_wheels(books, &chance);
+	open_wheels(books, &chance, wall);
 	for (i = 0; i < THREADS; i++) {
 		if (pthread_create(&thread[i], NULL, run_thread, &books->worker[i]))
 			bail_out("cannot create a thread");
@@ -243,7 +245,7 @@ static bool race_round(uint64_t seed, uint32_t timers, uint64_t *ops)
 	tend_processes(books, &chance);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	/* Let all expire that is going to. */
+	/* Let all due timers expire. */
 	sleep_for(25 * MSEC);
 	books_drain(books);
 	ok = books_balance(books);
@@ -261,11 +263,11 @@ void race_mayhem(const struct race_options *options)
 	bool ok = true;
 
 	do {
-		ok = race_round(seed++, timers, &ops);
+		ok = race_round(seed++, timers, options->wall, &ops);
 		rounds++;
 	} while (ok && ops < options->ops);
 	if (!ok)
 		tap_note("with --seed %llu", (unsigned long long)seed - 1);
-	tap_result(ok, "all at once (%llu operations in %u rounds)",
-		   (unsigned long long)ops, rounds);
+	tap_result(ok, "all at once%s (%llu operations in %u rounds)",
+		   options->wall ? ", on wall clocks" : "", (unsigned long long)ops, rounds);
 }

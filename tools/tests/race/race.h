@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race.h - the accountant of twheel-race, and the races it keeps the books of
+ * race.h - the accountant of twheel-race, and its races
  *
- * Every timer of a race has a record, whose number is the timer's data. Workers,
- * threads or processes, write into the records what came of their calls. In the
- * end every timer must have been read once or cancelled once.
+ * Every timer of a race has a record, whose number is the timer's data. Workers, which
+ * are threads or processes, record the results of their calls there. At the end every
+ * timer must have been read once or cancelled once.
  *
- * Books are memory that processes share. A worker notes there what it is about to
- * do, so that the books can be settled when it is killed at it: all but whether a
- * cancel in flight was done is known even then.
+ * Books are memory that processes share. A worker records its next call there, so that
+ * the books can be settled if it is killed during that call: only whether a cancel in
+ * flight was done stays unknown.
  */
 #ifndef RACE_H
 #define RACE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <linux/twheel.h>
 
 #include "chance.h"
 #include "helpers.h"
+#include "libtwheel.h"
 
 #define MAX_WHEELS	4
 #define MAX_WORKERS	8
@@ -29,15 +32,15 @@
 #define MAX_ERRORS	8
 
 /**
- * struct record - what is known of one timer
- * @id: as the add returned it; 0 means that there is no such timer.
- * @read_id: as an event had it.
- * @deadline: what was set last, for workers that keep track of it.
- * @read_deadline: as an event had it.
+ * struct record - the account of one timer
+ * @id: the id that the add returned; 0 means that there is no such timer.
+ * @read_id: as its event had it.
+ * @deadline: the last deadline, for workers that track it.
+ * @read_deadline: as its event had it.
  * @delivered: how often it was read.
  * @cancelled: how often it was cancelled.
  * @wheel: the number of its wheel.
- * @in_doubt: someone was killed cancelling it.
+ * @in_doubt: a worker was killed while cancelling it.
  */
 struct record {
 	atomic_ullong id;
@@ -50,7 +53,7 @@ struct record {
 	atomic_uchar in_doubt;
 };
 
-/* What a worker is in the middle of. */
+/* The call that a worker is in. */
 enum doing { NOTHING, ADDING, CANCELLING, READING };
 
 /**
@@ -59,7 +62,7 @@ enum doing { NOTHING, ADDING, CANCELLING, READING };
  * @chance: decides what it does.
  * @ops: how many timers it has added, cancelled, modified or read, and how many
  *	other calls it has made.
- * @doing: what to settle should it be killed.
+ * @doing: the call to settle if it is killed.
  * @count: number of entries that @doing is about.
  * @booked: how many events of @event are in the books.
  * @add: timers being added.
@@ -82,22 +85,33 @@ struct worker {
 	struct twheel_event event[MAX_BATCH];
 };
 
+/**
+ * struct wheel - a wheel that workers share
+ * @fd: its descriptor.
+ * @clock: its clock.
+ * @nr: its number.
+ * @ring: its ring, or all zero.
+ * @owner: the process that has the ring mapped; the others only poll.
+ */
 struct wheel {
 	int fd;
 	clockid_t clock;
 	unsigned int nr;
+	struct twheel_ring_view ring;
+	pid_t owner;
 };
 
 /**
- * struct books - all there is to know of a race
- * @stop: tells the workers to come to an end.
- * @errors: number of things that may not happen.
- * @error: what the first of them were.
+ * struct books - the account of a race
+ * @stop: makes the workers end.
+ * @errors: number of errors.
+ * @error: the first errors.
  * @next: number of the next record.
  * @capacity: number of records.
  * @worker: the workers.
  * @wheel: the wheels.
  * @wheels: how many there are.
+ * @taking: held by the worker that takes events from a ring.
  * @record: the records.
  */
 struct books {
@@ -109,6 +123,7 @@ struct books {
 	struct worker worker[MAX_WORKERS];
 	struct wheel wheel[MAX_WHEELS];
 	unsigned int wheels;
+	pthread_mutex_t taking;
 	struct record record[];
 };
 
@@ -116,6 +131,7 @@ struct books *books_open(uint32_t capacity, uint64_t seed);
 void books_close(struct books *books);
 __printf(2, 3) void books_error(struct books *books, const char *format, ...);
 struct wheel *books_wheel(struct books *books, int flags, const struct twheel_setup *setup);
+void books_ring(struct wheel *wheel, uint32_t slots);
 void books_close_wheels(struct books *books);
 uint64_t books_drain(struct books *books);
 bool books_balance(struct books *books);
@@ -128,15 +144,23 @@ int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bo
 void worker_settle(struct worker *worker);
 int poll_in(int fd, int timeout_ms);
 
-/* What all races are told. */
+/**
+ * struct race_options - the options of all races
+ * @ops: number of operations, roughly.
+ * @seed: the seed of random numbers.
+ * @module: the module's file, or NULL.
+ * @wall: the wheels that have a clock of their own have CLOCK_REALTIME or CLOCK_TAI.
+ */
 struct race_options {
 	uint64_t ops;
 	uint64_t seed;
 	const char *module;
+	bool wall;
 };
 
 void race_mayhem(const struct race_options *options);
 void race_cancel_expiry(const struct race_options *options);
+void race_cancel_ring(const struct race_options *options);
 void race_modify_cascade(const struct race_options *options);
 void race_readers(const struct race_options *options);
 void race_close_reader(const struct race_options *options);
@@ -145,6 +169,7 @@ void race_setup_add(const struct race_options *options);
 void race_periodic(const struct race_options *options);
 void race_passing(const struct race_options *options);
 void race_hotplug(const struct race_options *options);
+void race_set_clock(const struct race_options *options);
 void race_unload(const struct race_options *options);
 
 #endif /* RACE_H */

@@ -2,21 +2,19 @@
 /*
  * twheel-fault - lets every allocation and every copy of user memory fail once
  *
- * Every call of /dev/twheel is made again and again: the first time, the first
- * allocation or copy in it fails, the next time the second, and so on until one
- * call gets through without a failure. After each failed call the counters of the
- * wheel must be as before, and the same call must succeed, with as much memory as
- * a wheel takes that never failed.
+ * Every call of /dev/twheel is repeated: the first time, its first allocation or copy
+ * fails, the next time the second, and so on until a call completes without a failure.
+ * After each failed call the counters of the wheel must be unchanged, and the same call
+ * must succeed, and take as much memory as without a failure.
  *
- * All this is done as a user without privileges, whose account must hold what the
- * wheel says it takes, to the byte.
+ * All this is done as an unprivileged user, whose account must match the memory that the
+ * wheel reports, to the byte.
  *
  * Prints TAP. Needs root and a kernel with fault injection for slab, pages and
  * user copies, and its directory in debugfs.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +30,7 @@
 #include "helpers.h"
 #include "libtwheel.h"
 #include "machine.h"
+#include "options.h"
 #include "tap.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
@@ -42,39 +41,42 @@
 #define DIRECTORY_CHUNKS	8
 /* Far enough for the highest level of a wheel with the default setup. */
 #define FAR		(100ULL * 365 * 24 * HOUR)
-/* A call that has not got through by now never will. */
+/* A call that still fails after this many faults always will. */
 #define MAX_FAULTS	5000
-/* So many of the last faults in loading are tested, unless all are. */
+/* How many of the last faults in loading are tested, unless all are. */
 #define LOAD_FAULTS	100
 
 /* The counter of struct twheel_info that a call adds to. */
 enum counter { NOTHING, ADDED, MODIFIED, CANCELLED, DELIVERED };
 
-/* A wheel, and what a call on it needs. */
+/* A wheel, and the arguments of a call on it. */
 struct situation {
 	int fd;
-	int other;			/* what a call itself has opened */
-	unsigned int count;		/* of timers there are */
+	int other;			/* the descriptor that the call itself has opened */
+	unsigned int count;		/* ids of existing timers */
 	struct twheel_add add[BATCH];
 	struct twheel_modify modify[BATCH];
 	uint64_t id[BATCH];
 	struct twheel_event event[BATCH];
+	struct twheel_ring_view ring;
 };
 
-/* A call: returns what it did, or minus errno. */
+/* A call: returns its result, or minus errno. */
 struct target {
 	const char *name;
 	void (*prepare)(struct situation *s);
 	long (*call)(struct situation *s);
 	enum counter counter;
-	long full;			/* what it does when all goes well */
+	long full;			/* its result without failures */
 	unsigned int flags;
 };
 
-/* A wheel that takes long to prepare: it is kept while calls fail. */
+/* A wheel that takes long to prepare is kept while calls fail. */
 #define COSTLY		1
 /* Levels are needed, which are larger than a page. */
 #define LEVELS		2
+/* The wheel has a ring then, and cannot be read. */
+#define RING		4
 
 static int fail_nth_fd, min_order_fd, page_probability_fd, slab_probability_fd;
 
@@ -167,7 +169,7 @@ static void with_expired(struct situation *s)
 	add_timers(s, BATCH, 0);
 }
 
-/* An add that failed at the very end has left levels behind. */
+/* A failed add has left levels behind. */
 static void with_levels(struct situation *s)
 {
 	struct twheel_add *add = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ,
@@ -180,8 +182,8 @@ static void with_levels(struct situation *s)
 }
 
 /*
- * The next page needs a new chunk of the directory, which is a page of addresses,
- * and that needs a larger directory, which begins with room for this many.
+ * The next page of timers needs a new chunk of the directory (a page of addresses), which
+ * needs a larger directory: the first one has room for this many chunks.
  */
 static void with_full_directory(struct situation *s)
 {
@@ -203,15 +205,26 @@ static long call_open(struct situation *s)
 	return 0;
 }
 
-static long call_setup(struct situation *s)
+static long set_up_on(struct situation *s, clockid_t clock)
 {
 	struct twheel_setup setup = {
 		.tick_ns = 1000,
 		.wheel_size = 10,
-		.clock_id = CLOCK_BOOTTIME,
+		.clock_id = clock,
 	};
 
 	return result_of(twheel_set_up(s->fd, &setup));
+}
+
+static long call_setup(struct situation *s)
+{
+	return set_up_on(s, CLOCK_BOOTTIME);
+}
+
+/* All levels are made at once. */
+static long call_setup_wall(struct situation *s)
+{
+	return set_up_on(s, CLOCK_REALTIME);
 }
 
 static long call_add(struct situation *s)
@@ -263,6 +276,12 @@ static long call_modify_batch(struct situation *s)
 	return result_of(twheel_modify_batch(s->fd, s->modify, NULL, BATCH));
 }
 
+/* Unmapping can fail, too, so it is done without faults. */
+static long call_ring(struct situation *s)
+{
+	return result_of(twheel_ring_map(s->fd, 1000, &s->ring));
+}
+
 static long call_query(struct situation *s)
 {
 	struct twheel_query query;
@@ -275,6 +294,20 @@ static long call_info(struct situation *s)
 	struct twheel_info info;
 
 	return result_of(twheel_get_info(s->fd, &info));
+}
+
+/* Lists all timers; a page that is missing half-way ends a call, and the next call fails. */
+static long call_list(struct situation *s)
+{
+	struct twheel_listed listed[BATCH];
+	uint64_t cursor = 0;
+	long count = 0, n;
+
+	do {
+		n = result_of(twheel_list_timers(s->fd, &cursor, listed, BATCH));
+		count += n;
+	} while (n > 0);
+	return n ?: count;
 }
 
 static long call_read(struct situation *s)
@@ -291,7 +324,7 @@ static long call_read_all(struct situation *s)
 	return size < 0 ? size : size / (long)sizeof(s->event[0]);
 }
 
-/* Events lie across the borders of what they are read into. */
+/* Events cross the borders of the buffers. */
 static long call_readv(struct situation *s)
 {
 	struct iovec part[3] = {
@@ -347,6 +380,7 @@ static long call_fdinfo(struct situation *s)
 static const struct target targets[] = {
 	{ "open", no_wheel, call_open, NOTHING, 0, 0 },
 	{ "set up", new_wheel, call_setup, NOTHING, 0, 0 },
+	{ "set up on a wall clock", new_wheel, call_setup_wall, NOTHING, 0, 0 },
 	{ "set up a wheel that has levels", with_levels, call_setup, NOTHING, 0, 0 },
 	{ "add the first timer", new_wheel, call_add, ADDED, 1, LEVELS },
 	{ "add to a full page", with_full_page, call_add, ADDED, 1, 0 },
@@ -360,8 +394,11 @@ static const struct target targets[] = {
 	{ "modify", with_timers, call_modify, MODIFIED, 1, LEVELS },
 	{ "modify a batch", with_timers, call_modify_batch, MODIFIED, BATCH, LEVELS },
 	{ "modify expired timers", with_expired, call_modify_batch, MODIFIED, BATCH, LEVELS },
+	{ "make and map a ring", with_timers, call_ring, NOTHING, 0, RING },
 	{ "query", with_timers, call_query, NOTHING, 0, 0 },
 	{ "info", with_timers, call_info, NOTHING, 0, 0 },
+	{ "list pending timers", with_timers, call_list, NOTHING, BATCH, 0 },
+	{ "list expired timers", with_expired, call_list, NOTHING, BATCH, 0 },
 	{ "read an event", with_expired, call_read, DELIVERED, 1, 0 },
 	{ "read all events", with_expired, call_read_all, DELIVERED, BATCH, 0 },
 	{ "read into several pieces", with_expired, call_readv, DELIVERED, BATCH, 0 },
@@ -373,7 +410,7 @@ static const struct target targets[] = {
 
 /* ---- Faults -------------------------------------------------------------- */
 
-/* The write itself copies user memory: what is armed now may hit it. */
+/* The write itself copies user memory, so an armed fault may hit it. */
 static void arm_fault(unsigned int nth)
 {
 	char text[16];
@@ -385,7 +422,7 @@ static void arm_fault(unsigned int nth)
 	}
 }
 
-/* How many steps short of the fault things went: 0 when it came to pass. */
+/* How many steps were left until the fault: 0 if it happened. */
 static unsigned int disarm_fault(void)
 {
 	char text[16] = "";
@@ -393,7 +430,7 @@ static unsigned int disarm_fault(void)
 	if (pread(fail_nth_fd, text, sizeof(text) - 1, 0) <= 0) {
 		if (errno != EFAULT)
 			bail_out("cannot read from " FAIL_NTH);
-		/* It hit the copy of the answer, which was the very next step. */
+		/* It hit the copy of the result, which was the next step. */
 		return 1;
 	}
 	arm_fault(0);
@@ -414,7 +451,7 @@ static bool apply(const struct setting *setting, unsigned int count)
 	return true;
 }
 
-/* Lets faults hit every allocation, without a word in the kernel's log. */
+/* Lets faults hit every allocation, without kernel messages. */
 static bool prepare_faults(void)
 {
 	static const struct setting settings[] = {
@@ -443,9 +480,9 @@ static bool prepare_faults(void)
 }
 
 /*
- * Whether there is memory but for single pages. While a fault is armed, nothing
- * else fails; but what is larger than a page is put together from single pages
- * when there are no others, and fails only if that does, too.
+ * Whether there is memory beyond single pages. While a fault is armed, nothing else
+ * fails; but memory larger than a page is put together from single pages if necessary,
+ * and fails only if that fails, too.
  */
 static void set_memory(bool there)
 {
@@ -458,7 +495,7 @@ static void set_memory(bool there)
 		bail_out("cannot write to " DEBUGFS "fail_page_alloc and failslab");
 }
 
-/* ---- What a call has done ------------------------------------------------ */
+/* ---- The effect of a call ------------------------------------------------ */
 
 static uint64_t counted(const struct twheel_info *info, enum counter counter)
 {
@@ -476,7 +513,7 @@ static uint64_t counted(const struct twheel_info *info, enum counter counter)
 	}
 }
 
-/* Nothing but @counter has changed, and that by @done. */
+/* Check that only @counter has changed, by @done. */
 static bool changed_by(const struct target *target, const struct twheel_info *before,
 		       const struct twheel_info *after, long done)
 {
@@ -500,12 +537,33 @@ static bool changed_by(const struct target *target, const struct twheel_info *be
 	return false;
 }
 
-/* Runs as after any failure: a timer expires, another is cancelled. */
-static bool still_works(int fd)
+/* The same with a ring: polling returns due timers. */
+static bool ring_still_works(int fd)
+{
+	struct twheel_add due = { .data = 0x600d };
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	const struct twheel_event *event;
+	struct twheel_ring_view view;
+	size_t count;
+	bool ok;
+
+	if (twheel_ring_map(fd, 0, &view) || twheel_add_timer(fd, &due) ||
+	    poll(&pfd, 1, 5000) != 1)
+		return false;
+	event = twheel_ring_peek(&view, &count);
+	ok = count == 1 && event->id == due.id && event->data == due.data;
+	twheel_ring_unmap(&view);
+	return ok;
+}
+
+/* Check that the wheel works after a failure: a timer expires, another is cancelled. */
+static bool still_works(int fd, bool has_ring)
 {
 	struct twheel_add due = { .data = 0x600d }, later = { .time_ns = HOUR };
 	struct twheel_event event = { };
 
+	if (has_ring)
+		return ring_still_works(fd);
 	if (twheel_add_timer(fd, &later) || twheel_cancel_timer(fd, later.id) ||
 	    twheel_add_timer(fd, &due))
 		return false;
@@ -518,7 +576,7 @@ static bool still_works(int fd)
 
 /* ---- The user's account -------------------------------------------------- */
 
-/* A wheel that is open all the time, so that the account never closes. */
+/* A wheel that stays open, so that the account never closes. */
 static int anchor;
 
 static void set_limit(uint64_t bytes)
@@ -530,7 +588,7 @@ static void set_limit(uint64_t bytes)
 		bail_out("cannot set " LIMIT);
 }
 
-/* Whether a wheel can be opened when the user may hold @bytes; and what it takes. */
+/* Whether a wheel can be opened if the user may hold @bytes; and the memory it takes. */
 static bool may_open(uint64_t bytes, uint64_t *memory)
 {
 	int fd;
@@ -545,8 +603,8 @@ static bool may_open(uint64_t bytes, uint64_t *memory)
 }
 
 /*
- * The account holds what @fd says it takes, and no byte more or less: a limit that
- * another wheel fits into lets it in, and one byte less does not.
+ * Check that the account holds exactly the memory that @fd reports: another wheel can be
+ * opened with a limit that just fits, and not with a byte less.
  */
 static bool account_is_right(int fd)
 {
@@ -564,8 +622,8 @@ static bool account_is_right(int fd)
 
 struct outcome {
 	bool ok;
-	bool through;		/* there was nothing left to fail */
-	bool failed;		/* and the call said so */
+	bool through;		/* no fault happened */
+	bool failed;		/* and the call failed */
 };
 
 static bool error_is_right(const struct target *target, long done, unsigned int nth)
@@ -576,7 +634,7 @@ static bool error_is_right(const struct target *target, long done, unsigned int 
 	return false;
 }
 
-/* One call with the fault @nth. The wheel may be gone after it. */
+/* Make one call with the fault @nth. The wheel may be gone after it. */
 static struct outcome try_call(const struct target *target, struct situation *s,
 			       unsigned int nth)
 {
@@ -604,7 +662,7 @@ static struct outcome try_call(const struct target *target, struct situation *s,
 	return outcome;
 }
 
-/* After a failure: the call succeeds and takes what it takes without failure. */
+/* After a failure, the call must succeed and take the same memory as without one. */
 static bool retry_call(const struct target *target, struct situation *s, uint64_t memory)
 {
 	long done = target->call(s);
@@ -624,7 +682,7 @@ static bool retry_call(const struct target *target, struct situation *s, uint64_
 		tap_note("%s: after a failure the user's account is wrong", target->name);
 		return false;
 	}
-	if (still_works(s->fd))
+	if (still_works(s->fd, target->flags & RING))
 		return true;
 	tap_note("%s: the wheel does not work after a failure", target->name);
 	return false;
@@ -641,6 +699,7 @@ static struct situation *prepare(const struct target *target)
 
 static void drop(struct situation *s)
 {
+	twheel_ring_unmap(&s->ring);
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
@@ -712,7 +771,7 @@ static bool device_exists(void)
 	return !access(TWHEEL_DEVICE, F_OK);
 }
 
-/* The contents of a file, of *@size bytes. */
+/* Read a file of *@size bytes. */
 static void *slurp(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -722,7 +781,7 @@ static void *slurp(const char *path, size_t *size)
 	if (fd < 0 || fstat(fd, &stat))
 		bail_out("cannot open %s", path);
 	*size = stat.st_size;
-	/* There from the beginning, so that no fault hits the reading of it. */
+	/* Read beforehand, so that no fault hits reading it. */
 	map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	if (map == MAP_FAILED)
 		bail_out("cannot map %s", path);
@@ -736,7 +795,7 @@ static void unload(void)
 		bail_out("cannot take the module out");
 }
 
-/* Loads the module with the fault @nth; returns how many steps short it fell. */
+/* Loads the module with the fault @nth; returns how many steps were left. */
 static unsigned int load(const void *module, size_t size, unsigned int nth, int *ret)
 {
 	unsigned int left;
@@ -751,8 +810,8 @@ static unsigned int load(const void *module, size_t size, unsigned int nth, int 
 }
 
 /*
- * Loading fails without a trace for every fault until it gets through. Most of
- * them are in the kernel's own work, before it gives the module control.
+ * Loading fails cleanly for every fault until it succeeds. Most faults are in the
+ * kernel's own work, before it calls the module.
  */
 static void test_loading(const char *path, bool all)
 {
@@ -778,19 +837,6 @@ static void test_loading(const char *path, bool all)
 
 /* ---- main ---------------------------------------------------------------- */
 
-static void usage(FILE *out)
-{
-	fputs("Usage: twheel-fault [--load FILE] [--costly] [NAME...]\n"
-	      "Let every allocation and user copy of every call of /dev/twheel fail once,\n"
-	      "and print the results as TAP. With NAMEs, only calls named like one of them.\n"
-	      "  --load FILE  also unload the module and load this one\n"
-	      "  --costly     also what takes minutes: a wheel with hundreds of thousands of\n"
-	      "               timers, and all of the kernel's own work in loading\n"
-	      "  --help       print this text\n"
-	      "Needs root and a kernel with fault injection (CONFIG_FAILSLAB,\n"
-	      "CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAULT_INJECTION_USERCOPY and _DEBUG_FS).\n", out);
-}
-
 static bool wanted(const struct target *target, char **names)
 {
 	if (!*names)
@@ -806,7 +852,7 @@ static void test_calls(char **names, bool costly)
 {
 	unsigned int i;
 
-	/* The real user is what counts; root remains within reach. */
+	/* Only the real user counts; the saved user stays root. */
 	if (setresuid(NOBODY, NOBODY, 0))
 		bail_out("cannot become user %d", NOBODY);
 	anchor = twheel_open(NULL, O_CLOEXEC);
@@ -826,38 +872,31 @@ static void test_calls(char **names, bool costly)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "load", required_argument, NULL, 'l' },
-		{ "costly", no_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ }
-	};
 	const char *module = NULL;
 	bool costly = false;
-	int option;
+	const struct program_option list[] = {
+		{ "load", "FILE", "also unload the module and load this one", .text = &module },
+		{ "costly", NULL, "also slow tests: a wheel with hundreds of thousands of\n"
+		  "                     timers, and all of the kernel's own work in loading",
+		  .flag = &costly },
+		{ }
+	};
+	char **names = words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-fault [OPTIONS] [NAME...]\n"
+		"Make every allocation and user copy of every call of /dev/twheel fail once,\n"
+		"and print the results as TAP. With NAMEs, only calls whose names contain one.\n"
+		"Needs root and a kernel with fault injection (CONFIG_FAILSLAB,\n"
+		"CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAULT_INJECTION_USERCOPY and _DEBUG_FS).\n",
+		.options = list,
+		.any_words = true,
+	});
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'l':
-			module = optarg;
-			break;
-		case 'c':
-			costly = true;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
-	}
 	puts("TAP version 13");
 	if (!prepare_faults()) {
 		tap_skip("needs root and a kernel with fault injection", "faults");
 		return tap_done();
 	}
-	test_calls(argv + optind, costly);
+	test_calls(names, costly);
 	if (module)
 		test_loading(module, costly);
 	return tap_done();

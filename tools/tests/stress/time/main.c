@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-time - what clocks can do to timers
+ * twheel-time - timers whose clocks jump
  *
- * The machine is suspended, or paused and continued; somebody sets the time of
- * day; a week passes. Whatever happens, timers expire when their clock says so, in
- * order, and the books balance. Prints TAP; needs root.
+ * The machine is suspended, or paused and continued; the time of day is set; a week
+ * passes. Whatever happens, timers expire by their clock, in order, and the books
+ * balance. Prints TAP; needs root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,9 +27,7 @@
 #define STATE		"/sys/power/state"
 
 #define BATCH		256
-#define DAY		(24 * HOUR)
-#define YEAR		(365 * DAY)
-/* When a reader may have an event at the latest; the host has other things to do. */
+/* How late a reader may get an event, even on a busy host. */
 #define LATE		(2 * SEC)
 
 static int open_wheel(clockid_t clock, uint64_t tick, uint32_t size)
@@ -67,7 +65,7 @@ struct crowd {
 	clockid_t clock;
 	unsigned int count;
 	uint64_t *deadline;	/* by the timer's data; 0 once it was read */
-	uint64_t last_tick;	/* of what was read last */
+	uint64_t last_tick;	/* of the last event */
 	unsigned int read;
 	unsigned int errors;
 };
@@ -131,7 +129,7 @@ static int read_some(struct crowd *crowd)
 	return count;
 }
 
-/* Reads all there is; returns how many. */
+/* Reads all events; returns how many. */
 static unsigned int read_crowd(struct crowd *crowd)
 {
 	unsigned int total = 0;
@@ -152,7 +150,7 @@ static unsigned int missing(const struct crowd *crowd, uint64_t when)
 	return count;
 }
 
-/* Right after a jump: all that is due comes, and that at once. */
+/* Right after a jump: everything that is due comes at once. */
 static bool catches_up(struct crowd *crowd, const char *what)
 {
 	uint64_t began = now_on(crowd->clock), took;
@@ -226,8 +224,8 @@ static void test_suspend(unsigned int seconds)
 /* ---- Paused and continued ------------------------------------------------- */
 
 /*
- * The one who runs the machine stops it when this says "paused now", and lets it
- * go on. Nothing in the machine tells but the clock.
+ * The host stops the machine when this prints "paused now", and continues it. Inside the
+ * machine, only the clock shows that.
  */
 static void test_pause(unsigned int seconds)
 {
@@ -255,14 +253,7 @@ static void test_pause(unsigned int seconds)
 	drop_crowd(&crowd);
 }
 
-/* ---- Somebody sets the time of day ---------------------------------------- */
-
-static bool set_time_of_day(int64_t change_ns)
-{
-	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);
-
-	return !clock_settime(CLOCK_REALTIME, &ts);
-}
+/* ---- The time of day is set ---------------------------------------- */
 
 static void test_set_time(int64_t change_ns, clockid_t clock, const char *what)
 {
@@ -308,11 +299,11 @@ struct week {
 	uint64_t id[WEEK_TIMERS];
 	uint64_t deadline[WEEK_TIMERS];
 	uint64_t added, cancelled, delivered, modified;
-	uint64_t latest;		/* lateness, the worst */
+	uint64_t latest;		/* the maximum lateness */
 	unsigned int errors;
 };
 
-/* Most on a full minute, so that not every one of them wakes the machine. */
+/* Most on a full minute, so that many share a wake-up. */
 static uint64_t any_deadline(struct week *week, uint64_t now)
 {
 	uint64_t deadline = now + chance_below(&week->chance, DAY);
@@ -328,7 +319,7 @@ static void week_error(struct week *week, const char *what, unsigned int slot)
 		tap_note("%s timer %u: %s", what, slot, strerror(errno));
 }
 
-/* Timers for slots that have none. */
+/* Add timers to free slots. */
 static void refill(struct week *week, const unsigned int *slot, unsigned int count)
 {
 	struct twheel_add add[BATCH];
@@ -350,7 +341,7 @@ static void refill(struct week *week, const unsigned int *slot, unsigned int cou
 	week->added += count;
 }
 
-/* Another deadline for some, and others in the place of some. */
+/* Modify some timers, and replace others. */
 static void change_some(struct week *week, unsigned int count)
 {
 	unsigned int slot;
@@ -442,7 +433,7 @@ static void test_week(unsigned int hours)
 		live_until(&week, begin + hour * HOUR);
 		info = info_of(week.fd);
 		balanced = balanced && week_balances(&week, &info);
-		/* By then it holds what it holds at any time. */
+		/* After six hours, the memory is at its steady level. */
 		if (hour == 6)
 			first_memory = info.memory;
 		if (hour % 24 == 0)
@@ -465,11 +456,11 @@ static void test_week(unsigned int hours)
 static void usage(FILE *out)
 {
 	fputs("Usage: twheel-time suspend SECONDS | pause SECONDS | set | long HOURS\n"
-	      "Test what clocks can do to timers; print the results as TAP. Needs root.\n"
+	      "Test timers whose clocks jump; print the results as TAP. Needs root.\n"
 	      "  suspend SECONDS  suspend the machine\n"
-	      "  pause SECONDS    say \"paused now\", and expect to be stopped for that long\n"
+	      "  pause SECONDS    print \"paused now\", and expect to be stopped for that long\n"
 	      "  set              set the time of day by years\n"
-	      "  long HOURS       100,000 timers come and go; for the time-warp machine\n", out);
+	      "  long HOURS       100,000 timers come and go; for the counting machine\n", out);
 }
 
 int main(int argc, char **argv)
