@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs what prints TAP or the kernel's KTAP, and adds up what it says.
+"""Runs commands that print TAP or the kernel's KTAP, and adds up the results.
 
 Each result at the innermost level is a test. A command that dies, promises no number
 of tests or runs fewer than it promised counts as one failure more.
@@ -18,13 +18,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 TAP = re.compile(r"^( *)(?:(?P<result>ok|not ok)\b *\d* *(?:- )?(?P<name>.*)"
                  r"|1\.\.(?P<plan>\d+).*)$")
 SKIP = re.compile(r"\s*# SKIP\b.*", re.I)
-# What harnesses say about tests that passed.
+# Lines of harnesses about tests that passed.
 CHATTER = re.compile(r"^ *#( +(RUN|OK) |.* pass:| Totals:)|^ *KTAP|^TAP")
-# What takes minutes the first time says so.
+# Long first-time work prints such lines.
 PROGRESS = re.compile(r"^(kernel [\w.-]+|deps): ")
+# Retries, which make a run that passes different from others.
+RETRY = re.compile(r"^\s*(?:# |vm: )RETRY: (.*)")
 SUBTEST = re.compile(r"^( *)# Subtest: (.*)")
 
-# What was told to end has so many seconds for it.
+# How many seconds a terminated command has to end.
 PATIENCE = 10
 
 
@@ -41,7 +43,7 @@ class Level:
 class Report:
     """Reads a command's output line by line, and shows and counts the results.
 
-    Each line for people is passed to show(); a live report shows all that is said.
+    Each line for people is passed to show(); a live report shows all output.
     """
 
     def __init__(self, show, live=False):
@@ -49,6 +51,8 @@ class Report:
         self.live = live
         self.count = collections.Counter()
         self.failures = []
+        self.skips = []
+        self.retries = []
         self.levels = []
         self.planned = False
         self.recent = collections.deque(maxlen=60)
@@ -64,7 +68,7 @@ class Report:
             self.result(len(match[1]), match["result"] == "ok", match["name"])
 
     def remark(self, text):
-        """Anything else may tell why the next or the last test failed."""
+        """Any other line may explain why the next or the last test failed."""
         if text.startswith("TAP version"):
             self.end_document()
         subtest = SUBTEST.match(text)
@@ -72,7 +76,12 @@ class Report:
             self.level(len(subtest[1])).name = subtest[2] + ": "
         if subtest or CHATTER.match(text):
             return
-        if PROGRESS.match(text):
+        retry = RETRY.match(text)
+        if retry:
+            self.count["retried"] += 1
+            self.retries.append(retry[1])
+            self.show("  retry   " + retry[1])
+        elif PROGRESS.match(text):
             self.show(text)
         elif self.live or self.explaining and text.startswith("#"):
             self.show("  " + text)
@@ -106,12 +115,13 @@ class Report:
         self.level(indent).seen += 1
         name = "".join(level.name for level in self.levels) + name
         if summary:
-            # Its tests were counted; it adds what they do not say.
+            # Its tests were counted; only add what they do not show.
             if not passed and not failed_before:
                 self.fail(name)
             self.levels[-1].name = ""
         elif SKIP.search(name):
             self.count["skipped"] += 1
+            self.skips.append(name)
             self.show("  skip    " + name)
         elif passed:
             self.count["passed"] += 1
@@ -132,23 +142,24 @@ class Report:
         self.recent.clear()
 
     def finish(self, status):
-        """At the end of the output, of a command with this exit status."""
+        """Handles the end of the output of a command with this exit status."""
         self.end_document()
         if status is None:
             self.fail("time limit passed")
         elif status != 0 and not self.count["failed"]:
             self.fail("ended with exit status %d" % status)
-        elif not self.planned or not sum(self.count.values()):
+        elif not self.planned or not sum(self.count.values()) - self.count["retried"]:
             self.fail("no tests")
 
 
 def counts(count):
     return "%d passed, %d failed, %d skipped" % (
-        count["passed"], count["failed"], count["skipped"])
+        count["passed"], count["failed"], count["skipped"]) + (
+            ", %d retried" % count["retried"] if count["retried"] else "")
 
 
 def end(process):
-    """Ends a command, and whatever it started that is still there then."""
+    """Ends a command, and all processes that it left behind."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
@@ -157,7 +168,7 @@ def end(process):
 
 
 def run_command(command, limit, line):
-    """Runs a command; its exit status, or None when it took too many seconds.
+    """Runs a command; returns its exit status, or None if it took too many seconds.
 
     Each line of its output is passed to line().
     """
@@ -185,6 +196,6 @@ def run_command(command, limit, line):
 
 
 def forget_make():
-    """A make that called this passes on settings that are its own."""
+    """A calling make passes on its own settings."""
     for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         os.environ.pop(variable, None)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034 # who sources it exits with $status
+# shellcheck shell=bash disable=SC2034,SC2154 # scripts that source it use $status and set $folder
 #
-# What scripts say on this machine: TAP. For them to source; they print "1..$count" at
-# the end and exit with $status.
+# TAP for scripts on this machine. Scripts source this, print "1..$count" at the end and
+# exit with $status.
 
 count=0
 status=0
 
-# ok NAME COMMAND...: one test; what the command says is the diagnosis.
+# ok NAME COMMAND...: one test; the command's output is the diagnosis.
 ok()
 {
 	local name=$1 output
@@ -21,4 +21,19 @@ ok()
 		[ -z "$output" ] || head -n 100 <<<"$output" | sed 's/^/# /'
 		status=1
 	fi
+}
+
+# says TEXT: fails unless that is all of the output, which is in $folder/out.
+says()
+{
+	diff <(printf '%s\n' "$1") "$folder/out"
+}
+
+# explains TEXT: fails unless the messages, which are in $folder/err, match it.
+explains()
+{
+	grep -q -- "$1" "$folder/err" && return
+	echo "no word of \"$1\" among these:"
+	cat "$folder/err"
+	return 1
 }

@@ -4,11 +4,11 @@
  *
  *	crowd PORT IDLE_MS CONNECTIONS SPEAKERS SLACK_MS
  *
- * All say something once. Then the speakers say something four times in the length of an idle
- * timeout, for two and a half of them, and the others nothing. A connection may be closed when
- * it has been idle for that long since it said the last thing, and has to be when that long has
- * passed since the echo came; give or take the slack, for one turn of the server's loop has one
- * time, and a busy machine is late.
+ * All clients send one message. Then for two and a half idle timeouts, the speakers send four
+ * messages in each, and the others none. A connection may be closed when an idle timeout has
+ * passed since it sent its last message, and must be closed when one has passed since the echo
+ * came. The slack allows for the server's loop, which reads the clock once in a turn, and for a
+ * busy machine.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static void say_something(struct client *c)
 		c->said++;
 }
 
-/* The echo came, or the server has closed the connection. */
+/* Wait until the echo comes, or the server closes the connection. */
 static void hear(struct client *c)
 {
 	char text[16];
@@ -59,7 +59,7 @@ static void hear(struct client *c)
 	open_clients--;
 }
 
-/* Hear of whoever has something to say, until a time. */
+/* Read from all connections that send something, until a time. */
 static void listen_until(uint64_t time)
 {
 	struct epoll_event event[64];
@@ -98,7 +98,7 @@ static void connect_client(struct client *c, int port)
 	open_clients++;
 }
 
-/* Each speaker in its turn, all of them in a quarter of the timeout. */
+/* Each speaker in turn, all of them within a quarter of the timeout. */
 static void speak(void)
 {
 	uint64_t began = now_ns();
@@ -112,7 +112,7 @@ static void speak(void)
 	listen_until(now_ns() + idle_ns / 8);
 }
 
-/* How many of them were closed too early and too late, or not at all. */
+/* Count the connections that were closed too early, and too late or not at all. */
 static void check(struct client *first, size_t n, const char *who)
 {
 	int64_t earliest = INT64_MAX, latest = INT64_MIN;

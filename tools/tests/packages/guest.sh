@@ -3,7 +3,7 @@
 #
 # Runs in a Debian system that was booted for it, and prints TAP: packages are installed,
 # interrupted, upgraded, survive a kernel upgrade and a reboot, and leave nothing.
-# tools/tests/packages/run boots the system twice: on the kernel there is, then on the one
+# tools/tests/packages/run boots the system twice: on the first kernel, then on the one
 # that was installed.
 
 cd /root/packages || exit
@@ -16,7 +16,8 @@ installed()
 	apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install "$@"
 }
 
-# built KERNEL VERSION: by DKMS, and no other version of it is there.
+# built KERNEL VERSION: checks that DKMS has built this version of the module, and that
+# there is no other.
 built()
 {
 	local status
@@ -33,7 +34,7 @@ loads()
 	modprobe twheel && modinfo -F version twheel | grep -xF "$1" && [ -c /dev/twheel ]
 }
 
-# As somebody who is nobody in particular.
+# As an ordinary user.
 somebody()
 {
 	su nobody -s /bin/sh -c "$*"
@@ -80,7 +81,7 @@ repaired()
 		dpkg -s twheel-dkms | grep -x "Status: install ok installed"
 }
 
-# What "make install" left is not in the way of a package's, and not the other way round.
+# The files of "make install" and those of a package do not collide.
 beside_make_install()
 {
 	mkdir -p "/lib/modules/$(uname -r)/extra" &&
@@ -100,6 +101,45 @@ without_headers()
 		dpkg -s twheel-dkms | grep -qx "Status: install ok installed"
 }
 
+# switches: prints how often systemd has gone to sleep.
+switches()
+{
+	sed -n 's/^voluntary_ctxt_switches:\t//p' /proc/1/status
+}
+
+# A service is killed twice in its five seconds. Its wheel is in systemd's store, and
+# expiries do not wake systemd for a second. In the end, each of its jobs has been done,
+# and few twice.
+survives()
+{
+	local slept log=/run/survivor.log
+
+	cat >/run/systemd/system/survivor.service <<-END
+	[Service]
+	ExecStart=/root/packages/survivor
+	FileDescriptorStoreMax=1
+	NotifyAccess=main
+	Restart=always
+	RestartSec=0
+	StandardOutput=append:$log
+	END
+	systemctl daemon-reload && systemctl start survivor || return
+	sleep 1
+	slept=$(switches)
+	sleep 1
+	echo "systemd slept $(($(switches) - slept)) times while about 20 timers expired"
+	[ $(($(switches) - slept)) -lt 10 ] || return
+	systemctl kill -s KILL survivor
+	sleep 1
+	systemctl kill -s KILL survivor
+	sleep 4
+	systemctl stop survivor
+	cat "$log"
+	[ "$(grep -c adopted "$log")" = 2 ] && [ "$(grep -c started "$log")" = 1 ] &&
+		[ "$(grep job "$log" | sort -u | wc -l)" = 100 ] &&
+		[ "$(grep -c job "$log")" -le 102 ]
+}
+
 nothing_left()
 {
 	local left
@@ -108,6 +148,15 @@ nothing_left()
 		-o -path /var/log -o -path /var/cache/apt \) -prune -o -iname '*twheel*' -print)
 	echo "$left"
 	[ -z "$left" ] && ! grep -q ^twheel /proc/modules
+}
+
+# The module's own mode is the same: only udev can bring it back.
+rule_applies()
+{
+	chmod 600 /dev/twheel &&
+		udevadm trigger --action=change --settle --sysname-match=twheel || return
+	stat -c %a /dev/twheel
+	[ "$(stat -c %a /dev/twheel)" = 666 ]
 }
 
 first_boot()
@@ -136,7 +185,9 @@ second_boot()
 	ok "the new kernel runs" [ "$(uname -r)" = "$NEXT" ]
 	ok "the module was loaded at boot" grep ^twheel /proc/modules
 	ok "the device is everybody's" test "$(stat -c %a /dev/twheel)" = 666
+	ok "and udev's rule makes it so" rule_applies
 	ok "an ordinary user runs a command" says_hi
+	ok "a service's timers survive its restarts in systemd's store" survives
 	ok "without headers, installing says so and goes on" without_headers
 	ok "the packages are removed" apt-get -qq -y -o Dpkg::Use-Pty=0 purge \
 		twheel-dkms twheel libtwheel0 libtwheel-dev golang-twheel-dev \

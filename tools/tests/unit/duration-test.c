@@ -75,7 +75,7 @@ static const struct {
 	{ "0.9999999999999999999999999999999999999999s", 0, 1000000000 },
 	{ "1.00000000000000000000000000000000000000000s", 0, 1000000000 },
 
-	/* The longest, and what is longer */
+	/* The longest, and longer ones */
 	{ "9223372036854775807ns", 0, INT64_MAX },
 	{ "9223372036.854775807s", 0, INT64_MAX },
 	{ "9223372036s854775807ns", 0, INT64_MAX },
@@ -155,7 +155,7 @@ static const struct {
 	{ INT64_MIN, "-9223372036.854775808s" },
 };
 
-/* The name of a test has no line ends, and no # that is not one. */
+/* Line ends and # in the name of a test are escaped. */
 static void result(int ok, const char *what, const char *text)
 {
 	char name[256], *end = name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * TAP test of fdinfo.c: what /proc has of a wheel, and what it might have
+ * TAP test of fdinfo.c: the text of a wheel in /proc, and variants of it
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static void ok(bool passed, const char *name)
 	tap_result(passed, "%s", name);
 }
 
-/* As twheel_fdinfo.c writes it, behind what the kernel has of every file. */
+/* As twheel_fdinfo.c writes it, after the kernel's lines for every file. */
 static const char whole[] =
 	"pos:\t0\nflags:\t02100002\nmnt_id:\t23\nino:\t144\n"
 	"twheel-id:\t18446744073709551615\ntwheel-tick-ns:\t1000000\ntwheel-wheel-size:\t256\n"
@@ -44,7 +44,7 @@ static void test_whole(void)
 	   wheel.level[1].timers == 1ULL << 32 && wheel.level[1].busy == 1, "its levels");
 }
 
-/* Whether it is a wheel without a number, which is what a module before 0.2 says. */
+/* Whether it is a wheel without a number, as from a module before 0.2. */
 static int is_old(const char *text)
 {
 	struct wheel wheel = { 0 };
@@ -54,7 +54,7 @@ static int is_old(const char *text)
 
 #define LEAST	"twheel-tick-ns:\t1\ntwheel-wheel-size:\t2\n"
 
-/* The wheel that text makes in addition to the least that there is. */
+/* The wheel of the minimal text plus @text. */
 static struct wheel with(const char *more)
 {
 	struct wheel wheel = { 0 };

@@ -10,7 +10,7 @@
 #include "output.h"
 #include "tap.h"
 
-/* What a label looks like as text and as JSON. */
+/* A label as text and as JSON. */
 static const struct {
 	const char *what;
 	const char *label;
@@ -74,7 +74,7 @@ static void check(void (*write)(FILE *stream, const char *text),
 	free(text);
 }
 
-/* What standard output gets of a prompt, in the place of a terminal. */
+/* The prompt on standard output, in place of a terminal. */
 static const char *prompted(enum output_style style, int answered)
 {
 	static char text[256];

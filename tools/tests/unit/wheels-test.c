@@ -108,7 +108,7 @@ static void test_missing(void)
 	wheels_free(&none);
 }
 
-/* Root may look anywhere: this needs somebody else. */
+/* Root may read everything, so this needs another user. */
 static void test_hidden(void)
 {
 	struct wheels seen = { 0 };
