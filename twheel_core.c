@@ -223,8 +223,10 @@ static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadli
 	for (; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
 		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
+		/* After a sort, the level can be one tick ahead. */
+		u64 start = max(w->time, level->next_edge - level->span.divisor);
 
-		if (number - twheel_divide(&level->span, w->time) < level->size) {
+		if (number - twheel_divide(&level->span, start) < level->size) {
 			*index = number - twheel_divide(&w->size, number) * level->size;
 			return level;
 		}

@@ -454,6 +454,33 @@ static void missing_level_changes_nothing(struct kunit *test)
 	expect_expiry_at(test, 5 + *size);
 }
 
+/* An advance that stops after a sort leaves the levels one tick ahead of the clock. */
+static void covers_what_can_be_added_after_a_sort(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	u64 end = ((u64)*size + 1) * *size;
+	unsigned int i;
+
+	add_level(test);
+	add_level(test);
+	arm(test, &f->timer[0], *size);
+	arm(test, &f->timer[1], *size);
+	KUNIT_ASSERT_TRUE(test, twheel_advance(w, *size, 1));
+	KUNIT_ASSERT_EQ(test, w->now, *size - 1);
+	for (i = 0; i < 2; i++) {
+		struct twheel_timer *timer = &f->timer[2 + i];
+
+		timer->deadline = end - 1 + i;
+		KUNIT_EXPECT_EQ(test, twheel_covers(w, timer->deadline), !i);
+		KUNIT_EXPECT_EQ(test, twheel_add(w, timer), !i);
+	}
+	advance(test, *size);
+	expect_expired(test, 2);
+	expect_expiry_at(test, end - 1);
+}
+
 static void a_level_can_be_freed_unused(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -641,6 +668,7 @@ static struct kunit_case placing_cases[] = {
 	KUNIT_CASE(example_walk),
 	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
+	KUNIT_CASE_PARAM(covers_what_can_be_added_after_a_sort, size_gen_params),
 	KUNIT_CASE_PARAM(a_level_can_be_freed_unused, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_is_all_of_time, size_gen_params),
