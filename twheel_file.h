@@ -2,7 +2,7 @@
 /*
  * An open file: one wheel with its lock, its clock, its waiters and its memory
  *
- * The comment at the top of twheel_file.c describes how they work together.
+ * The comments at the top of twheel_file.c and twheel_wake.c describe how they work together.
  */
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
@@ -208,11 +208,6 @@ static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadli
 	return interval <= file->max_delay && twheel_covers(&file->wheel, deadline);
 }
 
-static inline bool twheel_file_can_trim(const struct twheel_file *file)
-{
-	return twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES);
-}
-
 /* Return when the wheel has to be advanced next. */
 static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 {
@@ -238,6 +233,7 @@ static __always_inline u64 twheel_file_due(struct twheel_file *file)
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
+void twheel_file_credit(struct twheel_file *file);
 bool twheel_file_trylock(struct twheel_file *file);
 void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next);
 void twheel_file_make_up(struct twheel_file *file);
@@ -247,7 +243,8 @@ static __always_inline void twheel_file_unlock(struct twheel_file *file)
 {
 	u64 due = twheel_file_due(file), next = twheel_file_next(file);
 
-	if (due != READ_ONCE(file->due) || next != file->next || twheel_file_can_trim(file))
+	if (due != READ_ONCE(file->due) || next != file->next ||
+	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
 		twheel_file_publish_and_unlock(file, due, next);
 	else
 		mutex_unlock(&file->lock);
@@ -257,6 +254,8 @@ static __always_inline void twheel_file_unlock(struct twheel_file *file)
 		twheel_file_make_up(file);
 }
 
+/* twheel_wake.c */
+enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer);
 int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);

@@ -34,9 +34,7 @@ static ulong max_timers = 1UL << 24;
 module_param(max_timers, ulong, 0644);
 MODULE_PARM_DESC(max_timers, "Timers that one wheel may hold");
 
-/*
- * Setting up and querying a wheel.
- */
+/* ---- Setting up and querying a wheel ---- */
 
 static bool tick_is_valid(u64 tick)
 {
@@ -178,9 +176,7 @@ static long twheel_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return dispatch(filp->private_data, cmd, (void __user *)arg);
 }
 
-/*
- * Opening and closing.
- */
+/* ---- Opening and closing ---- */
 
 /* Number of files opened so far: the id of the last one. */
 static atomic64_t opened;

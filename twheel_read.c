@@ -115,9 +115,7 @@ static void take_events(struct twheel_file *file, unsigned int n)
 		take_event(file, to_entry(first_expired(file)));
 }
 
-/*
- * The ring.
- */
+/* ---- The ring ---- */
 
 /* Return how many empty slots can be filled; none if the program's head is invalid. */
 static u32 ring_room(const struct twheel_ring_memory *ring)
@@ -155,9 +153,7 @@ static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring,
 	return room;
 }
 
-/*
- * Reading.
- */
+/* ---- Reading ---- */
 
 /* O_NONBLOCK does not wait for events, and IOCB_NOWAIT neither for events nor for the lock. */
 enum read_mode { MAY_WAIT, NONBLOCK, NOWAIT };

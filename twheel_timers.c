@@ -280,9 +280,7 @@ static noinline long add_one(struct twheel_file *file, struct twheel_add __user 
 	return likely(done) ? 0 : min(add_timers(file, uadd, 1, nowait), 0L);
 }
 
-/*
- * Modifying and cancelling.
- */
+/* ---- Modifying and cancelling ---- */
 
 /*
  * Copy @n entries of @size bytes from user memory; returns how many were copied whole. On some
