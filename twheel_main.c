@@ -2,9 +2,10 @@
 /*
  * /dev/twheel: a hierarchical timing wheel behind a descriptor
  *
- * Opening and closing, the ioctls, and the module. An open file is twheel_file.c, its timers
- * are twheel_timers.c, reading and polling twheel_read.c, the ring of events twheel_ring.c,
- * listing twheel_list.c, commands of an io_uring twheel_uring.c, fdinfo twheel_fdinfo.c.
+ * Opening and closing, the ioctls, and the module. An open file is twheel_file.c, waiting for it
+ * twheel_wake.c, its timers are twheel_timers.c, reading and polling twheel_read.c, the ring of
+ * events twheel_ring.c, listing twheel_list.c, commands of an io_uring twheel_uring.c, fdinfo
+ * twheel_fdinfo.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
