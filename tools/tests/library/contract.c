@@ -339,6 +339,7 @@ static void repeating_keeps_phase_and_counts_what_was_missed(void)
 	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first, now;
+	int64_t left;
 	int called = 0;
 
 	timer.data = &called;
@@ -350,7 +351,9 @@ static void repeating_keeps_phase_and_counts_what_was_missed(void)
 	CHECK(run_for(loop, 1, 1000) == 1);
 	CHECK(timer.count >= 5);
 	now = twheel_loop_now(loop);
-	CHECK((now + twheel_remaining(&timer) - first) % (10 * MSEC) == 0);
+	left = twheel_remaining(&timer);
+	/* On a busy machine, the next one may be due already. */
+	CHECK(left >= 0 && (!left || (now + left - first) % (10 * MSEC) == 0));
 	CHECK(!twheel_stop(&timer));
 	CHECK(run_for(loop, 1, 30) == 0);
 	CHECK(called == 2);
