@@ -79,9 +79,6 @@ twheel-neighbours.rooms := tests/neighbours common
 twheel-library.rooms := tests/library common
 twheel-ring.rooms := tests/ring common
 
-# objects FOLDER...: the object files of the C files in these folders.
-objects = $(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c)))
-
 comma := ,
 
 CFLAGS ?= -O2 -g
@@ -89,6 +86,16 @@ TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib
 	-Itools/common -DTWHEEL_VERSION='"$(VERSION)"' -pthread -MMD -MP
 # The virtual machines of the tests have no C library.
 STATIC ?= -static
+
+# The libraries of ncurses, if they can be linked. make CURSES= does without them.
+CURSES := $(shell for libs in "-lncursesw -ltinfo" -lncursesw; do \
+	echo 'int main(void) { return endwin(); }' | $(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) \
+		-include curses.h -xc - -o /dev/null $$libs 2>/dev/null && echo $$libs && break; done)
+
+# objects FOLDER...: the object files of the C files in these folders.
+objects = $(filter-out %/command/$(if $(CURSES),no-screen,screen).o, \
+	$(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c))))
+
 LIB := $(BUILD)/lib/libtwheel.a
 
 SHARED_LIB := $(BUILD)/lib/libtwheel.so.0
@@ -116,6 +123,7 @@ $(BUILD)/kselftest: | deps
 
 # Unit tests test the parts of the command.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
+$(BUILD)/bin/twheel $(UNIT_TESTS:%=$(BUILD)/bin/%): LDLIBS = $(CURSES)
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
 	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 

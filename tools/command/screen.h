@@ -2,8 +2,7 @@
 /*
  * A terminal as a screen: text is drawn, keys are read
  *
- * It uses only termios and the control sequences that all common terminals have
- * (ECMA-48), as there are only lines to draw.
+ * By ncurses, in screen.c. Where that is missing, no-screen.c is compiled instead.
  */
 #ifndef SCREEN_H
 #define SCREEN_H
@@ -13,15 +12,14 @@
 
 /* Keys that are not characters, and other ends of a wait for a key. */
 enum screen_key {
-	KEY_NONE = 256,
-	KEY_RESIZE,
-	KEY_UP,
-	KEY_DOWN,
-	KEY_PAGE_UP,
-	KEY_PAGE_DOWN,
-	KEY_ENTER,
-	KEY_BACK,
-	KEY_GONE,
+	SCREEN_GONE = -8,
+	SCREEN_UP,
+	SCREEN_DOWN,
+	SCREEN_PAGE_UP,
+	SCREEN_PAGE_DOWN,
+	SCREEN_ENTER,
+	SCREEN_BACK,
+	SCREEN_NONE,
 };
 
 /**
@@ -36,10 +34,9 @@ struct screen {
 	bool utf8;
 };
 
-bool screen_usable(void);
-int screen_open(struct screen *screen);
+const char *screen_open(struct screen *screen);
 void screen_close(void);
 int screen_key(struct screen *screen, int timeout_ms);
-int screen_draw(const struct screen *screen, const char *text, uint64_t marked);
+void screen_draw(char *text, uint64_t marked);
 
 #endif /* SCREEN_H */

@@ -304,15 +304,14 @@ static int draw(struct top *top, const struct screen *screen)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
-	int err;
 
 	if (!stream)
 		return -1;
 	marked = top->open ? put_wheel(stream, top, screen) : put_table(stream, top, screen);
 	fclose(stream);
-	err = screen_draw(screen, text, marked);
+	screen_draw(text, marked);
 	free(text);
-	return err;
+	return 0;
 }
 
 /* Up and down; in one wheel, the lines move, in the table, the selection. */
@@ -365,20 +364,20 @@ static bool do_key(struct top *top, const struct screen *screen, int key)
 {
 	switch (key) {
 	case 'q':
-	case KEY_GONE:
+	case SCREEN_GONE:
 		return false;
-	case KEY_UP:
-	case KEY_DOWN:
-		move(top, key == KEY_DOWN, 1);
+	case SCREEN_UP:
+	case SCREEN_DOWN:
+		move(top, key == SCREEN_DOWN, 1);
 		break;
-	case KEY_PAGE_UP:
-	case KEY_PAGE_DOWN:
-		move(top, key == KEY_PAGE_DOWN, rows_on(screen));
+	case SCREEN_PAGE_UP:
+	case SCREEN_PAGE_DOWN:
+		move(top, key == SCREEN_PAGE_DOWN, rows_on(screen));
 		break;
-	case KEY_ENTER:
+	case SCREEN_ENTER:
 		open_wheel(top);
 		break;
-	case KEY_BACK:
+	case SCREEN_BACK:
 		close_wheel(top);
 		break;
 	default:
@@ -410,11 +409,12 @@ static int run_screen(struct top *top, struct screen *screen)
 static int take_screen(struct top *top)
 {
 	struct screen screen;
+	const char *reason = screen_open(&screen);
 	int err;
 
-	if (screen_open(&screen)) {
-		complain("cannot use the terminal: %s", strerror(errno));
-		return STATUS_ERROR;
+	if (reason) {
+		complain("%s", reason);
+		return STATUS_USAGE;
 	}
 	err = run_screen(top, &screen);
 	screen_close();
@@ -454,10 +454,6 @@ int top(const struct top_options *options)
 	bool script = options->once || options->json;
 	int status, err;
 
-	if (!script && !screen_usable()) {
-		complain("the screen needs a terminal: use --once or --json without one");
-		return STATUS_USAGE;
-	}
 	err = sample(&top);
 	if (err)
 		status = fail_sample(&top, err, false);

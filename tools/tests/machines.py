@@ -24,6 +24,11 @@ def guest(*names):
             for word in ("--file", "tools/tests/guest/" + name)]
 
 
+# The command with its test, and the description of that test's terminal for ncurses.
+TERMINFO = "/lib/terminfo/l/linux"
+COMMAND = ["--file", BIN + "twheel", "--file", TERMINFO, *guest("twheel-test.sh")]
+
+
 def make(target):
     """The command that makes a target.
 
