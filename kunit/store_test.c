@@ -234,7 +234,10 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, get_free(store));
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 2 * TWHEEL_TRIM - 1);
 	do {
+		u32 before = store->nr_pages;
+
 		pages = twheel_store_trim(store, 5);
+		KUNIT_EXPECT_LE(test, before - store->nr_pages, TWHEEL_TRIM);
 		twheel_pages_free(pages);
 	} while (pages);
 	KUNIT_EXPECT_EQ(test, store->nr_empty, 5);

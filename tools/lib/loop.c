@@ -80,7 +80,6 @@ int twheel_loop_update(struct twheel_loop *loop)
 void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config)
 {
 	forget_time(loop);
-	loop->dirty = true;
 	loop->wakes = !(config->flags & TWHEEL_LOOP_BY_HAND);
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);

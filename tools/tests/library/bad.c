@@ -171,6 +171,14 @@ static void a_config_that_makes_no_sense_is_einval(void)
 	}
 }
 
+static void the_extremes_of_a_config_are_valid(void)
+{
+	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MIN_NS });
+	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MAX_NS });
+	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MIN });
+	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MAX });
+}
+
 static void the_environment_chooses_the_backend(void)
 {
 	const char *name = backend == TWHEEL_BACKEND_USER ? "user" : "device";
@@ -617,6 +625,7 @@ const struct test bad_tests[] = {
 	{ "again before any start is EINVAL", again_before_any_start_is_einval },
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
 	{ "a config that makes no sense is EINVAL", a_config_that_makes_no_sense_is_einval },
+	{ "the extremes of a config are valid", the_extremes_of_a_config_are_valid },
 	{ "the environment chooses the backend", the_environment_chooses_the_backend },
 	{ "the kernel has the timers of loops that ask for it",
 	  the_kernel_is_for_those_that_ask_for_it },

@@ -88,6 +88,26 @@ static void a_run_ends_with_the_last_timer(void)
 	CHECK_FAILS(twheel_loop_run(NULL), EINVAL);
 }
 
+static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+}
+
+static void a_run_goes_on_after_a_message(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_message message = { .call = do_nothing };
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
+	CHECK(!twheel_loop_post(loop, &message));
+	CHECK(!twheel_loop_run(loop));
+	CHECK(called == 1);
+}
+
 static void stop_the_third_time(struct twheel_loop *loop, struct twheel_handle *timer)
 {
 	if (++*(int *)timer->data == 3)
@@ -382,13 +402,14 @@ static bool aborts(void (*function)(struct twheel_loop *loop))
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
 }
 
-static struct twheel_handle watched;
+/* Their addresses reach all places in the table of a loop with one timer. */
+static struct twheel_handle handles[48], *watched = handles;
 static int watched_calls;
 
 static void start_watched(struct twheel_loop *loop, bool flushed)
 {
-	twheel_handle_init(&watched, count_call, &watched_calls);
-	CHECK(!twheel_start(loop, &watched, HOUR));
+	twheel_handle_init(watched, count_call, &watched_calls);
+	CHECK(!twheel_start(loop, watched, HOUR));
 	if (flushed)
 		CHECK(!twheel_loop_flush(loop));
 }
@@ -396,7 +417,7 @@ static void start_watched(struct twheel_loop *loop, bool flushed)
 static void initialise_while_armed(struct twheel_loop *loop)
 {
 	start_watched(loop, true);
-	twheel_handle_init(&watched, count_call, NULL);
+	twheel_handle_init(watched, count_call, NULL);
 	twheel_loop_flush(loop);
 }
 
@@ -407,7 +428,7 @@ static void *broken_to;
 static void overwrite_while_linked(struct twheel_loop *loop)
 {
 	start_watched(loop, false);
-	watched.link[broken_link] = broken_to;
+	watched->link[broken_link] = broken_to;
 	twheel_loop_dispatch(loop);
 }
 
@@ -441,7 +462,9 @@ static void debugging_finds_what_is_wrong(void)
 {
 	void *elsewhere[2] = { elsewhere, elsewhere };
 
-	CHECK(aborts(initialise_while_armed));
+	for (watched = handles; watched < handles + ARRAY_SIZE(handles); watched++)
+		CHECK(aborts(initialise_while_armed));
+	watched = handles;
 	for (broken_link = 0; broken_link < 2; broken_link++) {
 		broken_to = NULL;
 		CHECK(aborts(overwrite_while_linked));
@@ -457,6 +480,7 @@ const struct test run_tests[] = {
 	  a_timer_is_running_until_it_expires },
 	{ "the count is exact at any time", the_count_is_exact_at_any_time },
 	{ "a run ends with the last timer", a_run_ends_with_the_last_timer },
+	{ "a run goes on after a message", a_run_goes_on_after_a_message },
 	{ "a callback stops the run", a_callback_stops_the_run },
 	{ "a stop ends the innermost run", a_stop_ends_the_innermost_run },
 	{ "timers that do not count do not keep the run going",
