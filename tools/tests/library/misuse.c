@@ -157,12 +157,45 @@ static void what_ran_is_estale_after_making_a_loop_failed(void)
 		loop = twheel_loop_new(&config);
 		CHECK(loop || errno == ENOMEM);
 		mallocs_left = -1;
-		mallocs_left = -1;
 		scribble();
 		for (i = 0; !loop && i < LOOPS; i++)
 			CHECK_FAILS(twheel_stop(&timer[i]), ESTALE);
 	} while (!loop);
 	twheel_loop_free(loop);
+}
+
+static int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	CHECK(!close(fd));
+	return fd;
+}
+
+static void a_loop_that_cannot_be_made_leaves_no_descriptor(void)
+{
+	const struct twheel_loop_config config = { .backend = backend };
+	/* So many that no freed loop is left to be used again. */
+	struct twheel_loop *loop[100], *last;
+	int fails_at = 0, fd;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(loop); i++) {
+		loop[i] = twheel_loop_new(&config);
+		CHECK(loop[i]);
+	}
+	fd = next_descriptor();
+	do {
+		mallocs_left = fails_at++;
+		last = twheel_loop_new(&config);
+		CHECK(last || errno == ENOMEM);
+		mallocs_left = -1;
+		CHECK(last || next_descriptor() == fd);
+	} while (!last);
+	CHECK(fails_at > 1);
+	twheel_loop_free(last);
+	for (i = 0; i < ARRAY_SIZE(loop); i++)
+		twheel_loop_free(loop[i]);
 }
 
 static void a_loop_can_have_descriptor_0(void)
@@ -421,6 +454,8 @@ const struct test misuse_tests[] = {
 	  what_ran_in_a_loop_that_was_freed_is_estale },
 	{ "a timer that ran in a loop is ESTALE after making another one failed",
 	  what_ran_is_estale_after_making_a_loop_failed },
+	{ "a loop that cannot be made leaves no descriptor",
+	  a_loop_that_cannot_be_made_leaves_no_descriptor },
 	{ "a loop can have descriptor 0", a_loop_can_have_descriptor_0 },
 	{ "the memory of freed loops is reused", freed_loops_are_reused },
 	{ "messages of a loop that was freed may be posted again",

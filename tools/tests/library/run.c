@@ -190,6 +190,7 @@ static void the_period_of_a_running_timer_changes(void)
 	});
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first;
+	int64_t left;
 	int called = 0;
 
 	timer.data = &called;
@@ -198,9 +199,12 @@ static void the_period_of_a_running_timer_changes(void)
 	first = twheel_loop_now(loop) + 10 * MSEC;
 	CHECK(!twheel_repeat(loop, &timer, 10 * MSEC, HOUR));
 	CHECK_FAILS(twheel_set_interval(&timer, UINT64_MAX), EINVAL);
+	CHECK(!twheel_set_interval(&timer, TWHEEL_TIME_MAX_NS));
 	CHECK(!twheel_set_interval(&timer, 3 * MSEC));
 	CHECK(run_for(loop, 3, 1000) == 3);
-	CHECK((twheel_loop_now(loop) + twheel_remaining(&timer) - first) % (3 * MSEC) == 0);
+	left = twheel_remaining(&timer);
+	/* On a busy machine, the next one may be due already. */
+	CHECK(left >= 0 && (!left || (twheel_loop_now(loop) + left - first) % (3 * MSEC) == 0));
 	/* It expires once more, and then stops. */
 	CHECK(!twheel_set_interval(&timer, 0));
 	CHECK(run_for(loop, 2, 50) == 1);
