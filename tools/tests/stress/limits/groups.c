@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -182,9 +183,14 @@ static void test_group_limit(void)
 	tap_result(!kills_in("small") && !kills_in("neighbour"), "nobody is killed");
 }
 
-/* Adds to a wheel that a process of another group has opened. */
+/* Adds to a wheel that a process of another group has opened, and grows its levels of 2 MB. */
 static void test_inherited(void)
 {
+	struct twheel_setup setup = {
+		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
+		.wheel_size = TWHEEL_SIZE_MAX,
+		.clock_id = CLOCK_MONOTONIC,
+	};
 	struct report *report = new_report();
 	uint64_t before, after;
 	pid_t pid = start_child(), heir;
@@ -194,6 +200,8 @@ static void test_inherited(void)
 	if (!pid) {
 		enter_group("small");
 		fd = open_wheel();
+		if (ioctl(fd, TWHEEL_SETUP, &setup))
+			_exit(1);
 		heir = start_child();
 		if (heir)
 			_exit(!child_ended_well(heir));
