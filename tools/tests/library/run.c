@@ -425,6 +425,20 @@ static void initialise_while_armed(struct twheel_loop *loop)
 	twheel_loop_flush(loop);
 }
 
+static void lose_the_callback(struct twheel_loop *loop)
+{
+	start_watched(loop, true);
+	watched->callback = NULL;
+	twheel_loop_flush(loop);
+}
+
+static void lose_the_loop(struct twheel_loop *loop)
+{
+	start_watched(loop, true);
+	watched->loop = NULL;
+	twheel_loop_flush(loop);
+}
+
 /* Which of the links to overwrite, and with what. */
 static int broken_link;
 static void *broken_to;
@@ -469,6 +483,8 @@ static void debugging_finds_what_is_wrong(void)
 	for (watched = handles; watched < handles + ARRAY_SIZE(handles); watched++)
 		CHECK(aborts(initialise_while_armed));
 	watched = handles;
+	CHECK(aborts(lose_the_callback));
+	CHECK(aborts(lose_the_loop));
 	for (broken_link = 0; broken_link < 2; broken_link++) {
 		broken_to = NULL;
 		CHECK(aborts(overwrite_while_linked));
