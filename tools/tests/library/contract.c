@@ -330,6 +330,9 @@ static void again_starts_what_has_stopped(void)
 	CHECK(!twheel_again(&timer, 5 * MSEC));
 	CHECK(run_for(loop, 1, 1000) == 1);
 	CHECK(called == 2);
+	/* It saturates. */
+	CHECK(!twheel_again(&timer, TWHEEL_TIME_MAX_NS));
+	CHECK(!twheel_stop(&timer));
 }
 
 static void repeating_keeps_phase_and_counts_what_was_missed(void)
