@@ -4,12 +4,12 @@
  *
  * Locking
  *
- * file->lock is a mutex and protects the wheel. User memory is read and written under it, so
- * its holder can sleep in a page fault that another process serves and that may never end. So
- * poll() and calls with @nowait only try to take it, and all other acquisitions are killable.
- * The function that takes it drops it, after a bounded number of steps of the wheel. Pages of
- * timers are allocated without it, and so are levels after TWHEEL_SETUP. The hrtimer takes
- * file->wait.lock, a spinlock inside of file->lock; inside of that are epoll's and hrtimers'.
+ * file->lock is a spinlock and protects the wheel. The function that takes it drops it, after a
+ * bounded number of steps of the wheel. Its holder never sleeps: pages and levels are allocated and
+ * freed without it, and user memory is read and written under it only where it is present. Another
+ * process may serve a page fault, and never end it, so a call brings in its memory without the
+ * lock, and then does the same work again. The hrtimer takes file->wait.lock, a spinlock inside of
+ * file->lock; inside of that are epoll's and hrtimers'.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -23,6 +23,12 @@
 
 /* ---- The account ---- */
 
+static size_t wheel_bytes(const struct twheel *w)
+{
+	return w->nr_levels ? twheel_level_bytes(w, 0) +
+			      (w->nr_levels - 1) * twheel_level_bytes(w, 1) : 0;
+}
+
 /**
  * twheel_file_bytes() - the memory that a file holds
  * @file: the file, locked
@@ -31,13 +37,11 @@
  */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
-	const struct twheel *w = &file->wheel;
-	size_t bytes = roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store);
+	size_t bytes = roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
+		       wheel_bytes(&file->wheel);
 
 	if (file->ring)
 		bytes += roundup_pow_of_two(sizeof(*file->ring)) + file->ring->size;
-	if (w->nr_levels)
-		bytes += twheel_level_bytes(w, 0) + (w->nr_levels - 1) * twheel_level_bytes(w, 1);
 	return bytes;
 }
 
@@ -86,23 +90,27 @@ bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahea
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
+	bool more;
 	u64 tick;
 
 	lockdep_assert_held(&file->lock);
 	/* Before the clock is read: a later fire is for timers that this advance misses. */
-	WRITE_ONCE(file->woken, false);
+	WRITE_ONCE(file->progress, TWHEEL_ADVANCED);
 	tick = twheel_floor(w, twheel_file_now(file));
-	file->more = advance(file, tick, steps);
-	/* Waiters have to be woken again: have the unlock publish. */
-	if (file->more && waitqueue_active(&file->wait)) /* no barrier: due is "at once" */
-		file->next = 0;
+	more = advance(file, tick, steps);
+	if (more) {
+		WRITE_ONCE(file->progress, TWHEEL_UNFINISHED);
+		/* Waiters have to be woken again: have the unlock publish. */
+		if (waitqueue_active(&file->wait)) /* no barrier: due is "at once" */
+			file->next = 0;
+	}
 	if (w->cascaded != cascaded)
 		trace_twheel_cascade(file, w->cascaded - cascaded);
 	if (w->nr_expired != expired)
 		trace_twheel_expire(file, w->nr_expired - expired);
 	if (ahead && !w->nr_expired)
-		return file->more;
-	return file->more && twheel_file_is_behind(file, tick);
+		return more;
+	return more && twheel_file_is_behind(file, tick);
 }
 
 /*
@@ -110,17 +118,17 @@ bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahea
  * allocated without it.
  */
 
-/* Charge for level @nr, and allocate it. Returns an ERR_PTR() on failure. */
-static struct twheel_level *alloc_level(struct twheel_file *file, u8 nr)
+/* Charge for level @nr of a wheel, and allocate it. Returns an ERR_PTR() on failure. */
+static struct twheel_level *alloc_level(struct twheel_file *file, const struct twheel *w, u8 nr)
 {
-	size_t bytes = twheel_level_bytes(&file->wheel, nr);
+	size_t bytes = twheel_level_bytes(w, nr);
 	struct twheel_level *level;
 	struct mem_cgroup *old;
 
 	if (!twheel_user_charge(file->user, bytes))
 		return ERR_PTR(-ENOSPC);
 	old = set_active_memcg(file->memcg);
-	level = twheel_level_alloc(&file->wheel, nr, TWHEEL_GFP);
+	level = twheel_level_alloc(w, nr, TWHEEL_GFP);
 	set_active_memcg(old);
 	if (level)
 		return level;
@@ -128,69 +136,52 @@ static struct twheel_level *alloc_level(struct twheel_file *file, u8 nr)
 	return ERR_PTR(-ENOMEM);
 }
 
-static void install_level(struct twheel_file *file, struct twheel_level *level)
-{
-	file->charged += twheel_level_bytes(&file->wheel, level->nr);
-	twheel_level_install(&file->wheel, level);
-	file->max_delay = twheel_max_delay(&file->wheel);
-}
-
 /* Put level @nr on top of the wheel. @growing keeps TWHEEL_SETUP from changing it. */
-static int grow_level(struct twheel_file *file, u8 nr, bool nowait)
+static int grow_level(struct twheel_file *file, u8 nr)
 {
-	struct twheel_level *level = alloc_level(file, nr);
-	int err = PTR_ERR_OR_ZERO(level);
+	struct twheel *w = &file->wheel;
+	struct twheel_level *level = alloc_level(file, w, nr);
 
-	if (err)
-		goto out;
-	err = twheel_file_lock_nowait(file, nowait);
-	/* Another thread may have been faster. */
-	if (err || file->wheel.nr_levels != nr) {
-		twheel_level_free(level);
-		twheel_user_uncharge(file->user, twheel_level_bytes(&file->wheel, nr));
-	} else {
-		install_level(file, level);
+	if (IS_ERR(level)) {
+		atomic_dec(&file->growing);
+		return PTR_ERR(level);
 	}
-	if (!err)
-		twheel_file_unlock(file);
-out:
+	twheel_file_lock(file);
+	file->charged += twheel_level_bytes(w, nr);
+	if (w->nr_levels == nr) {
+		twheel_level_install(w, level);
+		file->max_delay = twheel_max_delay(w);
+		level = NULL;
+	} else { /* another thread was faster */
+		twheel_file_credit(file);
+	}
+	twheel_file_unlock(file);
 	atomic_dec(&file->growing);
-	return err;
-}
-
-/* Add levels for all of time, so that a timer can be placed whatever the clock is set to. */
-static int grow_all_levels(struct twheel_file *file)
-{
-	while (file->max_delay < KTIME_MAX) {
-		struct twheel_level *level = alloc_level(file, file->wheel.nr_levels);
-
-		if (IS_ERR(level))
-			return PTR_ERR(level);
-		install_level(file, level);
-	}
+	twheel_level_free(level);
 	return 0;
 }
 
 /* Add a page of timers, or of their directory, unless another thread has. */
-static int grow_store(struct twheel_file *file, bool nowait)
+static int grow_store(struct twheel_file *file)
 {
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
-	int err = page ? twheel_file_lock_nowait(file, nowait) : -ENOMEM;
+	int err = 0;
 
-	if (err)
-		goto out;
+	set_active_memcg(old);
+	if (!page)
+		return -ENOMEM;
+	twheel_file_lock(file);
 	if (twheel_store_exhausted(&file->store)) {
 		err = charge(file, twheel_store_growth(&file->store));
+		/* With the lock held, only the directory is allocated: 8 bytes for 43,008 timers. */
 		if (!err)
-			err = twheel_store_grow(&file->store, page, TWHEEL_GFP);
+			err = twheel_store_grow(&file->store, page, GFP_ATOMIC | __GFP_NOWARN);
 		if (!err)
 			page = NULL;
 		twheel_file_credit(file);
 	}
 	twheel_file_unlock(file);
-out:
-	set_active_memcg(old);
 	free_page((unsigned long)page);
 	return err;
 }
@@ -198,71 +189,104 @@ out:
 /**
  * twheel_file_provide() - provide what a chunk of work lacked
  * @file: the file, not locked
- * @need: one of enum twheel_need, with the number of a level added
- * @nowait: do not wait for the lock
+ * @need: one of enum twheel_need, with the number of a level added; but not user memory
  *
  * Another thread can use it up before the caller has the lock again.
  *
- * Return: 0; or -ENOSPC, -ENOMEM, -EAGAIN if @nowait, or -EINTR when killed.
+ * Return: 0; or -ENOSPC, -ENOMEM, or -EINTR when killed.
  */
-int twheel_file_provide(struct twheel_file *file, int need, bool nowait)
+int twheel_file_provide(struct twheel_file *file, int need)
 {
-	int err;
-
 	cond_resched();
 	if (need >= TWHEEL_NEED_LEVEL)
-		return grow_level(file, need - TWHEEL_NEED_LEVEL, nowait);
+		return grow_level(file, need - TWHEEL_NEED_LEVEL);
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	if (need == TWHEEL_NEED_PAGE)
-		return grow_store(file, nowait);
-	err = twheel_file_lock_nowait(file, nowait);
-	if (!err) {
-		twheel_file_advance(file, TWHEEL_STEPS, false);
-		twheel_file_unlock(file);
-	}
-	return err;
+		return grow_store(file);
+	twheel_file_lock(file);
+	twheel_file_advance(file, TWHEEL_STEPS, false);
+	twheel_file_unlock(file);
+	return 0;
 }
 
 /* ---- Opening, setting up and closing ---- */
 
-static void set_up(struct twheel_file *file, const struct twheel_setup *setup)
+static void init_wheel(struct twheel *w, const struct twheel_setup *setup)
 {
-	struct twheel *w = &file->wheel;
+	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
+	twheel_forward(w, twheel_floor(w, twheel_clock_now(setup->clock_id)));
+}
 
-	/* A failed add may have left levels behind. */
-	twheel_destroy(w);
+/* Add levels for all of time, so that a timer can be placed whatever the clock is set to. */
+static int add_all_levels(struct twheel_file *file, struct twheel *w)
+{
+	while (twheel_max_delay(w) < KTIME_MAX) {
+		struct twheel_level *level = alloc_level(file, w, w->nr_levels);
+
+		if (IS_ERR(level))
+			return PTR_ERR(level);
+		twheel_level_install(w, level);
+	}
+	return 0;
+}
+
+/* Set all that TWHEEL_SETUP does, except for the wheel. */
+static void set_parameters(struct twheel_file *file, const struct twheel_setup *setup)
+{
 	WRITE_ONCE(file->clock_id, setup->clock_id);
 	file->max_timers = setup->max_timers;
-	file->max_delay = 0;
+	file->max_delay = twheel_max_delay(&file->wheel);
 	hrtimer_setup(&file->hrtimer, twheel_file_fire, file->clock_id, HRTIMER_MODE_ABS);
-	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
-	twheel_forward(w, twheel_floor(w, twheel_file_now(file)));
+}
+
+/* Replace the wheel, which has had no timers, by @w; and @w by the old one. */
+static int replace_wheel(struct twheel_file *file, struct twheel *w,
+			 const struct twheel_setup *setup)
+{
+	int err = -EBUSY;
+
+	twheel_file_lock(file);
+	file->charged += wheel_bytes(w);
+	if (!file->is_set_up && !file->added && !atomic_read(&file->growing)) {
+		/* A failed add may have left levels behind. */
+		swap(file->wheel, *w);
+		INIT_LIST_HEAD(&file->wheel.expired);
+		/* As in twheel_level_install(). */
+		smp_store_release(&file->wheel.nr_levels, file->wheel.nr_levels);
+		set_parameters(file, setup);
+		file->is_set_up = true;
+		trace_twheel_set_up(file);
+		err = 0;
+	}
+	twheel_file_credit(file);
+	twheel_file_unlock(file);
+	return err;
 }
 
 /**
- * twheel_file_set_up() - reinitialise the wheel
- * @file: the file, locked unless it is being opened; it has had no timers
+ * twheel_file_set_up() - TWHEEL_SETUP
+ * @file: the file, not locked
  * @setup: valid parameters
  *
- * Return: 0; or -ENOSPC or -ENOMEM, and the wheel is as it was.
+ * Return: 0; or -EBUSY, -ENOSPC or -ENOMEM, and the wheel is as it was.
  */
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
-	const struct twheel_setup old = {
-		.tick_ns = file->wheel.tick.divisor,
-		.wheel_size = file->wheel.size.divisor,
-		.clock_id = file->clock_id,
-		.max_timers = file->max_timers,
-	};
+	struct twheel *w = kmalloc(sizeof(*w), TWHEEL_GFP);
 	int err = 0;
 
-	set_up(file, setup);
-	if (twheel_file_can_be_set(file))
-		err = grow_all_levels(file);
+	if (!w)
+		return -ENOMEM;
+	init_wheel(w, setup);
+	if (twheel_clock_can_be_set(setup->clock_id))
+		err = add_all_levels(file, w);
 	if (err)
-		set_up(file, &old);
-	twheel_file_credit(file);
+		twheel_user_uncharge(file->user, wheel_bytes(w));
+	else
+		err = replace_wheel(file, w, setup);
+	twheel_destroy(w);
+	kfree(w);
 	return err;
 }
 
@@ -290,14 +314,15 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	if (err)
 		goto put;
 
-	mutex_init(&file->lock);
+	spin_lock_init(&file->lock);
 	init_waitqueue_head(&file->wait);
 	twheel_store_init(&file->store);
 	file->next = TWHEEL_NEVER;
 	file->due = TWHEEL_NEVER;
 	file->armed = TWHEEL_NEVER;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
-	set_up(file, setup);
+	init_wheel(&file->wheel, setup);
+	set_parameters(file, setup);
 	return file;
 
 put:

@@ -13,9 +13,10 @@
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
 #include <linux/lockdep.h>
-#include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
 #include <linux/uidgid.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -46,10 +47,19 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_NEVER		U64_MAX
 
 /*
- * A chunk of work lacks a page, an advance, or a level: see twheel_file_provide(). The number
- * of the missing level is added, and @growing has been incremented for it.
+ * A chunk of work lacks a page of user memory, which its caller brings in; or a page of timers,
+ * an advance, or a level: see twheel_file_provide(). The number of the missing level is added,
+ * and @growing has been incremented for it.
  */
-enum twheel_need { TWHEEL_NEED_PAGE = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL };
+enum twheel_need {
+	TWHEEL_NEED_USER = 1, TWHEEL_NEED_PAGE, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL
+};
+
+/*
+ * How far the wheel is: the last advance has done all that was due, or has stopped with more to
+ * do; or the hrtimer has woken waiters since that advance, and one of them is going to advance.
+ */
+enum twheel_progress { TWHEEL_ADVANCED, TWHEEL_UNFINISHED, TWHEEL_WOKEN };
 
 /**
  * struct twheel_ring_memory - the ring of a file
@@ -75,11 +85,9 @@ struct twheel_ring_memory {
  * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
- * @more: the last advance stopped with more to do.
  * @filled: events have been moved to the ring since the last unlock.
- * @woken: waiters have been woken, and the wheel has not been advanced since. Set under
- *	@wait.lock, cleared under @lock.
- * @contended: a poll did not get @lock. Set without a lock.
+ * @progress: one of enum twheel_progress. TWHEEL_WOKEN is set under @wait.lock, the others under
+ *	@lock.
  * @clock_id: the clock.
  * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
  * @ring: its ring, or NULL; once set, it stays.
@@ -91,8 +99,8 @@ struct twheel_ring_memory {
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
  * @due: the time from which there is something to read or to do, or TWHEEL_NEVER; 0 while
- *	something is unread, TWHEEL_AT_ONCE while @woken or @more. Written under @wait.lock,
- *	and except by the hrtimer with @lock held; read without.
+ *	something is unread, else TWHEEL_AT_ONCE until @progress is TWHEEL_ADVANCED. Written
+ *	under @wait.lock, and except by the hrtimer with @lock held; read without.
  * @hint: when the wheel is likely to be due after @due, or 0; under @wait.lock.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
  * @hrtimer: wakes the waiters, and does nothing else.
@@ -103,16 +111,14 @@ struct twheel_ring_memory {
  * @id: its number, unique since the module was loaded.
  */
 struct twheel_file {
-	struct mutex lock;	/* see the top of twheel_file.c */
+	spinlock_t lock;	/* see the top of twheel_file.c */
 	struct twheel wheel;
 	struct twheel_store store;
 	u64 next;
 	bool is_set_up:1;
 	bool has_periods:1;
-	bool more:1;
 	bool filled:1;
-	bool woken;
-	bool contended;
+	u8 progress;
 	u8 clock_id;
 	atomic_t growing;
 	struct twheel_ring_memory *ring;
@@ -139,23 +145,28 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 	return container_of(timer, struct twheel_entry, timer);
 }
 
-static inline u64 twheel_file_now(const struct twheel_file *file)
+static inline u64 twheel_clock_now(u8 clock_id)
 {
-	/* Read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
-	u8 clock_id = READ_ONCE(file->clock_id);
-
 	if (likely(clock_id == CLOCK_MONOTONIC))
 		return ktime_get_ns();
 	return ktime_get_with_offset(clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
 				     clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI);
 }
 
-/* Whether the clock can be set. Read without the lock, too. */
+static inline bool twheel_clock_can_be_set(u8 clock_id)
+{
+	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
+}
+
+/* These two are read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
+static inline u64 twheel_file_now(const struct twheel_file *file)
+{
+	return twheel_clock_now(READ_ONCE(file->clock_id));
+}
+
 static inline bool twheel_file_can_be_set(const struct twheel_file *file)
 {
-	u8 clock_id = READ_ONCE(file->clock_id);
-
-	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
+	return twheel_clock_can_be_set(READ_ONCE(file->clock_id));
 }
 
 /* Whether the clock has been set back, so that expired timers may be pending again. */
@@ -170,19 +181,18 @@ static inline u64 twheel_file_timers(const struct twheel_file *file)
 	return file->wheel.nr_pending + file->wheel.nr_expired;
 }
 
-/* Take the lock; returns -EINTR if the caller was killed while it waited. */
-static inline int __must_check twheel_file_lock(struct twheel_file *file)
+/* Take the lock. Until it is dropped, missing user memory is an error: nobody waits for it. */
+static __always_inline void twheel_file_lock(struct twheel_file *file)
 {
-	return mutex_lock_killable(&file->lock);
+	spin_lock(&file->lock);
+	pagefault_disable();
 }
 
-/* Take the lock; with @nowait, return -EAGAIN instead of waiting. */
-static __always_inline int __must_check twheel_file_lock_nowait(struct twheel_file *file,
-								bool nowait)
+/* Drop the lock of a file whose due time and memory are as published. */
+static __always_inline void twheel_file_unlock_unchanged(struct twheel_file *file)
 {
-	if (likely(mutex_trylock(&file->lock)))
-		return 0;
-	return nowait ? -EAGAIN : twheel_file_lock(file);
+	pagefault_enable();
+	spin_unlock(&file->lock);
 }
 
 /* Whether there is something to read, or to do before a waiter may sleep. */
@@ -224,7 +234,7 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 static __always_inline u64 twheel_file_due(struct twheel_file *file)
 {
 	if (!file->wheel.nr_expired || unlikely(twheel_is_rewinding(&file->wheel)))
-		return file->more ? TWHEEL_AT_ONCE : twheel_file_next(file);
+		return READ_ONCE(file->progress) ? TWHEEL_AT_ONCE : twheel_file_next(file);
 	/* Without waiters, TWHEEL_AT_ONCE can stay. No barrier: new waiters see it. */
 	return READ_ONCE(file->due) == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait) ?
 	       TWHEEL_AT_ONCE : 0;
@@ -234,9 +244,7 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 void twheel_file_credit(struct twheel_file *file);
-bool twheel_file_trylock(struct twheel_file *file);
 void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next);
-void twheel_file_make_up(struct twheel_file *file);
 
 /* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
 static __always_inline void twheel_file_unlock(struct twheel_file *file)
@@ -247,11 +255,7 @@ static __always_inline void twheel_file_unlock(struct twheel_file *file)
 	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
 		twheel_file_publish_and_unlock(file, due, next);
 	else
-		mutex_unlock(&file->lock);
-	/* Pairs with the barrier in twheel_file_trylock(). */
-	smp_mb();
-	if (unlikely(READ_ONCE(file->contended)))
-		twheel_file_make_up(file);
+		twheel_file_unlock_unchanged(file);
 }
 
 /* twheel_wake.c */
@@ -261,13 +265,13 @@ bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);
 
 bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead);
-int twheel_file_provide(struct twheel_file *file, int need, bool nowait);
+int twheel_file_provide(struct twheel_file *file, int need);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
 /* twheel_timers.c */
-long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay, bool nowait);
-long twheel_cancel_timer(struct twheel_file *file, u64 id, bool nowait);
-long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp, bool nowait);
+long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay);
+long twheel_cancel_timer(struct twheel_file *file, u64 id);
+long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp);
 
 /* twheel_read.c */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos);

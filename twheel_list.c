@@ -17,8 +17,9 @@
 #define TWHEEL_LIST_BLOCKS	16
 
 /*
- * List up to @max timers from *@cursor on, with the lock held; returns how many, or -EFAULT.
- * No function may be called while user memory is open: all are inline.
+ * List up to @max timers from *@cursor on, with the lock held; returns how many, -EFAULT, or
+ * -EAGAIN if the memory is not there now. No function may be called while user memory is open: all
+ * are inline.
  */
 static int list_chunk(struct twheel_file *file, u64 *cursor, struct twheel_listed __user *to,
 		      unsigned int max)
@@ -31,11 +32,11 @@ static int list_chunk(struct twheel_file *file, u64 *cursor, struct twheel_liste
 	unsigned long nr = *cursor >> TWHEEL_SLOT_BITS, blocks = TWHEEL_LIST_BLOCKS;
 	struct twheel_listed __user *u = to, *end = to + max;
 	struct twheel_entry *entry;
-	int err = -EFAULT;
+	int err = -EAGAIN;
 	bool expired;
 
 	if (!user_write_access_begin(to, max * sizeof(*to)))
-		return err;
+		return -EFAULT;
 	for (; u < end && blocks-- && nr < file->store.nr_blocks; nr++, slot = 0) {
 		struct twheel_page *page = twheel_store_page(&file->store, nr);
 		u32 room = end - u, base = page ? page->base : 0;
@@ -73,13 +74,14 @@ out:
  * @file: the file, not locked
  * @arg: the cursor and the array to fill, in user memory; the cursor is updated
  *
- * Return: how many were listed; 0 at the end; or -EFAULT, -EINVAL, or -EINTR when killed.
+ * Return: how many were listed; 0 at the end; or -EFAULT or -EINVAL.
  */
 long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg)
 {
 	struct twheel_listed __user *to;
 	struct twheel_list list;
 	long done = 0;
+	bool missing;
 	u64 from;
 	int n;
 
@@ -95,17 +97,19 @@ long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg
 	do {
 		cond_resched();
 		from = list.cursor;
-		n = twheel_file_lock(file);
-		if (n)
-			break;
+		twheel_file_lock(file);
 		n = list_chunk(file, &list.cursor, to + done,
 			       min_t(long, list.count - done, TWHEEL_LIST_CHUNK));
 		twheel_file_unlock(file);
+		missing = n == -EAGAIN;
+		if (missing) /* bring it in by access: no other way is certain to be enough */
+			n = clear_user(to + done, sizeof(*to)) ? -EFAULT : 0;
 		if (n < 0)
 			break;
 		done += n;
-		/* The cursor stays only at the end, or where nothing can be written. */
-	} while (list.cursor != from && done < list.count && !(done && signal_pending(current)));
+		/* Otherwise the cursor stays only at the end. */
+	} while ((missing || list.cursor != from) && done < list.count &&
+		 !(done ? signal_pending(current) : fatal_signal_pending(current)));
 	if (done && put_user(list.cursor, &arg->cursor))
 		return -EFAULT;
 	return done ?: n;

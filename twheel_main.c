@@ -74,19 +74,7 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 		return err;
 	setup.max_timers = setup.max_timers ?: READ_ONCE(max_timers);
 
-	err = twheel_file_lock(file);
-	if (err)
-		return err;
-	if (file->is_set_up || file->added || atomic_read(&file->growing))
-		err = -EBUSY;
-	else
-		err = twheel_file_set_up(file, &setup);
-	if (!err) {
-		file->is_set_up = true;
-		trace_twheel_set_up(file);
-	}
-	twheel_file_unlock(file);
-	return err;
+	return twheel_file_set_up(file, &setup);
 }
 
 static noinline long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
@@ -101,8 +89,7 @@ static noinline long twheel_query(struct twheel_file *file, struct twheel_query 
 		return -EFAULT;
 	if (query.reserved)
 		return -EINVAL;
-	if (twheel_file_lock(file))
-		return -EINTR;
+	twheel_file_lock(file);
 	now = twheel_file_now(file);
 	found = twheel_store_find(&file->store, query.id, &entry);
 	if (found) {
@@ -130,8 +117,9 @@ static noinline long twheel_get_info(struct twheel_file *file, struct twheel_inf
 
 	do {
 		cond_resched();
-		if (fatal_signal_pending(current) || twheel_file_lock(file))
+		if (fatal_signal_pending(current))
 			return -EINTR;
+		twheel_file_lock(file);
 		more = twheel_file_advance(file, TWHEEL_STEPS, false);
 		if (!more)
 			twheel_fill_info(file, &info);
@@ -155,7 +143,7 @@ static __always_inline long dispatch(struct twheel_file *file, unsigned int cmd,
 	case TWHEEL_LIST:
 		return twheel_list_timers(file, argp);
 	default:
-		return twheel_change(file, cmd, argp, false);
+		return twheel_change(file, cmd, argp);
 	}
 }
 

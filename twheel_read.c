@@ -3,7 +3,8 @@
  * Reading and polling for expired timers
  *
  * Writing an event and removing its timer are one step: the event is written to user memory
- * with the lock held, and the timer leaves the wheel only if that succeeds.
+ * with the lock held, and the timer leaves the wheel only if that succeeds. If that memory is not
+ * there, it is brought in without the lock, and the read goes on.
  */
 #include <linux/math64.h>
 #include <linux/sched/signal.h>
@@ -40,17 +41,18 @@ static __always_inline struct twheel_event event_of(const struct twheel_file *fi
 }
 
 /*
- * Write the events of up to @max expired timers to user memory; returns how many. No function
- * may be called while that memory is open: all are inline.
+ * Write the events of up to @max expired timers to user memory; returns how many, 0 if the memory
+ * is not there now, or -EFAULT. No function may be called while that memory is open: all are
+ * inline.
  */
-static unsigned int put_events(struct twheel_file *file, struct iov_iter *to, unsigned int max)
+static int put_events(struct twheel_file *file, struct iov_iter *to, int max)
 {
 	struct twheel_event __user *uevent = to->ubuf + to->iov_offset;
 	struct twheel_timer *timer;
-	unsigned int n = 0;
+	int n = 0;
 
 	if (!user_write_access_begin(uevent, max * sizeof(*uevent)))
-		return 0;
+		return -EFAULT;
 	max = min_t(u64, max, file->wheel.nr_expired);
 	for (timer = first_expired(file); n < max; timer = list_next_entry(timer, node)) {
 		struct twheel_event event = event_of(file, to_entry(timer));
@@ -67,8 +69,8 @@ end:
 	return n;
 }
 
-/* Copy one event to any other iterator. */
-static noinline unsigned int copy_event(struct twheel_file *file, struct iov_iter *to)
+/* Copy one event to any other iterator; returns 0 if its memory is not there now. */
+static noinline int copy_event(struct twheel_file *file, struct iov_iter *to)
 {
 	struct twheel_event event = event_of(file, to_entry(first_expired(file)));
 	size_t copied = copy_to_iter(&event, sizeof(event), to);
@@ -155,37 +157,47 @@ static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring,
 
 /* ---- Reading ---- */
 
-/* O_NONBLOCK does not wait for events, and IOCB_NOWAIT neither for events nor for the lock. */
-enum read_mode { MAY_WAIT, NONBLOCK, NOWAIT };
+/*
+ * Bring in the memory for an event, by access: no other way is certain to be enough. That may
+ * take any time, and the next reader does not wait for it. Returns 1, or -EFAULT.
+ */
+static noinline int bring_in(struct twheel_file *file, struct iov_iter *to)
+{
+	size_t size = sizeof(struct twheel_event), zeroed;
+
+	twheel_file_wake_next(file);
+	zeroed = iov_iter_zero(size, to);
+	iov_iter_revert(to, zeroed);
+	return zeroed == size ? 1 : -EFAULT;
+}
 
 /*
  * Advance the wheel or read, with one hold of the lock: a long advance has a hold of its own.
- * Returns 1 if there may be more to read, 0 if there is not, or an errno.
+ * Returns 1 if there may be more to read, 0 if there is not, or -EFAULT.
  */
-static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_mode mode,
+static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool may_wait,
 		      bool *is_advanced)
 {
-	unsigned int max = min_t(size_t, TWHEEL_CHUNK,
-				 iov_iter_count(to) / sizeof(struct twheel_event));
-	unsigned int n = 0, some = 1;
+	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(to) / sizeof(struct twheel_event));
+	int n = 0, some = 1;
 	bool left;
 
-	if (mode == NOWAIT ? !twheel_file_trylock(file) : twheel_file_lock(file))
-		return mode == NOWAIT ? -EAGAIN : -EINTR;
+	twheel_file_lock(file);
 	/* When enough has expired, only the counts of periodic timers need the clock. */
 	if ((!*is_advanced && (file->wheel.nr_expired < max || file->has_periods)) ||
 	    twheel_file_is_set_back(file)) {
-		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS, mode == MAY_WAIT);
+		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS, may_wait);
 
-		left = file->wheel.nr_expired;
 		*is_advanced = !again || file->wheel.nr_expired >= max;
 		if (again || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) {
 			twheel_file_unlock(file);
-			return left || mode != NOWAIT ? 1 : -EAGAIN;
+			return 1;
 		}
 	}
-	while (some && n < max && file->wheel.nr_expired) {
+	while (n < max && file->wheel.nr_expired) {
 		some = iter_is_ubuf(to) ? put_events(file, to, max - n) : copy_event(file, to);
+		if (some <= 0)
+			break;
 		take_events(file, some);
 		n += some;
 	}
@@ -193,12 +205,11 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, enum read_m
 	left = file->wheel.nr_expired || n == max;
 	*is_advanced = false;
 	twheel_file_unlock(file);
-	return some ? left : -EFAULT;
+	return some > 0 ? left : some ?: bring_in(file, to);
 }
 
-static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
+static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait)
 {
-	enum read_mode mode = nowait ? NOWAIT : filp->f_flags & O_NONBLOCK ? NONBLOCK : MAY_WAIT;
 	struct twheel_file *file = filp->private_data;
 	size_t size = iov_iter_count(to);
 	bool is_advanced = false;
@@ -209,31 +220,31 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
 	do {
 		if (READ_ONCE(file->ring))
 			err = -EBUSY;
-		else if (mode == MAY_WAIT)
+		else if (may_wait)
 			err = twheel_file_wait(file);
 		else
 			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (err)
 			return err;
 		do {
-			err = read_chunk(file, to, mode, &is_advanced);
+			err = read_chunk(file, to, may_wait, &is_advanced);
 			cond_resched();
 		} while (err > 0 && iov_iter_count(to) >= sizeof(struct twheel_event) &&
 			 !task_sigpending(current));
 		/* One reader is woken at a time: it leaves the rest to the next. */
-		if (err && err != -EAGAIN)
+		if (err)
 			twheel_file_wake_next(file);
 		if (iov_iter_count(to) < size)
 			return size - iov_iter_count(to);
-		if (err > 0)
-			err = mode == NOWAIT ? -EAGAIN : -ERESTARTSYS;
-	} while (!err && mode == MAY_WAIT);
-	return err ?: -EAGAIN;
+		if (err)
+			return err < 0 ? err : -ERESTARTSYS;
+	} while (may_wait);
+	return -EAGAIN;
 }
 
 /**
  * twheel_read() - read(2), which is cheaper for the kernel than ->read_iter()
- * @filp: the open file; O_NONBLOCK waits for nothing but the lock
+ * @filp: the open file; with O_NONBLOCK, do not wait
  * @to: user memory for events
  * @size: its size in bytes
  * @pos: not used
@@ -241,21 +252,19 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool nowait)
  * Waits until there is something to read.
  *
  * Return: how many bytes were read, always whole events; or -EINVAL if there is no
- * room for one, -EBUSY if the file has a ring, -EAGAIN, -EFAULT, -EINTR when killed, or
- * -ERESTARTSYS for a signal.
+ * room for one, -EBUSY if the file has a ring, -EAGAIN, -EFAULT, or -ERESTARTSYS for a signal.
  */
 ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos)
 {
 	struct iov_iter iter;
 
 	iov_iter_ubuf(&iter, ITER_DEST, to, size);
-	return read_events(filp, &iter, false);
+	return read_events(filp, &iter, !(filp->f_flags & O_NONBLOCK));
 }
 
 /**
  * twheel_read_iter() - readv(2), preadv2(2) and io_uring
- * @iocb: the call; IOCB_NOWAIT does not wait for the lock either, and advances the wheel no
- *	further than one hold of the lock allows
+ * @iocb: the call; with IOCB_NOWAIT or O_NONBLOCK, do not wait
  * @to: the destination
  *
  * A poll that was started before -EAGAIN is woken when there is something to read.
@@ -264,7 +273,8 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
  */
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	return read_events(iocb->ki_filp, to, iocb->ki_flags & IOCB_NOWAIT);
+	return read_events(iocb->ki_filp, to, !(iocb->ki_flags & IOCB_NOWAIT ||
+						iocb->ki_filp->f_flags & O_NONBLOCK));
 }
 
 /*
@@ -294,14 +304,15 @@ static bool poll_ring(struct twheel_file *file, struct twheel_ring_memory *ring)
 	unsigned int holds = TWHEEL_POLL_HOLDS;
 	bool again;
 
-	/* Polling again is useless while nothing is due, or another task has the lock. */
+	/* Polling again is useless while nothing is due. */
 	if (READ_ONCE(ring->shared->flags)) {
 		WRITE_ONCE(ring->shared->flags, 0);
 		/* If a poll set it before this, twheel_file_arm() finds the wheel due. */
 		smp_mb();
 	}
 	again = twheel_file_arm(file);
-	while (again && holds-- && twheel_file_trylock(file)) {
+	while (again && holds--) {
+		twheel_file_lock(file);
 		again = advance_and_fill(file, ring);
 		twheel_file_unlock(file);
 	}
@@ -318,8 +329,7 @@ static bool poll_wheel(struct twheel_file *file)
 	/* After its clock has been set back, nothing may be left to read. */
 	if (!READ_ONCE(file->due) && !twheel_file_can_be_set(file))
 		return true;
-	if (!twheel_file_trylock(file))
-		return false;
+	twheel_file_lock(file);
 	twheel_file_advance(file, TWHEEL_STEPS, true);
 	unread = file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
 	twheel_file_unlock(file);
@@ -331,9 +341,9 @@ static bool poll_wheel(struct twheel_file *file)
  * @filp: the open file
  * @wait: the caller's wait queue entries
  *
- * Does not sleep, and takes the lock only if it is free and the wheel is due. Only an advance
- * shows whether due timers can be read or have to be cascaded first. The advance is bounded; if
- * it ends before anything has expired, the hrtimer soon wakes @wait to poll again.
+ * Does not sleep, and takes the lock only if the wheel is due. Only an advance shows whether due
+ * timers can be read or have to be cascaded first. The advance is bounded; if it ends before
+ * anything has expired, the hrtimer soon wakes @wait to poll again.
  *
  * Return: EPOLLIN | EPOLLRDNORM if there is something to read; or 0, and @wait will be woken.
  */

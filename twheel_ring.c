@@ -60,15 +60,16 @@ static int install_ring(struct twheel_file *file, u32 size)
 	size_t bytes = roundup_pow_of_two(sizeof(struct twheel_ring_memory)) + size;
 	struct twheel_ring_memory *ring;
 	struct mem_cgroup *old;
-	int err;
+	int err = -ENOMEM;
 
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
 	old = set_active_memcg(file->memcg);
 	ring = ring_alloc(size);
 	set_active_memcg(old);
-	err = ring ? twheel_file_lock(file) : -ENOMEM;
-	if (!err) {
+	if (ring) {
+		err = 0;
+		twheel_file_lock(file);
 		if (!file->ring) {
 			/* Polls read it without the lock. */
 			smp_store_release(&file->ring, ring);
@@ -88,7 +89,7 @@ static int install_ring(struct twheel_file *file, u32 size)
  * @file: the file, not locked
  * @arg: the ring to make; set to the existing ring
  *
- * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed.
+ * Return: 0; or -EFAULT, -EINVAL, -ENOENT, -ENOSPC or -ENOMEM.
  */
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg)
 {

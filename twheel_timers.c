@@ -6,12 +6,9 @@
  * of the lock, up to the first entry that fails. It returns the number of entries that were
  * done, or the errno of the first one.
  *
- * A chunk that lacks a level, a page, or an advance of the wheel ends with enum twheel_need.
- * Its caller provides that with the lock dropped, and retries from the same entry: all
- * checks are repeated, as other threads may have changed the wheel.
- *
- * io_uring's submitters do not wait for the lock: @nowait. A call that does not get it returns
- * -EAGAIN, or what it has done of a batch.
+ * A chunk that lacks user memory, a level, a page, or an advance of the wheel ends with enum
+ * twheel_need. Its caller provides that with the lock dropped, and retries from the same entry:
+ * all checks are repeated, as other threads may have changed the wheel.
  */
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
@@ -78,8 +75,8 @@ static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64
 }
 
 /*
- * Add up to @n timers, and stop at one that is not valid, or needs memory or an advance of
- * the wheel; returns how many were added. The id is written before arming, which then cannot
+ * Add up to @n timers, and stop at one that is not valid or not there, or needs memory or an advance
+ * of the wheel; returns how many were added. The id is written before arming, which then cannot
  * fail. No function may be called while user memory is open: all are inline.
  */
 static __always_inline unsigned int add_fast(struct twheel_file *file,
@@ -184,7 +181,7 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 	int need;
 
 	if (copy_from_user(&add, uadd, sizeof(add)))
-		return -EFAULT;
+		return TWHEEL_NEED_USER;
 	if (!compute_deadline(add.time_ns, add.flags, add.reserved, now, &deadline))
 		return -EINVAL;
 	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
@@ -201,7 +198,7 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 	if (put_user(add.id, &uadd->id)) {
 		/* The caller cannot know the id: the timer never existed. */
 		twheel_store_put(&file->store, entry);
-		return -EFAULT;
+		return TWHEEL_NEED_USER;
 	}
 	fill(entry, add.data, add.interval_ns, deadline);
 	if (add.interval_ns)
@@ -217,14 +214,13 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
  * one of enum twheel_need.
  */
 static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
-			      unsigned int n, int *err, bool nowait)
+			      unsigned int n, int *err)
 {
 	unsigned int done = 0, fast;
 	u64 now, room;
 
-	*err = twheel_file_lock_nowait(file, nowait);
-	if (*err)
-		return 0;
+	*err = 0;
+	twheel_file_lock(file);
 	if (unlikely(!bring_forward(file, &now))) {
 		*err = TWHEEL_NEED_ADVANCE;
 		goto unlock;
@@ -249,35 +245,45 @@ unlock:
 	return done;
 }
 
+/* Bring in an entry, which stays as it is, by access: no other way is certain to be enough. */
+static int bring_in(struct twheel_add __user *uadd)
+{
+	struct twheel_add add;
+
+	if (copy_from_user(&add, uadd, sizeof(add)) || put_user(add.id, &uadd->id))
+		return -EFAULT;
+	/* It can be gone again, each time. */
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
 /* Add @count timers, at least one. */
-static noinline long add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count,
-				bool nowait)
+static noinline long add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
 {
 	long done = 0;
 	int err;
 
 	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err,
-				  nowait);
-		if (err > 0 && done < count)
-			err = twheel_file_provide(file, err, nowait);
+		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
+		if (err == TWHEEL_NEED_USER)
+			err = bring_in(uadd + done);
+		else if (err > 0 && done < count)
+			err = twheel_file_provide(file, err);
 	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }
 
 /* Add one timer: on the fast path, or as a batch. */
-static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd, bool nowait)
+static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd)
 {
 	unsigned int done = 0;
 	u64 now;
 
-	if (likely(!twheel_file_lock_nowait(file, nowait))) {
-		if (likely(bring_forward(file, &now)) &&
-		    likely(twheel_file_timers(file) < file->max_timers))
-			done = add_fast(file, uadd, 1, now);
-		twheel_file_unlock(file);
-	}
-	return likely(done) ? 0 : min(add_timers(file, uadd, 1, nowait), 0L);
+	twheel_file_lock(file);
+	if (likely(bring_forward(file, &now)) &&
+	    likely(twheel_file_timers(file) < file->max_timers))
+		done = add_fast(file, uadd, 1, now);
+	twheel_file_unlock(file);
+	return likely(done) ? 0 : min(add_timers(file, uadd, 1), 0L);
 }
 
 /* ---- Modifying and cancelling ---- */
@@ -348,14 +354,13 @@ static __always_inline int modify(struct twheel_file *file, const struct twheel_
  */
 static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 						 const struct twheel_modify *mods,
-						 unsigned int n, int *err, bool nowait)
+						 unsigned int n, int *err)
 {
 	unsigned int i;
 	u64 now;
 
-	*err = twheel_file_lock_nowait(file, nowait);
-	if (*err)
-		return 0;
+	*err = 0;
+	twheel_file_lock(file);
 	if (unlikely(!bring_forward(file, &now))) {
 		*err = TWHEEL_NEED_ADVANCE;
 		n = 0;
@@ -371,14 +376,13 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 }
 
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
-						 unsigned int n, int *err, bool nowait)
+						 unsigned int n, int *err)
 {
 	struct twheel_entry *entry;
 	unsigned int i;
 
-	*err = twheel_file_lock_nowait(file, nowait);
-	if (*err)
-		return 0;
+	*err = 0;
+	twheel_file_lock(file);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;
@@ -393,15 +397,14 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
-static __always_inline long modify_one(struct twheel_file *file, const struct twheel_modify *mod,
-				       bool nowait)
+static __always_inline long modify_one(struct twheel_file *file, const struct twheel_modify *mod)
 {
 	int err;
 
 	do {
-		modify_chunk(file, mod, 1, &err, nowait);
+		modify_chunk(file, mod, 1, &err);
 		if (unlikely(err > 0))
-			err = twheel_file_provide(file, err, nowait) ?: 1;
+			err = twheel_file_provide(file, err) ?: 1;
 	} while (unlikely(err > 0));
 	return err;
 }
@@ -411,38 +414,35 @@ static __always_inline long modify_one(struct twheel_file *file, const struct tw
  * @file: the file, not locked
  * @id: its id
  * @delay: when it is due, in ns from now
- * @nowait: do not wait for the lock
  *
- * Return: 0; or -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, -EAGAIN if @nowait, or -EINTR when killed,
- * and the timer is as it was.
+ * Return: 0; or -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the timer is as it
+ * was.
  */
-long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay, bool nowait)
+long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay)
 {
 	const struct twheel_modify mod = { .id = id, .time_ns = delay };
 
-	return modify_one(file, &mod, nowait);
+	return modify_one(file, &mod);
 }
 
 /**
  * twheel_cancel_timer() - cancel a timer
  * @file: the file, not locked
  * @id: the timer's id
- * @nowait: do not wait for the lock
  *
- * Return: 0, and the timer will never be read; or -ENOENT, -EAGAIN if @nowait, or -EINTR when
- * killed.
+ * Return: 0, and the timer will never be read; or -ENOENT.
  */
-long twheel_cancel_timer(struct twheel_file *file, u64 id, bool nowait)
+long twheel_cancel_timer(struct twheel_file *file, u64 id)
 {
 	int err;
 
-	cancel_chunk(file, &id, 1, &err, nowait);
+	cancel_chunk(file, &id, 1, &err);
 	return err;
 }
 
 /* Modify or cancel @count timers, at least one. */
 static noinline long change_timers(struct twheel_file *file, const void __user *entries, u32 count,
-				   bool cancel, bool nowait)
+				   bool cancel)
 {
 	union {
 		struct twheel_modify mod[TWHEEL_CHUNK / 2];
@@ -459,17 +459,17 @@ static noinline long change_timers(struct twheel_file *file, const void __user *
 		if (!n)
 			err = -EFAULT;
 		else if (cancel)
-			done += cancel_chunk(file, chunk.id, n, &err, nowait);
+			done += cancel_chunk(file, chunk.id, n, &err);
 		else
-			done += modify_chunk(file, chunk.mod, n, &err, nowait);
+			done += modify_chunk(file, chunk.mod, n, &err);
 		if (err > 0)
-			err = twheel_file_provide(file, err, nowait);
+			err = twheel_file_provide(file, err);
 	} while (!err && done < count && !(interrupted() && done));
 	return done ?: err;
 }
 
 static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
-				  struct twheel_batch __user *arg, bool nowait)
+				  struct twheel_batch __user *arg)
 {
 	struct twheel_batch batch;
 	void __user *entries;
@@ -485,18 +485,17 @@ static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
 	entries = u64_to_user_ptr(batch.entries);
 
 	if (cmd == TWHEEL_ADD_BATCH)
-		return add_timers(file, entries, batch.count, nowait);
-	return change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH, nowait);
+		return add_timers(file, entries, batch.count);
+	return change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH);
 }
 
-static noinline long modify_timer(struct twheel_file *file, struct twheel_modify __user *umod,
-				  bool nowait)
+static noinline long modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
 {
 	struct twheel_modify mod;
 
 	if (copy_from_user(&mod, umod, sizeof(mod)))
 		return -EFAULT;
-	return modify_one(file, &mod, nowait);
+	return modify_one(file, &mod);
 }
 
 /**
@@ -504,29 +503,28 @@ static noinline long modify_timer(struct twheel_file *file, struct twheel_modify
  * @file: the file, not locked
  * @cmd: the ioctl
  * @argp: its argument
- * @nowait: do not wait for the lock
  *
  * Tail calls keep it without a stack frame.
  *
- * Return: what the ioctl returns; or -EAGAIN if @nowait, and nothing was done.
+ * Return: what the ioctl returns.
  */
-long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp, bool nowait)
+long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp)
 {
 	u64 id;
 
 	if (likely(cmd == TWHEEL_ADD))
-		return add_one(file, argp, nowait);
+		return add_one(file, argp);
 	switch (cmd) {
 	case TWHEEL_CANCEL:
 		if (get_user(id, (u64 __user *)argp))
 			return -EFAULT;
-		return twheel_cancel_timer(file, id, nowait);
+		return twheel_cancel_timer(file, id);
 	case TWHEEL_MODIFY:
-		return modify_timer(file, argp, nowait);
+		return modify_timer(file, argp);
 	case TWHEEL_ADD_BATCH:
 	case TWHEEL_CANCEL_BATCH:
 	case TWHEEL_MODIFY_BATCH:
-		return change_batch(file, cmd, argp, nowait);
+		return change_batch(file, cmd, argp);
 	default:
 		return -ENOTTY;
 	}

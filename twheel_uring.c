@@ -5,11 +5,9 @@
  * A command is an ioctl that changes timers: cmd_op is the ioctl's number, and the first eight
  * bytes of the command are the address of its argument. Two more hold their arguments instead.
  *
- * Commands are executed at once, in the order of submission, unless another thread or process
- * has the lock: its holder may sleep in a page fault, and the submitter must not wait for that.
- * Then an io_uring worker executes the command, and later ones may overtake it: only links keep
- * the order. A worker's command can be cancelled before it starts, without notice to the
- * driver, so the driver cannot keep the order with a queue of its own.
+ * Commands are executed at once, in the order of submission: nothing that they wait for depends
+ * on another program, except that their own memory may have to be brought in, as for reads of
+ * files.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -22,7 +20,6 @@ static __always_inline long issue(struct twheel_file *file, const struct io_urin
 				  unsigned int issue_flags)
 {
 	unsigned int n = issue_flags & IO_URING_F_SQE128 ? 10 : 2;
-	bool nowait = issue_flags & IO_URING_F_NONBLOCK;
 	/* The program can change it at any time. */
 	const u64 *word = uring_cmd_data(ioucmd);
 	u64 first = READ_ONCE(word[0]), second = READ_ONCE(word[1]);
@@ -32,12 +29,12 @@ static __always_inline long issue(struct twheel_file *file, const struct io_urin
 	while (n-- > 2)
 		rest |= READ_ONCE(word[n]);
 	if (ioucmd->cmd_op == TWHEEL_URING_MODIFY && !rest)
-		return twheel_modify_delay(file, first, second, nowait);
+		return twheel_modify_delay(file, first, second);
 	if (rest | second)
 		return -EINVAL;
 	if (ioucmd->cmd_op == TWHEEL_URING_CANCEL)
-		return twheel_cancel_timer(file, first, nowait);
-	return twheel_change(file, ioucmd->cmd_op, u64_to_user_ptr(first), nowait);
+		return twheel_cancel_timer(file, first);
+	return twheel_change(file, ioucmd->cmd_op, u64_to_user_ptr(first));
 }
 
 /**
@@ -45,7 +42,7 @@ static __always_inline long issue(struct twheel_file *file, const struct io_urin
  * @ioucmd: the command
  * @issue_flags: io_uring's
  *
- * Return: 0 or an errno, -EAGAIN for a worker to try again; or -EIOCBQUEUED: it has completed.
+ * Return: 0 or an errno; or -EIOCBQUEUED: it has completed.
  */
 int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -56,7 +53,7 @@ int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 		/* As a return value, 6.1 would take it for a failure, and lose it in a worker. */
 		uring_cmd_done(ioucmd, ret, issue_flags);
 		ret = -EIOCBQUEUED;
-	} else if (unlikely(ret) && ret != -EAGAIN) {
+	} else if (unlikely(ret)) {
 		trace_twheel_refuse(file->id, ioucmd->cmd_op, ret);
 	}
 	return ret;

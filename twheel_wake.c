@@ -20,7 +20,7 @@
  *	due <= now? then advance, read        due < armed? then arm             due > now? then arm
  *	due < armed? then arm             unlock                                else due = at once,
  *	sleep                           unlock                                  and wake
- *	                                contended? then advance, wake       unlock
+ *	                                                                    unlock
  *
  * No wake-up is lost. Waiters queue before they check @due, under the lock under which @due and
  * @armed change. After each column, if there are waiters, a woken one is going to advance the
@@ -28,13 +28,12 @@
  * timer was cancelled, the early fire only rearms for @due.
  *
  * No wake-up is duplicated. The hrtimer is not armed again for a time that it has fired for.
- * Blocked readers wait exclusively; one that leaves events, or is killed, wakes the next. An
- * unread wheel fires once, and again only for a timer that is added before all others:
- * edge-triggered waiters need that.
+ * Blocked readers wait exclusively; one that leaves events, is killed, or waits for its memory,
+ * wakes the next. An unread wheel fires once, and again only for a timer that is added before all
+ * others: edge-triggered waiters need that.
  *
- * A poll that does not get the lock sets @contended before it tries once more. The holder
- * checks that after unlocking, so one of the two sees the other. A poll that does not get far
- * enough with one hold of the lock is repeated: the hrtimer wakes its waiter after a pause.
+ * A poll that does not get far enough with one hold of the lock is repeated: the hrtimer wakes
+ * its waiter after a pause.
  *
  * A waiter woken on an idle processor is likely to drain the wheel at once and wait again. So
  * the hrtimer restarts itself there for @hint, at which the wheel is likely to be due next:
@@ -85,7 +84,7 @@ static u64 fire(struct twheel_file *file)
 	/* Spare the woken task a clock read. */
 	if (file->due > TWHEEL_AT_ONCE)
 		WRITE_ONCE(file->due, TWHEEL_AT_ONCE);
-	WRITE_ONCE(file->woken, true);
+	WRITE_ONCE(file->progress, TWHEEL_WOKEN);
 	/* Pass no events: io_uring would take them for the result, and not poll. */
 	wake_up_locked_poll(&file->wait, 0);
 	if (is_idle_task(current) && file->hint > now + TWHEEL_MIN_REARM_NS)
@@ -137,7 +136,7 @@ static u64 resumption(const struct twheel_file *file, u64 next)
 /* Publish when the wheel is due, and wake waiters or arm for them. */
 static void publish(struct twheel_file *file, u64 due, u64 next)
 {
-	bool earlier = next < file->next, unread;
+	bool earlier = next < file->next, woken, unread;
 	u64 hint = file->hint;
 
 	/* The wheel is being drained, and a reader is likely to wait again: take a new hint. */
@@ -146,8 +145,9 @@ static void publish(struct twheel_file *file, u64 due, u64 next)
 	file->next = next;
 	spin_lock_irq(&file->wait.lock);
 	file->hint = hint;
-	/* The hrtimer has fired, and a woken waiter is going to advance the wheel. */
-	if (due && file->woken)
+	/* The hrtimer may have fired just now. */
+	woken = file->progress == TWHEEL_WOKEN;
+	if (due && woken)
 		due = TWHEEL_AT_ONCE;
 	/* If it fired for what is unread now, the waiters are awake. */
 	unread = file->due != TWHEEL_AT_ONCE && (file->filled || (!due && file->due));
@@ -156,8 +156,9 @@ static void publish(struct twheel_file *file, u64 due, u64 next)
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
 		if (unread)
 			wake_up_locked_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-		if (due ? !file->woken : earlier)
-			arm_if_earlier(file, file->more ? resumption(file, next) : next);
+		if (due ? !woken : earlier)
+			arm_if_earlier(file, file->progress == TWHEEL_UNFINISHED ?
+					     resumption(file, next) : next);
 	}
 	spin_unlock_irq(&file->wait.lock);
 }
@@ -180,42 +181,8 @@ void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next)
 		twheel_file_credit(file);
 	}
 	publish(file, due, next);
-	mutex_unlock(&file->lock);
+	twheel_file_unlock_unchanged(file);
 	twheel_pages_free(pages);
-}
-
-/**
- * twheel_file_make_up() - after unlocking, make up for polls that did not get the lock
- * @file: the file
- *
- * Advances the wheel for them, as they may never get the lock of a wheel in heavy use.
- */
-void twheel_file_make_up(struct twheel_file *file)
-{
-	WRITE_ONCE(file->contended, false);
-	if (mutex_trylock(&file->lock)) {
-		if (twheel_file_is_due(file))
-			twheel_file_advance(file, TWHEEL_STEPS, true);
-		twheel_file_publish_and_unlock(file, twheel_file_due(file), twheel_file_next(file));
-	}
-	wake_up_interruptible_poll(&file->wait, 0);
-}
-
-/**
- * twheel_file_trylock() - take the lock if it is free
- * @file: the file
- *
- * Return: false if it is not free: then its holder advances the wheel for the caller, and wakes
- * waiters if something is unread after that.
- */
-bool twheel_file_trylock(struct twheel_file *file)
-{
-	if (mutex_trylock(&file->lock))
-		return true;
-	WRITE_ONCE(file->contended, true);
-	/* Pairs with the barrier after unlocking: one of the two sees the other. */
-	smp_mb();
-	return mutex_trylock(&file->lock);
 }
 
 /* Return true if a waiter must not sleep; otherwise arm the hrtimer for it. */
@@ -272,7 +239,7 @@ int twheel_file_wait(struct twheel_file *file)
  * twheel_file_wake_next() - wake the next reader, if the wheel is due
  * @file: the file, not locked
  *
- * For a reader that leaves events, or is killed.
+ * For a reader that leaves events, is killed, or may be delayed.
  */
 void twheel_file_wake_next(struct twheel_file *file)
 {

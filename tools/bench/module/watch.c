@@ -2,10 +2,10 @@
 /*
  * How long twheel holds a lock, and how long it keeps interrupts off
  *
- * Probes at the functions of mutexes and spin locks time how long twheel holds them;
+ * Probes at the functions of spin locks time how long twheel holds them;
  * tracepoints time its hrtimer's function. The cost of the probes is measured beforehand
- * and subtracted. So is the time in which the holder of a mutex does not run: other tasks
- * and the tick are not twheel's. A reader that falls asleep is timed until then; after
+ * and subtracted. So is the time in which the holder of a wheel's lock does not run:
+ * interrupts are not twheel's. A reader that falls asleep is timed until then; after
  * that the kernel takes the spin lock on its behalf.
  *
  * For the counting machine, whose time stamp counter counts instructions, and one CPU:
@@ -16,7 +16,6 @@
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -44,15 +43,16 @@ struct span {
 	u64 count;
 };
 
-static struct span mutex_span, spin_span, fire_span;
+static struct span lock_span, spin_span, fire_span;
 static bool watching, calibrating;
 static struct module *watched;
-/* The holder of the mutex; since when, and how deeply nested, something else runs. */
+/* The holder of a lock, and the lock; since when, and how deeply nested, something else runs. */
 static struct task_struct *holder;
+static unsigned long held;
 static u64 away_since;
 static unsigned int away;
-/* The result for a mutex and for a spin lock that are held for nothing. */
-static u64 mutex_ns, spin_ns;
+/* The result for locks that are held for nothing: a wheel's, and one with interrupts off. */
+static u64 lock_ns, spin_ns;
 /* The cost of a probe within the time that it interrupts. */
 static u64 hit_ns;
 
@@ -93,11 +93,11 @@ static void reset(struct span *span)
 	*span = (struct span){ .shortest = U64_MAX };
 }
 
-/* The mutex was held for that long, but twheel did not use the time. */
+/* The lock was held for that long, but twheel did not use the time. */
 static void skip(u64 ns)
 {
-	if (mutex_span.began)
-		mutex_span.began += ns;
+	if (lock_span.began)
+		lock_span.began += ns;
 }
 
 static bool is_watched(unsigned long addr)
@@ -110,28 +110,30 @@ static bool is_caller_watched(struct pt_regs *regs)
 	return is_watched(regs_get_kernel_stack_nth(regs, 0));
 }
 
-/* A probe was hit that does not time the mutex. While the holder does not run, skip all of it. */
+/* A probe was hit that does not time the lock. While the holder does not run, skip all of it. */
 static void hit(void)
 {
 	if (!away)
 		skip(hit_ns);
 }
 
-static int on_mutex_lock(struct kprobe *probe, struct pt_regs *regs)
+static int on_lock(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (is_caller_watched(regs)) {
 		holder = current;
-		begin(&mutex_span);
+		held = regs_get_kernel_argument(regs, 0);
+		begin(&lock_span);
 	} else {
 		hit();
 	}
 	return 0;
 }
 
-static int on_mutex_unlock(struct kprobe *probe, struct pt_regs *regs)
+/* A tail call has no return address in the module. */
+static int on_unlock(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (is_caller_watched(regs)) {
-		end(&mutex_span);
+	if (holder && held == regs_get_kernel_argument(regs, 0)) {
+		end(&lock_span);
 		holder = NULL;
 	} else {
 		hit();
@@ -156,9 +158,8 @@ static int on_spin_unlock(struct kprobe *probe, struct pt_regs *regs)
 }
 
 static struct kprobe probes[] = {
-	{ .symbol_name = "mutex_lock_killable", .pre_handler = on_mutex_lock },
-	{ .symbol_name = "mutex_trylock", .pre_handler = on_mutex_lock },
-	{ .symbol_name = "mutex_unlock", .pre_handler = on_mutex_unlock },
+	{ .symbol_name = "_raw_spin_lock", .pre_handler = on_lock },
+	{ .symbol_name = "_raw_spin_unlock", .pre_handler = on_unlock },
 	{ .symbol_name = "_raw_spin_lock_irq", .pre_handler = on_spin_lock },
 	{ .symbol_name = "_raw_spin_unlock_irq", .pre_handler = on_spin_unlock },
 };
@@ -290,12 +291,12 @@ static int register_probes(void)
 	return 0;
 }
 
-static void mutex_pair(void)
+static void lock_pair(void)
 {
-	static DEFINE_MUTEX(mutex);
+	static DEFINE_SPINLOCK(lock);
 
-	if (!mutex_lock_killable(&mutex))
-		mutex_unlock(&mutex);
+	spin_lock(&lock);
+	spin_unlock(&lock);
 }
 
 static void spin_pair(void)
@@ -324,11 +325,11 @@ static u64 time_pair(void (*pair)(void))
 /* The result for a lock that is held for nothing is the cost of the probes. */
 static void calibrate(u64 plain_ns)
 {
-	reset(&mutex_span);
+	reset(&lock_span);
 	reset(&spin_span);
 	calibrating = true;
-	time_pair(mutex_pair);
-	mutex_ns = mutex_span.shortest;
+	time_pair(lock_pair);
+	lock_ns = lock_span.shortest;
 	hit_ns = (time_pair(spin_pair) - plain_ns) / 2;
 	spin_ns = spin_span.shortest;
 	calibrating = false;
@@ -371,7 +372,7 @@ int bench_watch(void)
 		return err;
 	}
 	calibrate(plain_ns);
-	reset(&mutex_span);
+	reset(&lock_span);
 	reset(&spin_span);
 	reset(&fire_span);
 	watching = true;
@@ -400,7 +401,7 @@ void bench_watched(struct twheel_bench_watch *watch)
 	unregister_tracepoints(ARRAY_SIZE(tracepoints));
 	holder = NULL;
 	away = 0;
-	watch->lock = told(&mutex_span, mutex_ns);
+	watch->lock = told(&lock_span, lock_ns);
 	watch->wait = told(&spin_span, spin_ns);
 	watch->fire = told(&fire_span, 0);
 }

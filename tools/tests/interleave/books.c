@@ -148,10 +148,8 @@ long add_batch(unsigned int nr, unsigned int due, unsigned int n)
 long uring_add(unsigned int nr, unsigned int due)
 {
 	struct twheel_add add = begin_add(nr, due, 0);
-	long err = sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0, true);
+	long err = sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0);
 
-	if (err == -EAGAIN)
-		err = sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0, false);
 	if (!err)
 		end_add(nr, &add);
 	return err;
@@ -185,9 +183,7 @@ long uring_modify_delay(unsigned int nr, u64 delay)
 	long err;
 
 	records[nr].moved_to = clock_at(clock_id) + delay;
-	err = sys_uring(wheel, TWHEEL_URING_MODIFY, records[nr].id, delay, true);
-	if (err == -EAGAIN)
-		err = sys_uring(wheel, TWHEEL_URING_MODIFY, records[nr].id, delay, false);
+	err = sys_uring(wheel, TWHEEL_URING_MODIFY, records[nr].id, delay);
 	end_modify(nr, err);
 	return err;
 }
@@ -203,10 +199,8 @@ long cancel(unsigned int nr)
 
 long uring_cancel(unsigned int nr)
 {
-	long err = sys_uring(wheel, TWHEEL_URING_CANCEL, records[nr].id, 0, true);
+	long err = sys_uring(wheel, TWHEEL_URING_CANCEL, records[nr].id, 0);
 
-	if (err == -EAGAIN)
-		err = sys_uring(wheel, TWHEEL_URING_CANCEL, records[nr].id, 0, false);
 	records[nr].cancelled |= !err;
 	return err;
 }

@@ -152,9 +152,7 @@ static bool aio_poll(poll_table *table)
 {
 	__poll_t events;
 
-	current->never_waits = true;
 	events = device->poll(wheel, table);
-	current->never_waits = false;
 	may_return();
 	return events & EPOLLIN;
 }

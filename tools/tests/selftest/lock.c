@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread holds a wheel's lock in a page fault, for as long as the test needs.
- * It delays calls on that wheel, which can be killed, and nothing else: no poll waits.
+ * A call is stalled in a page fault, for as long as the test needs. It delays nobody else, and its
+ * timers and events are as if it had been called when the fault ends.
  */
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
@@ -44,7 +44,7 @@ static bool release_trap(struct trap *trap, const void *content)
 	return !ioctl(trap->fd, UFFDIO_COPY, &copy);
 }
 
-/* A thread that holds the lock of @fd. */
+/* A thread that is stalled in a call on @fd. */
 struct holder {
 	int fd;
 	int result;
@@ -68,7 +68,22 @@ static void *hold_in_read(void *arg)
 	return NULL;
 }
 
-/* Returns true when the lock is held. */
+static int list_timers(int fd, struct twheel_listed *to)
+{
+	struct twheel_list list = { .entries = (uintptr_t)to, .count = 4 };
+
+	return tw_ioctl(fd, TWHEEL_LIST, &list);
+}
+
+static void *hold_in_list(void *arg)
+{
+	struct holder *holder = arg;
+
+	holder->result = list_timers(holder->fd, holder->trap.page);
+	return NULL;
+}
+
+/* Returns true when it is stalled. */
 static bool start_holder(struct holder *holder, int fd, void *(*hold)(void *arg))
 {
 	holder->fd = fd;
@@ -87,107 +102,77 @@ static bool end_holder(struct holder *holder)
 }
 
 /*
- * A wheel with an unread timer and one that is pending, whose lock is held.
+ * A wheel with an unread timer and one that is pending, of which a call is stalled.
  */
-FIXTURE(waiting_for_the_lock)
+FIXTURE(a_stalled_call)
 {
 	int fd;
 	__u64 id;
 	struct holder holder;
+	int result;
 };
 
-FIXTURE_VARIANT(waiting_for_the_lock)
+FIXTURE_VARIANT(a_stalled_call)
 {
 	void *(*hold)(void *arg);
 	int result;
 };
 
-FIXTURE_VARIANT_ADD(waiting_for_the_lock, of_an_add) { .hold = hold_in_add, .result = 0 };
-FIXTURE_VARIANT_ADD(waiting_for_the_lock, of_a_read) { .hold = hold_in_read, .result = 1 };
+FIXTURE_VARIANT_ADD(a_stalled_call, add) { .hold = hold_in_add, .result = 0 };
+FIXTURE_VARIANT_ADD(a_stalled_call, read) { .hold = hold_in_read, .result = 1 };
+FIXTURE_VARIANT_ADD(a_stalled_call, list) { .hold = hold_in_list, .result = 2 };
 
-FIXTURE_SETUP(waiting_for_the_lock)
+FIXTURE_SETUP(a_stalled_call)
 {
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	self->result = variant->result;
 	ASSERT_NE(0, self->id = add_after(self->fd, HOUR, 1));
 	ASSERT_NE(0, add_at(self->fd, 0, 2));
 	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->hold));
 }
 
-FIXTURE_TEARDOWN(waiting_for_the_lock)
+FIXTURE_TEARDOWN(a_stalled_call)
 {
 	EXPECT_TRUE(end_holder(&self->holder));
-	EXPECT_EQ(variant->result, self->holder.result);
+	EXPECT_EQ(self->result, self->holder.result);
 	close(self->fd);
 }
 
-TEST_F(waiting_for_the_lock, is_not_what_fdinfo_does)
+TEST_F(a_stalled_call, delays_no_other_call)
 {
+	__u64 id, until = now_ns() + SEC;
+	struct twheel_query query;
+	struct twheel_listed listed[4];
+
+	EXPECT_EQ(-EBUSY, tw_setup(self->fd, MSEC, 2, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 0));
+	ASSERT_NE(0, id = add_after(self->fd, HOUR, 3));
+	EXPECT_EQ(0, tw_query(self->fd, id, &query));
+	EXPECT_EQ(0, tw_modify(self->fd, id, 2 * HOUR, 0));
+	EXPECT_EQ(3, list_timers(self->fd, listed));
+	EXPECT_EQ(0, tw_cancel(self->fd, id));
+	EXPECT_EQ(1, tw_info(self->fd).pending);
+	EXPECT_EQ(1, tw_info(self->fd).expired);
 	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-pending"));
-	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-expired"));
-	EXPECT_LT(0, fdinfo_field(self->fd, "twheel-user-memory"));
+	EXPECT_GT(until, now_ns());
+	ASSERT_NE(0, pthread_tryjoin_np(self->holder.thread, NULL));
 }
 
-TEST_F(waiting_for_the_lock, is_not_what_other_wheels_do)
-{
-	int other = open_wheel(_metadata, O_NONBLOCK);
-	struct twheel_event event;
-
-	ASSERT_NE(0, add_after(other, 20 * MSEC, 1));
-	ASSERT_EQ(1, wait_and_read(other, &event, 1));
-	EXPECT_EQ(0, tw_cancel(other, add_after(other, HOUR, 2)));
-	EXPECT_EQ(0, close(other));
-}
-
-TEST_F(waiting_for_the_lock, is_not_what_a_read_does_that_is_not_to_wait)
+/* The event that a read was about to write is read by another, or its timer cancelled. */
+TEST_F(a_stalled_call, takes_nothing_away)
 {
 	struct twheel_event event;
 	struct iovec iov = { &event, sizeof(event) };
 
+	EXPECT_EQ(0, tw_cancel(self->fd, self->id));
+	EXPECT_EQ(sizeof(event), preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_EQ(2, event.data);
 	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
 	EXPECT_EQ(EAGAIN, errno);
-}
-
-/* Calls that take the lock; their results do not matter. */
-static void call_read(int fd, __u64 id)
-{
-	struct twheel_event event;
-
-	(void)id;
-	tw_read(fd, &event, 1);
-}
-
-static void call_setup(int fd, __u64 id)
-{
-	(void)id;
-	tw_setup(fd, MSEC, 2, CLOCK_MONOTONIC, 0);
-}
-
-static void call_add(int fd, __u64 id)
-{
-	add_after(fd, HOUR, id);
-}
-
-static void call_modify(int fd, __u64 id)
-{
-	tw_modify(fd, id, HOUR, 0);
-}
-
-static void call_cancel(int fd, __u64 id)
-{
-	tw_cancel(fd, id);
-}
-
-static void call_query(int fd, __u64 id)
-{
-	struct twheel_query query;
-
-	tw_query(fd, id, &query);
-}
-
-static void call_info(int fd, __u64 id)
-{
-	(void)id;
-	tw_info(fd);
+	EXPECT_EQ(1, tw_info(self->fd).delivered);
+	/* What is left for it when its memory comes. */
+	self->result = variant->hold == hold_in_read ? -EAGAIN : variant->hold == hold_in_list ? 0 :
+		       variant->result;
 }
 
 /* Whether it has ended within a sufficient time. */
@@ -203,156 +188,78 @@ static bool has_ended(pid_t pid)
 	return true;
 }
 
-TEST_F(waiting_for_the_lock, can_be_killed)
-{
-	static void (*const calls[])(int fd, __u64 id) = {
-		call_read, call_setup, call_add, call_modify, call_cancel, call_query, call_info,
-	};
-	unsigned int i;
-	pid_t pid;
-
-	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid) {
-			calls[i](self->fd, self->id);
-			_exit(0);
-		}
-		EXPECT_LE(0, wait_asleep(pid))
-			TH_LOG("call %u does not wait for the lock", i);
-		kill(pid, SIGKILL);
-		EXPECT_TRUE(has_ended(pid))
-			TH_LOG("call %u cannot be killed", i);
-	}
-	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-pending"));
-	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-expired"));
-}
-
 /*
- * Of two blocked readers the first is woken, waits for the lock, and is killed there.
+ * Of two blocked readers the first is woken, waits for its memory, and leaves the event to the
+ * next.
  */
-FIXTURE(waiting_to_read)
+FIXTURE(a_stalled_read)
 {
 	int fd;
-	struct holder holder;
 	pid_t reader[2];
 };
 
-FIXTURE_SETUP(waiting_to_read)
+FIXTURE_SETUP(a_stalled_read)
 {
 	self->fd = open_wheel(_metadata, 0);
 }
 
-FIXTURE_TEARDOWN(waiting_to_read)
+FIXTURE_TEARDOWN(a_stalled_read)
 {
 	close(self->fd);
 }
 
-static pid_t start_reader_of(int fd, __u64 data)
+static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 {
-	struct twheel_event event;
+	struct twheel_event event, *to = &event;
+	struct trap trap;
 	pid_t pid = fork();
 
-	if (!pid)
-		_exit(tw_read(fd, &event, 1) != 1 || event.data != data);
+	if (!pid) {
+		if (stalled && set_trap(&trap))
+			to = trap.page;
+		_exit(tw_read(fd, to, 1) != 1 || to->data != data);
+	}
 	return wait_asleep(pid) < 0 ? -1 : pid;
 }
 
-TEST_F(waiting_to_read, leaves_it_to_the_next_when_killed_before)
+TEST_F(a_stalled_read, wakes_the_next)
 {
-	/* Late enough for the readers and the holder to be ready, even on a busy host. */
-	__u64 deadline = now_ns() + 3 * SEC;
+	/* Late enough for the readers to be ready, even on a busy host. */
+	__u64 deadline = now_ns() + 2 * SEC;
 	int i;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 7));
 	for (i = 0; i < 2; i++)
-		ASSERT_LT(0, self->reader[i] = start_reader_of(self->fd, 7));
-	ASSERT_TRUE(start_holder(&self->holder, self->fd, hold_in_add));
-	sleep_until(deadline + 50 * MSEC);
+		ASSERT_LT(0, self->reader[i] = start_reader_of(self->fd, 7, !i));
+	EXPECT_TRUE(has_ended(self->reader[1]));
+	ASSERT_EQ(0, waitpid(self->reader[0], NULL, WNOHANG));
 	ASSERT_EQ(0, kill(self->reader[0], SIGKILL));
 	ASSERT_TRUE(has_ended(self->reader[0]));
-	ASSERT_TRUE(end_holder(&self->holder));
-	EXPECT_EQ(0, self->holder.result);
-	EXPECT_TRUE(has_ended(self->reader[1]));
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
 }
 
 /*
- * A timer falls due while the lock is held: without the lock, no poll can find it.
+ * A timer falls due while a call is stalled.
  */
 FIXTURE(a_poll)
 {
 	int fd;
+	__u64 deadline;
 	struct holder holder;
 };
 
 FIXTURE_SETUP(a_poll)
 {
-	__u64 deadline = now_ns() + SEC;
-
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	ASSERT_NE(0, add_at(self->fd, deadline, 7));
+	self->deadline = now_ns() + SEC;
+	ASSERT_NE(0, add_at(self->fd, self->deadline, 7));
 	ASSERT_TRUE(start_holder(&self->holder, self->fd, hold_in_add));
-	sleep_until(deadline + MSEC);
 }
 
 FIXTURE_TEARDOWN(a_poll)
 {
+	EXPECT_TRUE(end_holder(&self->holder));
 	close(self->fd);
-}
-
-/* A pipe with something to read. */
-static int full_pipe(void)
-{
-	int ends[2];
-
-	return pipe(ends) || write(ends[1], "x", 1) != 1 ? -1 : ends[0];
-}
-
-static int epoll_add(int epoll, int fd, __u32 events)
-{
-	struct epoll_event event = { .events = events, .data.fd = fd };
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
-TEST_F(a_poll, of_a_held_wheel_returns_at_once)
-{
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 0));
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 20));
-	EXPECT_TRUE(end_holder(&self->holder));
-	EXPECT_TRUE(readable(self->fd));
-}
-
-TEST_F(a_poll, of_a_held_wheel_leaves_an_epoll_to_its_other_descriptors)
-{
-	int pipe_end = full_pipe(), epoll = watch(self->fd, EPOLLIN), nested;
-	struct epoll_event event;
-
-	ASSERT_LE(0, epoll);
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-	ASSERT_EQ(0, epoll_add(epoll, pipe_end, EPOLLIN));
-	EXPECT_EQ(1, epoll_wait(epoll, &event, 1, 5000));
-	EXPECT_EQ(pipe_end, event.data.fd);
-	ASSERT_LE(0, nested = watch(epoll, EPOLLIN));
-	EXPECT_EQ(EPOLLIN, epoll_for(nested, 5000));
-	EXPECT_TRUE(end_holder(&self->holder));
-}
-
-/* Enough to occupy all of the kernel's workers. */
-TEST_F(a_poll, of_a_held_wheel_takes_no_workers)
-{
-	aio_context_t aio = aio_open(300), other = aio_open(1);
-	int i, pipe_end = full_pipe();
-
-	for (i = 0; i < 300; i++)
-		ASSERT_TRUE(aio_poll(aio, self->fd));
-	ASSERT_TRUE(aio_poll(other, pipe_end));
-	EXPECT_EQ(POLLIN, aio_next(other, 1000));
-	EXPECT_EQ(0, aio_next(aio, 20));
-	EXPECT_TRUE(end_holder(&self->holder));
-	for (i = 0; i < 300; i++)
-		ASSERT_EQ(POLLIN, aio_next(aio, 5000));
 }
 
 static int (*const poll_kinds[])(struct waiter *waiter) = {
@@ -360,40 +267,17 @@ static int (*const poll_kinds[])(struct waiter *waiter) = {
 	in_ring_poll, in_aio,
 };
 
-TEST_F(a_poll, of_a_held_wheel_is_woken_when_the_lock_is_dropped)
+TEST_F(a_poll, is_woken_while_a_call_is_stalled)
 {
 	struct waiter waiter[ARRAY_SIZE(poll_kinds)];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
 		ASSERT_TRUE(start_waiter(&waiter[i], self->fd, poll_kinds[i]));
-	EXPECT_TRUE(end_holder(&self->holder));
 	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
 		EXPECT_EQ(1, result_of(&waiter[i]))
 			TH_LOG("kind %u", i);
-}
-
-TEST_F(a_poll, of_a_held_wheel_can_be_killed)
-{
-	unsigned int i;
-	pid_t pid;
-
-	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++) {
-		struct waiter waiter = { .fd = self->fd };
-
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid) {
-			poll_kinds[i](&waiter);
-			_exit(0);
-		}
-		EXPECT_LE(0, wait_asleep(pid));
-		kill(pid, SIGKILL);
-		EXPECT_TRUE(has_ended(pid))
-			TH_LOG("kind %u", i);
-	}
-	EXPECT_TRUE(end_holder(&self->holder));
-	EXPECT_TRUE(readable(self->fd));
+	EXPECT_GT(self->deadline + SEC, now_ns());
 }
 
 static int read_nowait(int fd, struct twheel_event *event, unsigned int max)
@@ -402,41 +286,6 @@ static int read_nowait(int fd, struct twheel_event *event, unsigned int max)
 	ssize_t size = preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
 
 	return size < 0 ? -errno : (int)(size / sizeof(*event));
-}
-
-/* The same for a read that does not wait: after EAGAIN there is an edge. */
-TEST_F(a_poll, is_woken_after_a_read_that_did_not_wait)
-{
-	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
-	struct twheel_event event;
-
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
-	EXPECT_TRUE(end_holder(&self->holder));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-	EXPECT_EQ(1, read_nowait(self->fd, &event, 1));
-	EXPECT_EQ(7, event.data);
-	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-}
-
-/* The same if something was unread before. */
-TEST_F(waiting_for_the_lock, of_a_read_that_does_not_is_followed_by_an_edge)
-{
-	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
-	struct twheel_event event;
-
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 20));
-	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &event, 1));
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-	ASSERT_NE(0, pthread_tryjoin_np(self->holder.thread, NULL));
-	/* A read takes the event away. */
-	if (variant->hold == hold_in_read)
-		return;
-	EXPECT_TRUE(end_holder(&self->holder));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-	EXPECT_EQ(1, read_nowait(self->fd, &event, 1));
-	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->hold));
 }
 
 /* Many timers that have to cascade are read by edges only, without waiting. */

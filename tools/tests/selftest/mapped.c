@@ -664,22 +664,3 @@ TEST_F(a_ring, gets_each_timer_once_from_all_that_poll)
 	for (i = 0; i < NR_TIMERS; i++)
 		ASSERT_EQ(1, seen[i]);
 }
-
-/* The lock is held in a fault: no poll waits for it, and no wake-up is lost. */
-TEST_F(a_ring, is_filled_when_the_lock_is_dropped)
-{
-	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
-	__u64 deadline = now_ns() + 500 * MSEC;
-	struct holder holder;
-
-	ASSERT_NE(0, add_at(self->fd, deadline, 7));
-	ASSERT_TRUE(start_holder(&holder, self->fd, hold_in_add));
-	sleep_until(deadline + MSEC);
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 20));
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-	EXPECT_EQ(0, take(&self->map, self->event, 1));
-	EXPECT_TRUE(end_holder(&holder));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-	ASSERT_EQ(1, take(&self->map, self->event, 2));
-	EXPECT_EQ(7, self->event->data);
-}

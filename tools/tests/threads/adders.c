@@ -74,7 +74,6 @@ static long command(struct file *filp, unsigned int cmd, void *arg)
 {
 	const struct twheel_modify *modify = arg;
 	u64 first = (unsigned long)arg, second = 0;
-	long ret;
 
 	if (cmd == TWHEEL_CANCEL && one_in(2)) {
 		cmd = TWHEEL_URING_CANCEL;
@@ -84,11 +83,7 @@ static long command(struct file *filp, unsigned int cmd, void *arg)
 		first = modify->id;
 		second = modify->time_ns;
 	}
-	ret = sys_uring(filp, cmd, first, second, true);
-	if (ret != -EAGAIN)
-		return ret;
-	happens(WORKER_NEEDED);
-	return sys_uring(filp, cmd, first, second, false);
+	return sys_uring(filp, cmd, first, second);
 }
 
 /*
@@ -403,9 +398,7 @@ static void cancel_long_lived(struct adder *a, u32 begin)
 			continue;
 		a->id[0] = record->id;
 		a->first[0] = nr;
-		/* A call that is killed while it waits for the lock is repeated. */
-		while (a->id[0] && cancel_picked(a, record->wheel, 1, false) == -EINTR)
-			;
+		cancel_picked(a, record->wheel, 1, false);
 	}
 }
 

@@ -38,7 +38,6 @@ const char *const event_name[NR_EVENTS] = {
 	[WOKEN_BY_POLL] = "polls that waited",
 	[WOKEN_BY_EPOLL] = "epolls that waited",
 	[BLOCKED_READ] = "reads that waited",
-	[WORKER_NEEDED] = "commands of a ring that a worker did",
 	[LOCK_BUSY] = "reads that were not to wait, and would have had to",
 	[CLOSED_ARMED] = "files closed while they were armed",
 	[RING_MADE] = "rings made or described",
@@ -207,13 +206,12 @@ void check_charge(struct file *filp)
 	struct twheel_file *file = filp->private_data;
 	unsigned long charged;
 
-	if (twheel_file_lock(file))
-		broken("who is not killed does not get the lock");
+	twheel_file_lock(file);
 	charged = twheel_user_bytes(file->user);
 	if (charged != file->charged || charged != twheel_file_bytes(file))
 		wrong(LEFTOVERS, "a file is charged for %zu, its user for %lu, it holds %zu",
 		      file->charged, charged, twheel_file_bytes(file));
-	mutex_unlock(&file->lock);
+	twheel_file_unlock_unchanged(file);
 }
 
 /* Without timers, a wheel holds empty pages. */
@@ -221,12 +219,11 @@ static void check_pages(u32 nr)
 {
 	struct twheel_file *file = wheels[nr].filp->private_data;
 
-	if (twheel_file_lock(file))
-		broken("who is not killed does not get the lock");
+	twheel_file_lock(file);
 	if (file->store.nr_empty != file->store.nr_pages)
 		wrong(LEFTOVERS, "wheel %u: of %u pages, %u are empty", nr,
 		      file->store.nr_pages, file->store.nr_empty);
-	mutex_unlock(&file->lock);
+	twheel_file_unlock_unchanged(file);
 }
 
 bool books_end_round(unsigned int patience)

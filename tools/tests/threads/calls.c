@@ -69,9 +69,7 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
 		may_return();
 		return ret;
 	}
-	current->never_waits = flags & IOCB_NOWAIT;
 	ret = device->read_iter(&iocb, &iter);
-	current->never_waits = false;
 	may_return();
 	if (ret > 0 && (iter.iov_offset != (size_t)ret || iter.count != size - ret))
 		broken("read: the iterator is not where it should be");
@@ -103,28 +101,25 @@ void *sys_mmap(struct file *filp, size_t size)
 	};
 	int err;
 
-	/* mmap(2) holds a lock that page faults with the file's lock held take. */
-	current->never_waits = true;
 	err = device->mmap(filp, &vma);
-	current->never_waits = false;
 	may_return();
 	if (err && err != -ENOMEM)
 		broken("a ring cannot be mapped");
 	return err ? NULL : mapped_pages(&vma);
 }
 
-long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second, bool nowait)
+long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second)
 {
 	const struct io_uring_sqe sqe = { .cmd = { first, second } };
 	struct io_uring_cmd ioucmd = { .file = filp, .sqe = &sqe, .cmd_op = cmd };
 	int ret;
 
-	current->never_waits = nowait;
-	ret = device->uring_cmd(&ioucmd, nowait ? IO_URING_F_NONBLOCK : 0);
-	current->never_waits = false;
+	ret = device->uring_cmd(&ioucmd, IO_URING_F_NONBLOCK);
 	may_return();
 	if (ret > 0)
 		broken("uring: a count is returned, where 6.1 loses it");
+	if (ret == -EAGAIN)
+		broken("uring: a worker is needed, which later commands can overtake");
 	return ret == -EIOCBQUEUED ? ioucmd.result : ret;
 }
 
@@ -164,9 +159,7 @@ static bool ready(struct watch *watch)
 {
 	__poll_t events;
 
-	current->never_waits = true;
 	events = device->poll(watch->filp, &watch->table);
-	current->never_waits = false;
 	may_return();
 	watch->table._qproc = NULL;
 	return events & EPOLLIN;

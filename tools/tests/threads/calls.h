@@ -43,8 +43,8 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
  * until the file is closed.
  */
 void *sys_mmap(struct file *filp, size_t size);
-/* An io_uring command, by its submitter, which does not wait, or by a worker. */
-long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second, bool nowait);
+/* An io_uring command, by its submitter. */
+long sys_uring(struct file *filp, unsigned int cmd, u64 first, u64 second);
 void sys_fdinfo(struct file *filp);
 
 /* epoll: add a file, wait for it, and remove it. */

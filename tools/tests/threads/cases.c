@@ -60,7 +60,7 @@ static struct task_struct *adder;
 static unsigned int allocations;
 static bool has_been_set_up;
 
-/* Sets the wheel up when its adder has allocated this often without the lock. */
+/* Sets the wheel up when its adder has allocated this often. */
 static void set_up_after_allocations(void)
 {
 	const struct twheel_setup setup = {
@@ -69,7 +69,7 @@ static void set_up_after_allocations(void)
 		.clock_id = CLOCK_BOOTTIME,
 	};
 
-	if (adder->mutexes || allocations--)
+	if (allocations--)
 		adder->interlude = set_up_after_allocations;
 	else
 		has_been_set_up = !sys_ioctl(wheel, TWHEEL_SETUP, (void *)&setup);

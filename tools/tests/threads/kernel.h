@@ -33,8 +33,9 @@ struct mem_cgroup;
  * @mutexes: how many it holds.
  * @spins: how many spin locks it holds.
  * @in_irq: it is an interrupt.
+ * @irqs_off: it holds one of them that turns interrupts off.
  * @in_user_access: user memory is open.
- * @never_waits: it polls, maps, or reads with IOCB_NOWAIT: it may not wait for a mutex.
+ * @pagefaults_off: how often page faults have been disabled: user memory may be missing then.
  * @unreadable: user memory from here on cannot be read.
  * @unwritable: user memory from here on cannot be written.
  * @user_end: user memory ends here.
@@ -53,8 +54,9 @@ struct task_struct {
 	unsigned int mutexes;
 	unsigned int spins;
 	bool in_irq;
+	bool irqs_off;
 	bool in_user_access;
-	bool never_waits;
+	unsigned int pagefaults_off;
 	unsigned long unreadable;
 	unsigned long unwritable;
 	unsigned long user_end;
@@ -142,15 +144,22 @@ static inline void may_call(void)
 static inline void may_sleep(void)
 {
 	may_call();
-	if (current->spins || current->in_irq)
+	if (current->spins || current->in_irq || current->pagefaults_off)
 		broken("sleeping in an atomic section");
+}
+
+/* Whether an allocation that does not sleep has to fail. */
+static inline bool out_of_memory_now(void)
+{
+	may_call();
+	return current->lean && one_in(current->lean);
 }
 
 /* Every call ends with this. */
 static inline void may_return(void)
 {
 	may_call();
-	if (current->mutexes || current->spins)
+	if (current->mutexes || current->spins || current->pagefaults_off)
 		broken("a lock is held when a call returns");
 	if (current->active_memcg)
 		broken("a control group is active when a call returns");

@@ -179,9 +179,7 @@ static void poll_wheel(struct wheel *wheel)
 	u64 count = 1;
 
 	wheel->table._qproc = watched && !wheel->queue ? queue : NULL;
-	current->never_waits = true;
 	ready = device->poll(wheel->filp, &wheel->table) & EPOLLIN;
-	current->never_waits = false;
 	may_return();
 	if (ready && !wheel->kept)
 		leave_queue(wheel);

@@ -11,13 +11,6 @@
 #define NR_JOBS		24
 
 /* What not every system has, or allows. */
-static bool has_userfaultfd(void)
-{
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	return fd >= 0 && !close(fd);
-}
-
 static bool has_io_uring(void)
 {
 	struct ring ring;
@@ -26,6 +19,7 @@ static bool has_io_uring(void)
 }
 
 static const char fork_reason[] = "another process has a copy of the driver";
+static const char fault_reason[] = "page faults cannot be disabled";
 static const char user_reason[] = "there is one user, whose limit is fixed";
 static const char alone_reason[] = "the threads of the driver go on";
 
@@ -37,9 +31,6 @@ static const struct left_out {
 } left_out[] = {
 	{ "accounts.are_charged_what_empty_wheels_take", "it measures the kernel's memory" },
 	{ "accounts.are_in_fdinfo_with_their_limit", user_reason },
-	{ "a_poll.of_a_held_wheel_can_be_killed", fork_reason },
-	{ "a_poll.of_a_held_wheel_is_woken_when_the_lock_is_dropped",
-	  "on a busy machine, one run in forty failed" },
 	{ "a_ring.is_not_inherited_but_can_be_mapped", fork_reason },
 	{ "a_ring.that_nobody_empties_lets_the_hrtimer_rest", "the helper polls once more" },
 	{ "input.what_is_no_ioctl_and_no_read_is_refused", "an eventfd can be written" },
@@ -61,8 +52,9 @@ static const struct left_out {
 	{ "waiters.that_read_pass_on_what_they_do_not_live_to_read", fork_reason },
 	{ "waiting.goes_on_when_there_is_nothing_left_to_read", alone_reason },
 	{ "waiting.ring_read", "io_uring reads the eventfd" },
-	{ "waiting_for_the_lock.can_be_killed", fork_reason },
-	{ "waiting_to_read", fork_reason },
+	{ "a_stalled_read", fork_reason },
+	{ "a_stalled_call", fault_reason },
+	{ "a_poll", fault_reason },
 	{ "wall_clock.set_forward_wakes_waiters", fork_reason },
 
 	{ "batch.is_not_cut_short_by_completions_of_a_ring", "no io_uring", has_io_uring },
@@ -71,9 +63,6 @@ static const struct left_out {
 	{ "waiting.ring_poll", "no io_uring", has_io_uring },
 	{ "waiting.ring_poll_with_ring", "no io_uring", has_io_uring },
 
-	{ "a_poll", "no userfaultfd", has_userfaultfd },
-	{ "a_ring.is_filled_when_the_lock_is_dropped", "no userfaultfd", has_userfaultfd },
-	{ "waiting_for_the_lock", "no userfaultfd", has_userfaultfd },
 };
 
 static unsigned int count_tests(void)

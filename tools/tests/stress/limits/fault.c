@@ -56,7 +56,7 @@ static void *add_what_is_missing(void *arg)
 	return NULL;
 }
 
-/* A process that holds the wheel's lock until it is killed. */
+/* A process whose add is stalled until it is killed. */
 static pid_t hold_for_ever(int fd)
 {
 	struct missing missing = { .fd = fd };
@@ -150,19 +150,7 @@ static int call_add(int fd)
 
 static int call_cancel(int fd)
 {
-	return twheel_cancel_timer(fd, 1);
-}
-
-static int call_modify(int fd)
-{
-	return twheel_modify_timer(fd, 1, HOUR, 0);
-}
-
-static int call_query(int fd)
-{
-	struct twheel_query query;
-
-	return twheel_query_timer(fd, 1, &query);
+	return !twheel_cancel_timer(fd, 1) || errno != ENOENT;
 }
 
 static int call_info(int fd)
@@ -172,38 +160,24 @@ static int call_info(int fd)
 	return twheel_get_info(fd, &info);
 }
 
-/* Whether a call waits for the lock, and can be killed while it does. */
-static bool waits_killably(int (*call)(int fd), int fd)
-{
-	pid_t pid = start_child();
-	int status;
-
-	if (!pid)
-		_exit(call(fd));
-	if (ends(pid, 200 * MSEC, &status))
-		return false;
-	kill(pid, SIGKILL);
-	return ends(pid, ENDLESS, &status);
-}
-
-/* A process that makes a fault last delays only the others that share its wheel. */
+/* A process that makes a fault last delays nobody else. */
 void test_fault(void)
 {
 	static int (*const calls[])(int fd) = {
-		call_setup, call_add, call_cancel, call_modify, call_query, call_info,
+		call_setup, call_add, call_cancel, call_info,
 	};
 	int fd = open_wheel();
 	pid_t holder = hold_for_ever(fd);
 	unsigned int i, good = 0;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		good += waits_killably(calls[i], fd);
-	tap_result(good == i, "who waits for a wheel can be killed (%u calls of %u)", good, i);
+		good += acts(calls[i], fd);
+	tap_result(good == i, "a wheel does not wait for a fault (%u calls of %u)", good, i);
 	tap_result(acts(look_at_fdinfo, fd), "fdinfo does not wait for a wheel");
 	tap_result(acts(use_another_wheel, fd), "other wheels do not wait for a wheel");
 	kill(holder, SIGKILL);
 	waitpid(holder, NULL, 0);
-	tap_result(!info_of(fd).added && add_timers(fd, 1, 0, 0) == 1 &&
+	tap_result(info_of(fd).added == 1 && add_timers(fd, 1, 0, 0) == 1 &&
 		   info_of(fd).expired == 1, "a wheel goes on when a fault has ended");
 	close(fd);
 }

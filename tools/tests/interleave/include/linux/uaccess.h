@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A point before each access to user memory, which can sleep in a page fault
+ * A point before each access to user memory, which is always there
  *
  * Memory that is opened once has one point for all of its accesses: others only see that the
  * lock is held.
@@ -8,6 +8,7 @@
 #ifndef _INTERLEAVE_LINUX_UACCESS_H
 #define _INTERLEAVE_LINUX_UACCESS_H
 
+#define page_is_gone()	false
 #include_next <linux/uaccess.h>
 
 #define copy_from_user(to, from, n)	({ POINT("copy_from_user"); copy_from_user(to, from, n); })

@@ -2,8 +2,6 @@
 #ifndef _DRIVER_LINUX_MUTEX_H
 #define _DRIVER_LINUX_MUTEX_H
 
-#include <errno.h>
-
 #include <linux/lockdep.h>
 
 struct mutex {
@@ -32,30 +30,6 @@ static inline void mutex_lock(struct mutex *mutex)
 	breathing_space();
 	pthread_mutex_lock(&mutex->lock);
 	mutex_taken(mutex);
-}
-
-static inline int mutex_trylock(struct mutex *mutex)
-{
-	may_call();
-	if (pthread_mutex_trylock(&mutex->lock))
-		return 0;
-	mutex_taken(mutex);
-	return 1;
-}
-
-/* A killed task gets the mutex only without waiting. */
-static inline int __must_check mutex_lock_killable(struct mutex *mutex)
-{
-	may_sleep();
-	if (current->never_waits)
-		broken("a poll, a mapping, or a read that must not wait, waits for a mutex");
-	breathing_space();
-	if (mutex_trylock(mutex))
-		return 0;
-	if (READ_ONCE(current->killed))
-		return -EINTR;
-	mutex_lock(mutex);
-	return 0;
 }
 
 static inline void mutex_unlock(struct mutex *mutex)

@@ -13,7 +13,8 @@
 #include "../../kernel.h"
 
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
-#define krealloc(p, size, gfp)	(out_of_memory() ? NULL : krealloc(p, size, gfp))
+/* The driver does that with a spin lock held. */
+#define krealloc(p, size, gfp)	(out_of_memory_now() ? NULL : krealloc(p, size, gfp))
 #define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))
 #define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
 #define kvfree(p)		({ may_sleep(); kvfree(p); })

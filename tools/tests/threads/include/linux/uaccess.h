@@ -19,6 +19,33 @@ unsigned long user_memcpy(void *to, const void *from, unsigned long n);
 #define user_memcpy(to, from, n)	(memcpy(to, from, n), (n))
 #endif
 
+/* User memory that is there may have been taken away, which a page fault would undo. */
+static inline void pagefault_disable(void)
+{
+	may_call();
+	current->pagefaults_off++;
+}
+
+static inline void pagefault_enable(void)
+{
+	may_call();
+	if (!current->pagefaults_off--)
+		broken("page faults are enabled twice");
+}
+
+/* Before each access. */
+static inline void may_fault(void)
+{
+	if (!current->pagefaults_off)
+		may_sleep();
+	else
+		may_call();
+}
+
+#ifndef page_is_gone
+#define page_is_gone()	(current->pagefaults_off && one_in(64))
+#endif
+
 /* How many of @n bytes are present before the first missing one. */
 static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 				       unsigned long missing)
@@ -37,8 +64,10 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 	unsigned long bytes = user_bytes(p, n, missing);
 	unsigned long less = any_below(64);
 
-	may_sleep();
+	may_fault();
 	breathing_space();
+	if (page_is_gone())
+		bytes = any_below(n);
 	if (bytes == n)
 		return n;
 	return bytes > less ? bytes - less : 0;
@@ -72,6 +101,15 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 	return n - bytes;
 }
 
+static inline unsigned long __must_check clear_user(void __user *to, unsigned long n)
+{
+	static const char zeros[64];
+
+	if (n > sizeof(zeros))
+		broken("much memory is cleared");
+	return copy_to_user(to, zeros, n);
+}
+
 #define get_user(x, p)		(copy_from_user(&(x), p, sizeof(*(p))) ? -EFAULT : 0)
 
 #define put_user(x, p)							\
@@ -83,7 +121,7 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 
 static inline bool user_access_begin(const void __user *p, unsigned long n)
 {
-	may_sleep();
+	may_fault();
 	if (!user_range(p, n))
 		return false;
 	current->in_user_access = true;
@@ -106,7 +144,7 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 	if (!current->in_user_access)
 		broken("user memory is not open");
 	breathing_space();
-	return user_bytes(p, n, missing) == n;
+	return !page_is_gone() && user_bytes(p, n, missing) == n;
 }
 
 #define unsafe_get_user(x, p, label)					\
