@@ -41,6 +41,8 @@
 #define TWHEEL_INSERTION_MAX	64
 /* More are radix-sorted by digits of this many bits, with a bin for each value. */
 #define TWHEEL_DIGIT_BITS	6
+/* An advance cascades as many timers ahead of their time, and more for each that expires. */
+#define TWHEEL_AHEAD_MIN	32
 /* Cascading a timer is a step; to sort or expire this many in a row costs less. */
 #define TWHEEL_TIMERS_PER_STEP	4
 #endif
@@ -155,9 +157,9 @@ size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 u64 twheel_next_hint(const struct twheel *w);
-u32 twheel_cascading(const struct twheel *w, u64 *tick);
 
 void twheel_forward(struct twheel *w, u64 now);
+void twheel_work_ahead(struct twheel *w, unsigned int max);
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 

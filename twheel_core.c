@@ -114,11 +114,6 @@ static u32 next_busy(const struct twheel_level *level, u32 index)
 
 /* ---- When a bucket is opened ---- */
 
-static struct twheel_bucket *next_bucket(struct twheel_level *level, struct twheel_bucket *b)
-{
-	return ++b == level->bucket + level->size ? level->bucket : b;
-}
-
 /* Set @next to the level that is due first. */
 static void find_next(struct twheel *w)
 {
@@ -138,16 +133,9 @@ static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 		find_next(w);
 }
 
-/* The second bucket may be a crowd that must be opened before the first one is empty. */
 static void update_key(struct twheel *w, struct twheel_level *level)
 {
-	struct twheel_bucket *first = &level->bucket[level->first];
-	struct twheel_bucket *next = next_bucket(level, first);
-	u64 key = twheel_opening(w, level, first);
-
-	if (twheel_is_crowd(level, next))
-		key = min(key, twheel_opening(w, level, next));
-	set_key(w, level, key);
+	set_key(w, level, twheel_opening(w, level, &level->bucket[level->first]));
 }
 
 /* ---- Adding to buckets, and emptying them ---- */
@@ -163,7 +151,7 @@ static void close_crowd(struct twheel *w, struct twheel_level *level)
 	w->cascading_levels &= ~BIT_ULL(level->nr);
 }
 
-/* Add a timer to a bucket that is empty, holds only later timers, or becomes a crowd by it. */
+/* Add a timer to a bucket that is empty, or holds only later timers. */
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 			     struct twheel_timer *timer, u32 index)
 {
@@ -189,12 +177,12 @@ EXPORT_SYMBOL_GPL(twheel_enqueue_slowpath);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index)
 {
 	struct twheel_bucket *b = &level->bucket[index];
-	bool first = index == level->first, crowd = b == level->crowd;
+	bool first = index == level->first;
 
 	__clear_bit(index, level->busy);
 	if (!level->busy[BIT_WORD(index)])
 		__clear_bit(BIT_WORD(index), level->busy_words);
-	if (crowd)
+	if (b == level->crowd)
 		close_crowd(w, level);
 	b->first_expiry = U64_MAX;
 	if (first) {
@@ -204,9 +192,8 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 	}
 	if (!--level->nr_busy) {
 		set_key(w, level, U64_MAX);
-	} else if (first || crowd) {
-		if (first)
-			level->first = next_busy(level, index);
+	} else if (first) {
+		level->first = next_busy(level, index);
 		update_key(w, level);
 	}
 }
@@ -334,14 +321,27 @@ static void sort_by_insertion(struct twheel_bucket *b)
 	}
 }
 
-/* Put up to @max timers of a list into the bins of their digits. Returns how many. */
-static u64 fill_bins(const struct twheel *w, struct list_head *timers, u64 max)
+/* Let a timer of a bucket expire that is being sorted. */
+static void expire_unsorted(struct twheel *w, struct twheel_level *level,
+			    struct twheel_timer *timer)
 {
-	const struct twheel_level *level = w->sort->level;
+	level->bucket[level->first].count--;
+	w->nr_pending--;
+	twheel_expire(w, timer);
+}
+
+/*
+ * Put up to @max timers of a list into the bins of their digits. Those of the first tick expire
+ * at once: the others are later. Returns how many.
+ */
+static u64 fill_bins(struct twheel *w, struct list_head *timers, u64 max)
+{
+	struct twheel_level *level = w->sort->level;
 	struct list_head *bins = w->sort->bins, *node = timers->next;
 	struct twheel_divisor unit = w->tick;
 	/* Ticks are counted from the bucket's first one on. */
 	u64 zero = level->next_edge - level->span.divisor - (w->tick.divisor - 1);
+	u64 first = level->key * w->tick.divisor;
 	u64 left;
 
 	unit.shift += w->sort->shift;
@@ -350,6 +350,10 @@ static u64 fill_bins(const struct twheel *w, struct list_head *timers, u64 max)
 		u64 number;
 
 		node = node->next;
+		if (timer->deadline <= first) {
+			expire_unsorted(w, level, timer);
+			continue;
+		}
 		number = twheel_divide(&unit, timer->deadline - zero);
 		twheel_link(timer, bins + number % TWHEEL_BINS);
 	}
@@ -370,13 +374,19 @@ static void empty_bins(const struct twheel *w, struct list_head *timers)
  * For each digit of the ticks, from low to high, timers go to bins, and the bins are concatenated.
  * This can stop after any timer: one is cancelled from a bin as from a bucket.
  */
-static u64 sort_by_digits(const struct twheel *w, u64 max)
+static u64 sort_by_digits(struct twheel *w, u64 max)
 {
 	struct twheel_sort *sort = w->sort;
 	struct twheel_level *level = sort->level;
 	struct list_head *timers = &level->bucket[level->first].timers;
-	u64 n = fill_bins(w, timers, max);
+	u64 expired = w->nr_expired, n = fill_bins(w, timers, max);
 
+	if (w->nr_expired != expired)
+		set_clock(w, level->key);
+	if (!level->bucket[level->first].count) {
+		twheel_bucket_emptied(w, level, level->first);
+		return n;
+	}
 	if (!list_empty(timers))
 		return n;
 	empty_bins(w, timers);
@@ -404,29 +414,32 @@ static u64 sort_bucket(struct twheel *w, struct twheel_level *level, u64 max)
 
 /* ---- Crowds ---- */
 
-/* Set a crowd's timers aside once its lead has begun. Timers added later get a new bound. */
+/*
+ * Set a crowd's timers aside once its lead has begun. It is the first bucket, or the one after
+ * that. Timers added later get a new bound.
+ */
 static void open_ahead(struct twheel *w, struct twheel_level *level)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 
-	if (!twheel_is_crowd(level, b))
-		b = next_bucket(level, b);
-	if (!level->crowd && twheel_is_crowd(level, b) &&
-	    twheel_opening(w, level, b) <= level->key) {
-		level->crowd = b;
-		level->crowd_expiry = b->first_expiry;
-		b->first_expiry = U64_MAX;
-		list_splice_tail_init(&b->timers, &level->cascading);
-		w->cascading_levels |= BIT_ULL(level->nr);
-	}
-	update_key(w, level);
+	if (!level->nr_busy)
+		return;
+	if (!twheel_is_crowd(level, b) && ++b == level->bucket + level->size)
+		b = level->bucket;
+	if (!twheel_is_crowd(level, b) || b->first_expiry > w->time + level->lead)
+		return;
+	level->crowd = b;
+	level->crowd_expiry = b->first_expiry;
+	b->first_expiry = U64_MAX;
+	list_splice_tail_init(&b->timers, &level->cascading);
+	w->cascading_levels |= BIT_ULL(level->nr);
 }
 
 /*
  * Cascade up to @max timers of the lowest crowd. They are scattered over memory: alternating ends
  * overlaps two cache misses (122 instead of 170 ns). Returns how many steps it took.
  */
-static unsigned int cascade(struct twheel *w, unsigned int max)
+static void cascade(struct twheel *w, unsigned int max)
 {
 	struct twheel_level *level = w->level[__ffs64(w->cascading_levels)];
 	struct list_head *cascading = &level->cascading;
@@ -452,8 +465,22 @@ static unsigned int cascade(struct twheel *w, unsigned int max)
 		close_crowd(w, level);
 		update_key(w, level);
 	}
-	return n + 1;
 }
+
+/*
+ * Nothing is due: cascade some timers of a crowd ahead of their time. A timer that expires pays
+ * for those of a bucket that lasts as long as its lead.
+ */
+void twheel_work_ahead(struct twheel *w, unsigned int max)
+{
+	unsigned int nr;
+
+	for (nr = 1; nr < w->nr_levels && !w->cascading_levels; nr++)
+		open_ahead(w, w->level[nr]);
+	if (w->cascading_levels)
+		cascade(w, max);
+}
+EXPORT_SYMBOL_GPL(twheel_work_ahead);
 
 /* ---- Advancing ---- */
 
@@ -462,9 +489,7 @@ static unsigned int cascade(struct twheel *w, unsigned int max)
  *
  *	first bucket			action
  *	----------------------------	--------------------------------------------------
- *	not due yet, and
- *	  a crowd's lead has begun	set its timers aside: they cascade ahead of time
- *	  nothing else			correct the key: its timer has been cancelled
+ *	not due yet			correct the key: its timer has been cancelled
  *	due, and
  *	  a crowd that cascades		stop that, and treat it as any other bucket
  *	  unsorted			sort it
@@ -476,7 +501,7 @@ static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64
 	u64 time = level->key * w->tick.divisor;
 
 	if (twheel_first_expiry(level, b) > time) {
-		open_ahead(w, level);
+		update_key(w, level);
 		return 0;
 	}
 	if (b == level->crowd)
@@ -520,26 +545,6 @@ u64 twheel_next_hint(const struct twheel *w)
 EXPORT_SYMBOL_GPL(twheel_next_hint);
 
 /**
- * twheel_cascading() - how many timers of the lowest crowd are cascading
- * @w: the wheel
- * @tick: set to the tick at which the first of them is due, or 0
- *
- * Return: their number, or 0.
- */
-u32 twheel_cascading(const struct twheel *w, u64 *tick)
-{
-	const struct twheel_level *level;
-
-	*tick = 0;
-	if (!w->cascading_levels)
-		return 0;
-	level = w->level[__ffs64(w->cascading_levels)];
-	*tick = twheel_tick(w, level->crowd_expiry);
-	return level->crowd->count;
-}
-EXPORT_SYMBOL_GPL(twheel_cascading);
-
-/**
  * twheel_forward() - move the clock forward, up to what is due, and the levels with it
  * @w: the wheel
  * @now: the time, in ticks; before the wheel's clock, it stands for that
@@ -561,30 +566,26 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  *
  * Timers expire in the order of their ticks; those of one tick in any order. Each step is O(1).
  *
- * Return: true if there is more to do: call again. That is not urgent if twheel_next() shows a
- * tick later than @now: only a crowd is cascading ahead of its time.
+ * Return: true if there is more to do: call again.
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
 	u64 nr_expired = w->nr_expired;
-	unsigned int steps, share;
+	unsigned int steps;
 
 	TWHEEL_EXPECT(!twheel_is_rewinding(w));
 	now = max(now, w->now);
 	for (;; budget -= min(budget, steps)) {
 		move_clock(w, now);
-		if (w->next->key > now && !w->cascading_levels)
-			return false;
+		if (w->next->key > now)
+			break;
 		if (!budget)
 			return true;
-		if (w->next->key <= now) {
-			steps = work(w, now, budget);
-		} else {
-			/* While expired timers wait to be read, a quarter of the budget. */
-			share = w->nr_expired == nr_expired ? 1 : 4;
-			steps = cascade(w, budget / share) * share;
-		}
+		steps = work(w, now, budget);
 	}
+	twheel_work_ahead(w, min_t(u64, budget, TWHEEL_AHEAD_MIN +
+				 (w->nr_expired - nr_expired) * TWHEEL_LEAD_DIVISOR));
+	return false;
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
 

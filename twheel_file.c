@@ -73,8 +73,11 @@ static bool advance(struct twheel_file *file, u64 tick, unsigned int steps)
 {
 	struct twheel *w = &file->wheel;
 
-	if (unlikely(tick < w->now || twheel_is_rewinding(w)) && twheel_rewind(w, tick, steps / 2))
-		return true;
+	if (unlikely(tick < w->now || twheel_is_rewinding(w))) {
+		twheel_file_forget(file);
+		if (twheel_rewind(w, tick, steps / 2))
+			return true;
+	}
 	return twheel_advance(w, tick, steps);
 }
 
@@ -82,35 +85,22 @@ static bool advance(struct twheel_file *file, u64 tick, unsigned int steps)
  * twheel_file_advance() - advance the wheel to the present, or as far as it gets
  * @file: the file, locked
  * @steps: how many steps at most
- * @ahead: also do the work that can wait, unless something has expired
  *
  * Return: true if there is more to do: drop the lock, and call again.
  */
-bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead)
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps)
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
 	bool more;
-	u64 tick;
 
 	lockdep_assert_held(&file->lock);
-	/* Before the clock is read: a later fire is for timers that this advance misses. */
-	WRITE_ONCE(file->progress, TWHEEL_ADVANCED);
-	tick = twheel_floor(w, twheel_file_now(file));
-	more = advance(file, tick, steps);
-	if (more) {
-		WRITE_ONCE(file->progress, TWHEEL_UNFINISHED);
-		/* Waiters have to be woken again: have the unlock publish. */
-		if (waitqueue_active(&file->wait)) /* no barrier: due is "at once" */
-			file->next = 0;
-	}
+	more = advance(file, twheel_floor(w, twheel_file_now(file)), steps);
 	if (w->cascaded != cascaded)
 		trace_twheel_cascade(file, w->cascaded - cascaded);
 	if (w->nr_expired != expired)
 		trace_twheel_expire(file, w->nr_expired - expired);
-	if (ahead && !w->nr_expired)
-		return more;
-	return more && twheel_file_is_behind(file, tick);
+	return more;
 }
 
 /*
@@ -205,7 +195,7 @@ int twheel_file_provide(struct twheel_file *file, int need)
 	if (need == TWHEEL_NEED_PAGE)
 		return grow_store(file);
 	twheel_file_lock(file);
-	twheel_file_advance(file, TWHEEL_STEPS, false);
+	twheel_file_advance(file, TWHEEL_STEPS);
 	twheel_file_unlock(file);
 	return 0;
 }
@@ -317,7 +307,6 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	spin_lock_init(&file->lock);
 	init_waitqueue_head(&file->wait);
 	twheel_store_init(&file->store);
-	file->next = TWHEEL_NEVER;
 	file->due = TWHEEL_NEVER;
 	file->armed = TWHEEL_NEVER;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);

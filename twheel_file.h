@@ -42,8 +42,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* A time that has come, whatever the clock shows; and one that never comes. */
-#define TWHEEL_AT_ONCE		1
+/* A time that never comes. */
 #define TWHEEL_NEVER		U64_MAX
 
 /*
@@ -54,12 +53,6 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 enum twheel_need {
 	TWHEEL_NEED_USER = 1, TWHEEL_NEED_PAGE, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL
 };
-
-/*
- * How far the wheel is: the last advance has done all that was due, or has stopped with more to
- * do; or the hrtimer has woken waiters since that advance, and one of them is going to advance.
- */
-enum twheel_progress { TWHEEL_ADVANCED, TWHEEL_UNFINISHED, TWHEEL_WOKEN };
 
 /**
  * struct twheel_ring_memory - the ring of a file
@@ -82,12 +75,9 @@ struct twheel_ring_memory {
  * @lock: protects all fields except those that open() sets or @wait.lock protects.
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
- * @next: when the wheel has to be advanced next, in ns, as of the last unlock.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
- * @filled: events have been moved to the ring since the last unlock.
- * @progress: one of enum twheel_progress. TWHEEL_WOKEN is set under @wait.lock, the others under
- *	@lock.
+ * @unread: something was unread at the last unlock, and waiters know of it.
  * @clock_id: the clock.
  * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
  * @ring: its ring, or NULL; once set, it stays.
@@ -98,11 +88,9 @@ struct twheel_ring_memory {
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
- * @due: the time from which there is something to read or to do, or TWHEEL_NEVER; 0 while
- *	something is unread, else TWHEEL_AT_ONCE until @progress is TWHEEL_ADVANCED. Written
- *	under @wait.lock, and except by the hrtimer with @lock held; read without.
- * @hint: when the wheel is likely to be due after @due, or 0; under @wait.lock.
+ * @due: when the wheel has to be advanced next, or TWHEEL_NEVER; written under both locks.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
+ * @fired: when waiters were last woken; written under @wait.lock.
  * @hrtimer: wakes the waiters, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
  * @charged: bytes charged to @user.
@@ -114,11 +102,9 @@ struct twheel_file {
 	spinlock_t lock;	/* see the top of twheel_file.c */
 	struct twheel wheel;
 	struct twheel_store store;
-	u64 next;
 	bool is_set_up:1;
 	bool has_periods:1;
-	bool filled:1;
-	u8 progress;
+	bool unread:1;
 	u8 clock_id;
 	atomic_t growing;
 	struct twheel_ring_memory *ring;
@@ -130,8 +116,8 @@ struct twheel_file {
 	u64 delivered;
 	u64 fires;
 	u64 due;
-	u64 hint;
 	u64 armed;
+	u64 fired;
 	struct hrtimer hrtimer;
 	wait_queue_head_t wait;
 	size_t charged;
@@ -200,8 +186,9 @@ static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
 	u64 due = READ_ONCE(file->due);
 
-	/* The first comparison usually spares a clock read. */
-	return due <= TWHEEL_AT_ONCE || due <= twheel_file_now(file);
+	/* Who has been woken looks, even if the clock has been set back since. */
+	return READ_ONCE(file->wheel.nr_expired) || due <= READ_ONCE(file->fired) ||
+	       due <= twheel_file_now(file);
 }
 
 /* Whether a timer that was due by the tick @now may still be pending. */
@@ -230,30 +217,22 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
 }
 
-/* Return the value to publish in @due. */
-static __always_inline u64 twheel_file_due(struct twheel_file *file)
-{
-	if (!file->wheel.nr_expired || unlikely(twheel_is_rewinding(&file->wheel)))
-		return READ_ONCE(file->progress) ? TWHEEL_AT_ONCE : twheel_file_next(file);
-	/* Without waiters, TWHEEL_AT_ONCE can stay. No barrier: new waiters see it. */
-	return READ_ONCE(file->due) == TWHEEL_AT_ONCE && !waitqueue_active(&file->wait) ?
-	       TWHEEL_AT_ONCE : 0;
-}
-
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 void twheel_file_credit(struct twheel_file *file);
-void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, u64 next);
+void twheel_file_publish(struct twheel_file *file, u64 due, bool filled);
+void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, bool filled);
+void twheel_file_sleep_and_unlock(struct twheel_file *file, bool more);
 
 /* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
 static __always_inline void twheel_file_unlock(struct twheel_file *file)
 {
-	u64 due = twheel_file_due(file), next = twheel_file_next(file);
+	u64 due = twheel_file_next(file);
 
-	if (due != READ_ONCE(file->due) || next != file->next ||
+	if (due != file->due || file->unread == !file->wheel.nr_expired ||
 	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
-		twheel_file_publish_and_unlock(file, due, next);
+		twheel_file_publish_and_unlock(file, due, false);
 	else
 		twheel_file_unlock_unchanged(file);
 }
@@ -263,8 +242,9 @@ enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer);
 int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);
+void twheel_file_forget(struct twheel_file *file);
 
-bool twheel_file_advance(struct twheel_file *file, unsigned int steps, bool ahead);
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps);
 int twheel_file_provide(struct twheel_file *file, int need);
 size_t twheel_file_bytes(const struct twheel_file *file);
 

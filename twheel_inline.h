@@ -63,15 +63,11 @@ static __always_inline bool twheel_is_crowd(const struct twheel_level *level,
 	       !(level->sorted && b == level->bucket + level->first);
 }
 
-/* When a bucket has to be opened: a crowd ahead of its time, unless another one cascades. */
+/* When a bucket has to be opened. */
 static __always_inline u64 twheel_opening(const struct twheel *w, const struct twheel_level *level,
 					  const struct twheel_bucket *b)
 {
-	u64 expiry = twheel_first_expiry(level, b);
-
-	if (twheel_is_crowd(level, b) && !level->crowd)
-		expiry -= min(expiry - 1, level->lead);
-	return twheel_divide(&w->tick, expiry - 1) + 1;
+	return twheel_divide(&w->tick, twheel_first_expiry(level, b) - 1) + 1;
 }
 
 /* A bucket may have to be opened earlier than before, and so its level. */
@@ -97,10 +93,9 @@ static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_
 	/* No indexing here: UBSAN's bounds checks are calls. */
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
-	u32 before_crowd = TWHEEL_EARLY_CASCADE_MIN - 1;
 
-	if (unlikely(timer->deadline < b->first_expiry || b->count == before_crowd)) {
-		if (!first || !b->count || b->count == before_crowd)
+	if (unlikely(timer->deadline < b->first_expiry)) {
+		if (!first || !b->count)
 			return false;
 		b->first_expiry = timer->deadline;
 		twheel_lower_key(w, level, b);

@@ -120,7 +120,7 @@ static noinline long twheel_get_info(struct twheel_file *file, struct twheel_inf
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		twheel_file_lock(file);
-		more = twheel_file_advance(file, TWHEEL_STEPS, false);
+		more = twheel_file_advance(file, TWHEEL_STEPS);
 		if (!more)
 			twheel_fill_info(file, &info);
 		twheel_file_unlock(file);

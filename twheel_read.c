@@ -140,7 +140,6 @@ static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring,
 	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
 	room -= n;
 	begin_taking(file, n);
-	file->filled |= n;
 	for (; n; n--) {
 		struct twheel_entry *entry = to_entry(first_expired(file));
 
@@ -175,18 +174,21 @@ static noinline int bring_in(struct twheel_file *file, struct iov_iter *to)
  * Advance the wheel or read, with one hold of the lock: a long advance has a hold of its own.
  * Returns 1 if there may be more to read, 0 if there is not, or -EFAULT.
  */
-static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool may_wait,
-		      bool *is_advanced)
+static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool *is_advanced)
 {
 	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(to) / sizeof(struct twheel_event));
 	int n = 0, some = 1;
 	bool left;
 
 	twheel_file_lock(file);
+	if (unlikely(file->ring)) {
+		twheel_file_unlock(file);
+		return -EBUSY;
+	}
 	/* When enough has expired, only the counts of periodic timers need the clock. */
 	if ((!*is_advanced && (file->wheel.nr_expired < max || file->has_periods)) ||
 	    twheel_file_is_set_back(file)) {
-		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS, may_wait);
+		bool again = twheel_file_advance(file, TWHEEL_FEW_STEPS);
 
 		*is_advanced = !again || file->wheel.nr_expired >= max;
 		if (again || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) {
@@ -204,7 +206,10 @@ static int read_chunk(struct twheel_file *file, struct iov_iter *to, bool may_wa
 	/* When all @max are read, more may be due. */
 	left = file->wheel.nr_expired || n == max;
 	*is_advanced = false;
-	twheel_file_unlock(file);
+	if (likely(n || left))
+		twheel_file_unlock(file);
+	else
+		twheel_file_sleep_and_unlock(file, false);
 	return some > 0 ? left : some ?: bring_in(file, to);
 }
 
@@ -227,7 +232,7 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 		if (err)
 			return err;
 		do {
-			err = read_chunk(file, to, may_wait, &is_advanced);
+			err = read_chunk(file, to, &is_advanced);
 			cond_resched();
 		} while (err > 0 && iov_iter_count(to) >= sizeof(struct twheel_event) &&
 			 !task_sigpending(current));
@@ -288,7 +293,7 @@ static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory
 	bool behind = many;
 
 	if (!many) {
-		behind = twheel_file_advance(file, TWHEEL_STEPS, false);
+		behind = twheel_file_advance(file, TWHEEL_STEPS);
 		if (file->wheel.nr_expired >= TWHEEL_FEW_STEPS ||
 		    twheel_is_rewinding(&file->wheel)) {
 			WRITE_ONCE(ring->shared->flags, TWHEEL_RING_MORE);
@@ -296,6 +301,11 @@ static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory
 		}
 	}
 	return fill_ring(file, ring, behind) && (many || file->wheel.nr_expired);
+}
+
+static bool ring_has_events(const struct twheel_ring_memory *ring)
+{
+	return READ_ONCE(ring->shared->head) != READ_ONCE(ring->shared->tail);
 }
 
 /* Poll a wheel with a ring; returns whether the ring has events after that. */
@@ -312,27 +322,38 @@ static bool poll_ring(struct twheel_file *file, struct twheel_ring_memory *ring)
 	}
 	again = twheel_file_arm(file);
 	while (again && holds--) {
+		u32 tail;
+
 		twheel_file_lock(file);
+		tail = ring->tail;
 		again = advance_and_fill(file, ring);
-		twheel_file_unlock(file);
+		if (ring->tail != tail)
+			twheel_file_publish_and_unlock(file, twheel_file_next(file), true);
+		else if (!(again && holds) && !ring_has_events(ring))
+			twheel_file_sleep_and_unlock(file, again);
+		else
+			twheel_file_unlock(file);
 	}
-	return READ_ONCE(ring->shared->head) != READ_ONCE(ring->shared->tail);
+	return ring_has_events(ring);
 }
 
 /* Poll a wheel without a ring; returns whether there is something to read after that. */
 static bool poll_wheel(struct twheel_file *file)
 {
-	bool unread;
+	bool unread, more;
 
 	if (!twheel_file_arm(file))
 		return false;
 	/* After its clock has been set back, nothing may be left to read. */
-	if (!READ_ONCE(file->due) && !twheel_file_can_be_set(file))
+	if (READ_ONCE(file->wheel.nr_expired) && !twheel_file_can_be_set(file))
 		return true;
 	twheel_file_lock(file);
-	twheel_file_advance(file, TWHEEL_STEPS, true);
+	more = twheel_file_advance(file, TWHEEL_STEPS);
 	unread = file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
-	twheel_file_unlock(file);
+	if (unread)
+		twheel_file_unlock(file);
+	else
+		twheel_file_sleep_and_unlock(file, more);
 	return unread;
 }
 

@@ -78,6 +78,8 @@ static int install_ring(struct twheel_file *file, u32 size)
 			ring = NULL;
 		}
 		twheel_file_unlock(file);
+		/* Readers that are blocked fail. */
+		wake_up_interruptible_all(&file->wait);
 	}
 	twheel_ring_free(ring);
 	twheel_user_uncharge(file->user, bytes);
@@ -133,7 +135,7 @@ int twheel_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (!ring)
 		return -ENODEV;
-	if (vma->vm_pgoff || !(vma->vm_flags & VM_SHARED) ||
+	if (vma->vm_pgoff || !(vma->vm_flags & VM_MAYSHARE) ||
 	    vma->vm_end - vma->vm_start != ring->size)
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);

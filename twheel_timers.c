@@ -41,6 +41,12 @@ static __always_inline bool bring_forward(struct twheel_file *file, u64 *now)
 		if (twheel_file_can_be_set(file) && *now < file->wheel.time)
 			return false;
 	}
+	if (unlikely(*now >= file->due)) {
+		twheel_file_advance(file, TWHEEL_FEW_STEPS);
+		twheel_file_publish(file, twheel_file_next(file), false);
+	}
+	if (unlikely(file->wheel.cascading_levels) && !twheel_is_rewinding(&file->wheel))
+		twheel_work_ahead(&file->wheel, TWHEEL_AHEAD_MIN);
 	if (unlikely(*now >= file->wheel.level[0]->next_edge))
 		twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
 	return true;
@@ -383,6 +389,8 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 
 	*err = 0;
 	twheel_file_lock(file);
+	if (unlikely(file->wheel.cascading_levels) && !twheel_is_rewinding(&file->wheel))
+		twheel_work_ahead(&file->wheel, TWHEEL_AHEAD_MIN);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;

@@ -186,28 +186,6 @@ static void crowd_is_cancelled_meanwhile(struct kunit *test)
 	expect_crowd_on_time(test, CROWD);
 }
 
-static void crowd_is_reported_while_it_cascades(struct kunit *test)
-{
-	const struct crowd *c = test->param_value;
-	u64 early, tick = 1;
-	struct twheel *w = start_crowd(test, &early);
-	u32 before = U32_MAX, left;
-
-	KUNIT_EXPECT_EQ(test, twheel_cascading(w, &tick), 0);
-	KUNIT_EXPECT_EQ(test, tick, 0);
-	while (twheel_advance(w, early, 2)) {
-		left = twheel_cascading(w, &tick);
-		KUNIT_EXPECT_GT(test, left, 0);
-		KUNIT_EXPECT_LT(test, left, before);
-		KUNIT_EXPECT_EQ(test, tick, c->length);
-		before = left;
-	}
-	KUNIT_EXPECT_NE(test, before, U32_MAX);
-	KUNIT_EXPECT_EQ(test, twheel_cascading(w, &tick), 0);
-	KUNIT_EXPECT_EQ(test, tick, 0);
-	expect_crowd_on_time(test, CROWD);
-}
-
 /* The crowd is cancelled before any of it cascades, and another one comes. */
 static void crowd_comes_again(struct kunit *test)
 {
@@ -460,7 +438,6 @@ static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(crowd_gives_way_to_due, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_changes_meanwhile, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_cancelled_meanwhile, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_is_reported_while_it_cascades, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_comes_again, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_overtaken, crowd_gen_params),
 	KUNIT_CASE_PARAM(early_work_is_told, crowd_gen_params),

@@ -75,7 +75,7 @@ $(NATIVE)/fuzz-seeded: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
 
 # With tiny thresholds, a few timers reach all paths of the core.
 SMALL_FLAGS := -DTWHEEL_EARLY_CASCADE_MIN=3 -DTWHEEL_LEAD_DIVISOR=2 -DTWHEEL_INSERTION_MAX=2 \
-	-DTWHEEL_DIGIT_BITS=1 -DTWHEEL_TIMERS_PER_STEP=1
+	-DTWHEEL_DIGIT_BITS=1 -DTWHEEL_TIMERS_PER_STEP=1 -DTWHEEL_AHEAD_MIN=1
 
 $(NATIVE)/fuzz-small: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
 	$(call objects,common) | $(NATIVE)/source

@@ -6,5 +6,4 @@ s/^(#define TWHEEL_KEEP_PAGES\t+)16$/\11/
 s/^(#define TWHEEL_STEPS\t+)192$/\14/
 s/^(#define TWHEEL_FEW_STEPS\t+)64$/\12/
 s/^(#define TWHEEL_POLL_HOLDS\t+)8$/\12/
-s/^(#define TWHEEL_MIN_REARM_NS\t)NSEC_PER_MSEC$/\10/
 s/^(#define TWHEEL_SLOT_BITS\t)\(PAGE_SHIFT - 4\)$/\18/

@@ -96,7 +96,7 @@ void *sys_mmap(struct file *filp, size_t size)
 	struct vm_area_struct vma = {
 		.vm_start = SZ_1M,
 		.vm_end = SZ_1M + size,
-		.vm_flags = VM_SHARED,
+		.vm_flags = VM_SHARED | VM_MAYSHARE,
 		.pages = pages,
 	};
 	int err;

@@ -442,7 +442,7 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 		.vm_start = SZ_1M,
 		.vm_end = SZ_1M + PAGE_ALIGN(size),
 		.vm_pgoff = offset >> PAGE_SHIFT,
-		.vm_flags = flags & MAP_SHARED ? VM_SHARED : 0,
+		.vm_flags = flags & MAP_SHARED ? VM_SHARED | VM_MAYSHARE : 0,
 		.pages = pages,
 	};
 	struct wheel *wheel = get(fd);

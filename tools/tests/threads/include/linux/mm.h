@@ -31,6 +31,7 @@ static inline void free_pages_exact(void *pages, size_t size)
 }
 
 #define VM_SHARED	BIT(3)
+#define VM_MAYSHARE	BIT(7)
 #define VM_DONTCOPY	BIT(17)
 #define VM_DONTEXPAND	BIT(18)
 #define VM_DONTDUMP	BIT(26)

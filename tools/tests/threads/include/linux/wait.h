@@ -89,6 +89,17 @@ static inline void wake_up_interruptible_poll(wait_queue_head_t *wq, __poll_t ke
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
+static inline void wake_up_interruptible_all(wait_queue_head_t *wq)
+{
+	wait_queue_entry_t *entry, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	list_for_each_entry_safe(entry, next, &wq->head, entry)
+		entry->func(entry, 0);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
 /* A waiter leaves the queue when it is woken. */
 static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t key)
 {
