@@ -12,6 +12,7 @@
 #include <linux/bits.h>
 #include <linux/limits.h>
 #include <linux/list.h>
+#include <linux/timerqueue.h>
 #include <linux/types.h>
 
 #include "twheel_divide.h"
@@ -83,7 +84,12 @@ struct twheel_level {
 	struct twheel_divisor span;	/* length of a bucket; at most 2^63 */
 	u64 range;			/* length of all buckets; at most 2^63 */
 	u64 lead;			/* how far ahead of its time a crowd is opened */
-	u64 key;			/* the tick at which to open a bucket, or an earlier one */
+
+	/*
+	 * In the bucket queue while the level has timers. It expires at the tick at which the
+	 * first bucket has to be opened, or at an earlier one.
+	 */
+	struct timerqueue_node node;
 
 	/* The bucket that is being cascaded ahead of its time, or NULL. */
 	struct twheel_bucket *crowd;
@@ -105,12 +111,11 @@ struct twheel_level {
 	struct twheel_bucket bucket[];
 };
 
-/* A bucket that is being sorted; and timers that wait to be placed again by twheel_rewind(). */
+/* A bucket that is being sorted. */
 struct twheel_sort {
 	struct twheel_level *level;	/* whose first bucket it is, or NULL */
 	u8 shift;			/* number of bits below the current digit */
 	struct list_head bins[TWHEEL_BINS];
-	struct list_head unplaced;
 };
 
 /**
@@ -120,7 +125,9 @@ struct twheel_sort {
  * @time: the same, in the unit of deadlines.
  * @tick: the length of a tick, to divide deadlines by.
  * @size: number of buckets in a level.
- * @next: the level with the earliest key; or a dummy that is due at once, in twheel_rewind().
+ * @queue: the bucket queue: a node for each level that has timers, and @rewinding.
+ * @rewinding: in the queue, before all levels, while twheel_rewind() has more to do.
+ * @unplaced: timers that wait to be placed again by twheel_rewind().
  * @cascading_levels: bitmask of levels with a crowd that is being cascaded.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
@@ -129,14 +136,16 @@ struct twheel_sort {
  * @sort: the bucket that is being sorted; allocated with level 0.
  * @level_hint: for log2 of a delay, the lowest level that may cover it.
  * @nr_levels: number of levels.
- * @level: the levels, lowest first; beyond @nr_levels, a dummy that covers nothing.
+ * @level: the levels, lowest first.
  */
 struct twheel {
 	u64 now;
 	u64 time;
 	struct twheel_divisor tick;
 	struct twheel_divisor size;
-	struct twheel_level *next;
+	struct timerqueue_head queue;
+	struct timerqueue_node rewinding;
+	struct list_head unplaced;
 	u64 cascading_levels;
 	struct list_head expired;
 	u64 nr_pending;
@@ -145,7 +154,7 @@ struct twheel {
 	struct twheel_sort *sort;
 	u8 level_hint[TWHEEL_LOG2S];
 	u8 nr_levels;
-	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
+	struct twheel_level *level[TWHEEL_MAX_LEVELS];
 };
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
@@ -156,10 +165,8 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
-u64 twheel_next_hint(const struct twheel *w);
 
 void twheel_forward(struct twheel *w, u64 now);
-void twheel_work_ahead(struct twheel *w, unsigned int max);
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 
@@ -189,21 +196,28 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 	return twheel_divide(&w->tick, time);
 }
 
+/* Return what is due first: a level, or @rewinding; or NULL if no timer is pending. */
+static inline const struct timerqueue_node *twheel_queue_head(const struct twheel *w)
+{
+	/* It only reads, but its parameter is not const. */
+	return timerqueue_getnext((struct timerqueue_head *)&w->queue);
+}
+
 /**
  * twheel_next() - when the wheel has to be advanced next
  * @w: the wheel
- * @tick: set to a tick, which may have passed if a crowd should be opened ahead of its time
+ * @tick: set to the tick; or 0, while twheel_rewind() has more to do
  *
  * Return: false, with @tick untouched, if no timer is pending.
  */
 static inline bool twheel_next(const struct twheel *w, u64 *tick)
 {
-	if (w->nr_pending)
-		*tick = w->next->key;
-	return w->nr_pending;
-}
+	const struct timerqueue_node *head = twheel_queue_head(w);
 
-extern struct twheel_level twheel_rewinding;
+	if (head)
+		*tick = head->expires;
+	return head;
+}
 
 /**
  * twheel_is_rewinding() - whether twheel_rewind() has more to do
@@ -213,7 +227,7 @@ extern struct twheel_level twheel_rewinding;
  */
 static inline bool twheel_is_rewinding(const struct twheel *w)
 {
-	return w->next == &twheel_rewinding;
+	return twheel_queue_head(w) == &w->rewinding;
 }
 
 /* twheel_add(), twheel_expire(), twheel_expired(), twheel_cancel(), twheel_pop() */

@@ -90,8 +90,11 @@ static void set_clock(struct twheel *w, u64 now)
 /* Move the clock towards @now, but not to a tick that may have timers. */
 static void move_clock(struct twheel *w, u64 now)
 {
+	u64 next;
+
 	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
-	now = min(now, w->next->key - 1);
+	if (twheel_next(w, &next))
+		now = min(now, max(next, 1ULL) - 1);
 	if (now > w->now)
 		set_clock(w, now);
 }
@@ -114,28 +117,26 @@ static u32 next_busy(const struct twheel_level *level, u32 index)
 
 /* ---- When a bucket is opened ---- */
 
-/* Set @next to the level that is due first. */
-static void find_next(struct twheel *w)
+static u64 expiry_of(const struct rb_node *node)
 {
-	unsigned int nr;
-
-	w->next = w->level[0];
-	for (nr = 1; nr < w->nr_levels; nr++)
-		if (w->level[nr]->key < w->next->key)
-			w->next = w->level[nr];
+	return rb_entry(node, struct timerqueue_node, node)->expires;
 }
 
-/* Set the key of a level, and find the level that is due first. */
+/* Set the key of a level with timers. It moves in the queue only if the order changes. */
 static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 {
-	level->key = key;
-	if (key < w->next->key || level == w->next)
-		find_next(w);
+	const struct rb_node *prev = rb_prev(&level->node.node), *next = rb_next(&level->node.node);
+
+	level->node.expires = key;
+	if ((!prev || expiry_of(prev) <= key) && (!next || key <= expiry_of(next)))
+		return;
+	timerqueue_del(&w->queue, &level->node);
+	timerqueue_add(&w->queue, &level->node);
 }
 
 static void update_key(struct twheel *w, struct twheel_level *level)
 {
-	set_key(w, level, twheel_opening(w, level, &level->bucket[level->first]));
+	set_key(w, level, twheel_tick(w, twheel_first_expiry(level, &level->bucket[level->first])));
 }
 
 /* ---- Adding to buckets, and emptying them ---- */
@@ -156,6 +157,7 @@ void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 			     struct twheel_timer *timer, u32 index)
 {
 	struct twheel_bucket *b = &level->bucket[index];
+	u64 key = twheel_tick(w, timer->deadline);
 
 	timer->level = level->nr;
 	timer->bucket = index;
@@ -169,7 +171,12 @@ void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 		    timer->deadline < twheel_first_expiry(level, &level->bucket[level->first]))
 			level->first = index;
 	}
-	twheel_lower_key(w, level, b);
+	if (!timerqueue_node_queued(&level->node)) {
+		level->node.expires = key;
+		timerqueue_add(&w->queue, &level->node);
+	} else if (key < twheel_key(level)) {
+		set_key(w, level, key);
+	}
 }
 EXPORT_SYMBOL_GPL(twheel_enqueue_slowpath);
 
@@ -191,7 +198,7 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 			w->sort->level = NULL;
 	}
 	if (!--level->nr_busy) {
-		set_key(w, level, U64_MAX);
+		timerqueue_del(&w->queue, &level->node);
 	} else if (first) {
 		level->first = next_busy(level, index);
 		update_key(w, level);
@@ -258,15 +265,14 @@ EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
 /* ---- Sorting and expiring ---- */
 
-/* Return the last time up to tick @now before another level is due. */
+/* Return the last time up to tick @now before another level than the first one is due. */
 static u64 run_limit(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
-	unsigned int nr;
+	const struct rb_node *next = rb_next(&level->node.node);
 
-	for (nr = 0; nr < w->nr_levels && now > level->key; nr++)
-		if (w->level[nr] != level)
-			now = min(now, w->level[nr]->key - 1);
-	return max(now, level->key) * w->tick.divisor;
+	if (next)
+		now = min(now, expiry_of(next) - 1);
+	return max(now, twheel_key(level)) * w->tick.divisor;
 }
 
 /* Expire timers from the front of a first bucket that is in order. Returns how many. */
@@ -321,27 +327,18 @@ static void sort_by_insertion(struct twheel_bucket *b)
 	}
 }
 
-/* Let a timer of a bucket expire that is being sorted. */
-static void expire_unsorted(struct twheel *w, struct twheel_level *level,
-			    struct twheel_timer *timer)
-{
-	level->bucket[level->first].count--;
-	w->nr_pending--;
-	twheel_expire(w, timer);
-}
-
 /*
- * Put up to @max timers of a list into the bins of their digits. Those of the first tick expire
- * at once: the others are later. Returns how many.
+ * Put up to @max timers of a list into the bins of their digits; returns how many. Timers due by
+ * @due expire at once instead: no other timer is due earlier.
  */
-static u64 fill_bins(struct twheel *w, struct list_head *timers, u64 max)
+static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers, u64 max, u64 due)
 {
 	struct twheel_level *level = w->sort->level;
+	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *bins = w->sort->bins, *node = timers->next;
 	struct twheel_divisor unit = w->tick;
 	/* Ticks are counted from the bucket's first one on. */
 	u64 zero = level->next_edge - level->span.divisor - (w->tick.divisor - 1);
-	u64 first = level->key * w->tick.divisor;
 	u64 left;
 
 	unit.shift += w->sort->shift;
@@ -350,8 +347,10 @@ static u64 fill_bins(struct twheel *w, struct list_head *timers, u64 max)
 		u64 number;
 
 		node = node->next;
-		if (timer->deadline <= first) {
-			expire_unsorted(w, level, timer);
+		if (due && timer->deadline <= due) {
+			b->count--;
+			w->nr_pending--;
+			twheel_expire(w, timer);
 			continue;
 		}
 		number = twheel_divide(&unit, timer->deadline - zero);
@@ -378,16 +377,20 @@ static u64 sort_by_digits(struct twheel *w, u64 max)
 {
 	struct twheel_sort *sort = w->sort;
 	struct twheel_level *level = sort->level;
-	struct list_head *timers = &level->bucket[level->first].timers;
-	u64 expired = w->nr_expired, n = fill_bins(w, timers, max);
+	struct twheel_bucket *b = &level->bucket[level->first];
+	struct list_head *timers = &b->timers;
+	u64 n;
 
-	if (w->nr_expired != expired)
-		set_clock(w, level->key);
-	if (!level->bucket[level->first].count) {
-		twheel_bucket_emptied(w, level, level->first);
-		return n;
+	if (sort->shift) {
+		n = fill_bins(w, timers, max, 0);
+	} else {
+		/* Events flow from the first step on. */
+		set_clock(w, twheel_key(level));
+		n = fill_bins(w, timers, max, w->time);
+		if (!b->count)
+			twheel_bucket_emptied(w, level, level->first);
 	}
-	if (!list_empty(timers))
+	if (!b->count || !list_empty(timers))
 		return n;
 	empty_bins(w, timers);
 	sort->shift += TWHEEL_DIGIT_BITS;
@@ -401,7 +404,7 @@ static u64 sort_bucket(struct twheel *w, struct twheel_level *level, u64 max)
 	struct twheel_bucket *b = &level->bucket[level->first];
 
 	/* The clock enters the bucket: from now on lower levels cover its span. */
-	sync_levels(w, level->key * w->tick.divisor);
+	sync_levels(w, twheel_key(level) * w->tick.divisor);
 	level->sorted = true;
 	if (b->count <= TWHEEL_INSERTION_MAX) {
 		sort_by_insertion(b);
@@ -437,7 +440,7 @@ static void open_ahead(struct twheel *w, struct twheel_level *level)
 
 /*
  * Cascade up to @max timers of the lowest crowd. They are scattered over memory: alternating ends
- * overlaps two cache misses (122 instead of 170 ns). Returns how many steps it took.
+ * overlaps two cache misses (122 instead of 170 ns).
  */
 static void cascade(struct twheel *w, unsigned int max)
 {
@@ -447,7 +450,6 @@ static void cascade(struct twheel *w, unsigned int max)
 	u32 count = b->count;
 	unsigned int n;
 
-	sync_levels(w, w->time);
 	for (n = 0; n < max && !list_empty(cascading); n++) {
 		struct list_head *node = n & 1 ? cascading->prev : cascading->next;
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
@@ -467,11 +469,8 @@ static void cascade(struct twheel *w, unsigned int max)
 	}
 }
 
-/*
- * Nothing is due: cascade some timers of a crowd ahead of their time. A timer that expires pays
- * for those of a bucket that lasts as long as its lead.
- */
-void twheel_work_ahead(struct twheel *w, unsigned int max)
+/* Cascade up to @max timers of a crowd ahead of their time, while nothing is due. */
+static void work_ahead(struct twheel *w, unsigned int max)
 {
 	unsigned int nr;
 
@@ -480,7 +479,6 @@ void twheel_work_ahead(struct twheel *w, unsigned int max)
 	if (w->cascading_levels)
 		cascade(w, max);
 }
-EXPORT_SYMBOL_GPL(twheel_work_ahead);
 
 /* ---- Advancing ---- */
 
@@ -498,7 +496,7 @@ EXPORT_SYMBOL_GPL(twheel_work_ahead);
 static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 time = level->key * w->tick.divisor;
+	u64 time = twheel_key(level) * w->tick.divisor;
 
 	if (twheel_first_expiry(level, b) > time) {
 		update_key(w, level);
@@ -515,34 +513,12 @@ static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64
 static unsigned int work(struct twheel *w, u64 now, unsigned int budget)
 {
 	u64 max = (u64)budget * TWHEEL_TIMERS_PER_STEP;
-	u64 n = w->sort->level ? sort_by_digits(w, max) : open_level(w, w->next, now, max);
+	struct timerqueue_node *head = timerqueue_getnext(&w->queue);
+	u64 n = w->sort->level ? sort_by_digits(w, max) :
+		open_level(w, container_of(head, struct twheel_level, node), now, max);
 
 	return n / TWHEEL_TIMERS_PER_STEP + 1;
 }
-
-/**
- * twheel_next_hint() - when the wheel is likely to be advanced after the time of twheel_next()
- * @w: the wheel, with pending timers
- *
- * Return: a tick, not too early unless timers were cancelled; or 0 if none is known.
- */
-u64 twheel_next_hint(const struct twheel *w)
-{
-	const struct twheel_level *level = w->next;
-	const struct twheel_bucket *b = &level->bucket[level->first];
-
-	TWHEEL_EXPECT(w->nr_pending);
-	if (twheel_is_rewinding(w) || b == level->crowd || w->sort->level == level)
-		return 0;
-	if (b->count > 1) /* either of the two may be the first */
-		return twheel_tick(w, max(deadline_of(b->timers.next),
-					  deadline_of(b->timers.next->next)));
-	if (level->nr_busy == 1)
-		return 0;
-	b = &level->bucket[next_busy(level, level->first)];
-	return twheel_tick(w, twheel_first_expiry(level, b));
-}
-EXPORT_SYMBOL_GPL(twheel_next_hint);
 
 /**
  * twheel_forward() - move the clock forward, up to what is due, and the levels with it
@@ -565,35 +541,35 @@ EXPORT_SYMBOL_GPL(twheel_forward);
  * @budget: the number of steps to take; the last can exceed it by up to TWHEEL_INSERTION_MAX
  *
  * Timers expire in the order of their ticks; those of one tick in any order. Each step is O(1).
+ * If nothing more is due, some timers of a crowd cascade ahead of their time.
  *
- * Return: true if there is more to do: call again.
+ * Return: true if more is due: call again.
  */
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget)
 {
 	u64 nr_expired = w->nr_expired;
 	unsigned int steps;
+	bool more;
+	u64 next;
 
 	TWHEEL_EXPECT(!twheel_is_rewinding(w));
 	now = max(now, w->now);
 	for (;; budget -= min(budget, steps)) {
 		move_clock(w, now);
-		if (w->next->key > now)
+		more = twheel_next(w, &next) && next <= now;
+		if (!more || !budget)
 			break;
-		if (!budget)
-			return true;
 		steps = work(w, now, budget);
 	}
-	twheel_work_ahead(w, min_t(u64, budget, TWHEEL_AHEAD_MIN +
-				 (w->nr_expired - nr_expired) * TWHEEL_LEAD_DIVISOR));
-	return false;
+	sync_levels(w, w->time);
+	if (!more)
+		work_ahead(w, min_t(u64, budget, TWHEEL_AHEAD_MIN +
+				    (w->nr_expired - nr_expired) * TWHEEL_LEAD_DIVISOR));
+	return more;
 }
 EXPORT_SYMBOL_GPL(twheel_advance);
 
 /* ---- Setting the clock back ---- */
-
-/* Due before all else. Its key is not 0, as the clock can be moved to the tick before a key. */
-struct twheel_level twheel_rewinding = { .key = 1 };
-EXPORT_SYMBOL_GPL(twheel_rewinding);
 
 /* Abandon a sort: the timers are in no order after it. */
 static void stop_sorting(struct twheel *w, struct twheel_level *level)
@@ -629,7 +605,7 @@ static struct twheel_timer *any_pending(struct twheel *w)
  */
 static unsigned int unplace(struct twheel *w, unsigned int max)
 {
-	struct list_head *unplaced = &w->sort->unplaced;
+	struct list_head *unplaced = &w->unplaced;
 	struct twheel_timer *timer;
 	unsigned int n;
 
@@ -662,11 +638,14 @@ static unsigned int unplace(struct twheel *w, unsigned int max)
  */
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 {
-	struct list_head *unplaced = &w->sort->unplaced;
+	struct list_head *unplaced = &w->unplaced;
 	unsigned int n, nr;
 
 	TWHEEL_EXPECT(twheel_max_delay(w) == S64_MAX);
-	w->next = &twheel_rewinding;
+	if (!timerqueue_node_queued(&w->rewinding)) {
+		w->rewinding.expires = 0; /* before all levels */
+		timerqueue_add(&w->queue, &w->rewinding);
+	}
 	if (now < w->now) {
 		n = unplace(w, budget);
 		if (n == budget)
@@ -685,7 +664,7 @@ bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 	}
 	if (!list_empty(unplaced))
 		return true;
-	find_next(w);
+	timerqueue_del(&w->queue, &w->rewinding);
 	return false;
 }
 EXPORT_SYMBOL_GPL(twheel_rewind);

@@ -63,29 +63,32 @@ static __always_inline bool twheel_is_crowd(const struct twheel_level *level,
 	       !(level->sorted && b == level->bucket + level->first);
 }
 
-/* When a bucket has to be opened. */
-static __always_inline u64 twheel_opening(const struct twheel *w, const struct twheel_level *level,
-					  const struct twheel_bucket *b)
+/* Return the tick at which a level with timers has to be opened, or an earlier one. */
+static __always_inline u64 twheel_key(const struct twheel_level *level)
 {
-	return twheel_divide(&w->tick, twheel_first_expiry(level, b) - 1) + 1;
-}
-
-/* A bucket may have to be opened earlier than before, and so its level. */
-static __always_inline void twheel_lower_key(struct twheel *w, struct twheel_level *level,
-					     const struct twheel_bucket *b)
-{
-	u64 key = twheel_opening(w, level, b);
-
-	if (key >= level->key)
-		return;
-	level->key = key;
-	if (key < w->next->key)
-		w->next = level;
+	return level->node.expires;
 }
 
 /*
- * Add a timer to a bucket of @level. Returns false, and changes nothing, if that takes a call; or
- * if the timer is the first of its bucket and not @first, which takes more registers.
+ * Open a level with timers earlier, if its new first @deadline needs that. Returns false, and
+ * changes nothing, if it may have to overtake another level in the queue.
+ */
+static __always_inline bool twheel_lower_head(struct twheel *w, struct twheel_level *level,
+					      u64 deadline)
+{
+	u64 key = twheel_divide(&w->tick, deadline - 1) + 1;
+
+	if (key >= twheel_key(level))
+		return true;
+	if (timerqueue_getnext(&w->queue) != &level->node)
+		return false;
+	level->node.expires = key;
+	return true;
+}
+
+/*
+ * Add a timer to a bucket of @level. Returns false, and changes nothing, if that needs a call; or
+ * if the timer is the first of its bucket and not @first, which needs more registers.
  */
 static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_level *level,
 						struct twheel_timer *timer, bool first)
@@ -95,10 +98,9 @@ static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_
 	struct twheel_bucket *b = level->bucket + index;
 
 	if (unlikely(timer->deadline < b->first_expiry)) {
-		if (!first || !b->count)
+		if (!first || !b->count || !twheel_lower_head(w, level, timer->deadline))
 			return false;
 		b->first_expiry = timer->deadline;
-		twheel_lower_key(w, level, b);
 	}
 	b->count++;
 	timer->level = level->nr;
@@ -121,13 +123,12 @@ static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadli
 	unsigned int nr = *(w->level_hint + twheel_log2(deadline - 1 - w->time));
 
 	TWHEEL_EXPECT(deadline < TWHEEL_TIME_END);
-	*level = *(w->level + nr);
-	while (unlikely(deadline >= (*level)->limit)) {
-		if (++nr >= w->nr_levels)
-			return false;
+	for (; nr < w->nr_levels; nr++) {
 		*level = *(w->level + nr);
+		if (likely(deadline < (*level)->limit))
+			return true;
 	}
-	return true;
+	return false;
 }
 
 /**
@@ -204,7 +205,10 @@ static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer 
 
 	if (unlikely(!twheel_in_bucket(timer))) {
 		twheel_unlink(timer);
-		*(twheel_expired(timer) ? &w->nr_expired : &w->nr_pending) -= 1;
+		if (twheel_expired(timer))
+			w->nr_expired--;
+		else
+			w->nr_pending--;
 	} else {
 		level = w->level[timer->level];
 		w->nr_pending--;

@@ -29,9 +29,6 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
-/* Dummy for missing levels: no deadline is before its limit, and it is never due. */
-static struct twheel_level no_level = { .key = U64_MAX };
-
 /**
  * twheel_init() - make an empty wheel without levels
  * @w: the wheel
@@ -47,11 +44,11 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 
 	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536 && now <= div64_u64(S64_MAX, tick));
 	memset(w, 0, sizeof(*w));
-	for (nr = 0; nr <= TWHEEL_MAX_LEVELS; nr++)
-		w->level[nr] = &no_level;
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
-	w->next = &no_level;
+	timerqueue_init_head(&w->queue);
+	timerqueue_init(&w->rewinding);
+	INIT_LIST_HEAD(&w->unplaced);
 	INIT_LIST_HEAD(&w->expired);
 	w->now = now;
 	w->time = now * tick;
@@ -116,7 +113,7 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	level->range = mul_capped(level->span.divisor, w->size.divisor);
 	INIT_LIST_HEAD(&level->cascading);
 	level->lead = mul_capped(length / TWHEEL_LEAD_DIVISOR, w->tick.divisor);
-	level->key = U64_MAX;
+	timerqueue_init(&level->node);
 	level->size = w->size.divisor;
 	level->nr = nr;
 	level->sorted = !nr;
@@ -174,7 +171,6 @@ static void init_sort(struct twheel *w)
 	w->sort->level = NULL;
 	for (i = 0; i < TWHEEL_BINS; i++)
 		INIT_LIST_HEAD(&w->sort->bins[i]);
-	INIT_LIST_HEAD(&w->sort->unplaced);
 }
 
 /**

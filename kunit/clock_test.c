@@ -126,50 +126,6 @@ static void crowd_moves_while_others_expire(struct kunit *test)
 	KUNIT_EXPECT_LE(test, most, 128);
 }
 
-/* A wake-up at the time of twheel_next_hint() is not spurious. */
-static void hint_is_not_too_early(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	unsigned int i, guesses = 0;
-	u64 next;
-
-	for (i = 0; i < NR_TIMERS; i++)
-		arm(test, &f->timer[i], 1 + prandom_u32_state(&f->rnd) % 1000000);
-	while (twheel_next(w, &next)) {
-		u64 hint = twheel_next_hint(w);
-
-		advance(test, next);
-		while (twheel_pop(w))
-			;
-		if (hint <= next)
-			continue;
-		guesses++;
-		KUNIT_ASSERT_TRUE(test, twheel_next(w, &next));
-		KUNIT_ASSERT_GE(test, hint, next);
-	}
-	KUNIT_EXPECT_GT(test, guesses, NR_TIMERS / 4);
-}
-
-/* A crowd that cascades is still the hint after the bucket before it. */
-static void hint_sees_a_crowd_that_cascades(struct kunit *test)
-{
-	const u64 first = 2 * 65536 + 1;
-	struct twheel *w = start(test, 1, 256, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-	u64 next;
-
-	arm(test, &f->timer[0], first - 2);
-	for (i = 1; i < NR_TIMERS; i++)
-		arm(test, &f->timer[i], first + i - 1);
-	while (!w->cascading_levels && twheel_next(w, &next))
-		twheel_advance(w, next, 1);
-	KUNIT_EXPECT_EQ(test, w->nr_pending, NR_TIMERS);
-	KUNIT_EXPECT_EQ(test, twheel_next_hint(w), first);
-}
-
 /* To take a timer out of the wheel is a move, and so is to place it again. */
 static void rewind_keeps_to_its_budget(struct kunit *test)
 {
@@ -219,9 +175,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
 	KUNIT_CASE(forward_waits_for_half_done),
 	KUNIT_CASE(crowd_moves_while_others_expire),
-	KUNIT_CASE(hint_sees_a_crowd_that_cascades),
 	KUNIT_CASE(rewind_keeps_to_its_budget),
-	KUNIT_CASE_PARAM(hint_is_not_too_early, size_gen_params),
 	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
 	{}
 };

@@ -84,8 +84,8 @@ static const struct twheel_level *next_level(const struct twheel *w,
 	for (nr = 0; nr < w->nr_levels; nr++) {
 		const struct twheel_level *level = w->level[nr];
 
-		if (level->nr_busy && (!last || level->key > last->key) &&
-		    (!next || level->key < next->key))
+		if (level->nr_busy && (!last || twheel_key(level) > twheel_key(last)) &&
+		    (!next || twheel_key(level) < twheel_key(next)))
 			next = level;
 	}
 	return next;
@@ -102,7 +102,7 @@ static void draw_keys(const struct twheel *w)
 		svg_rect("box", x, y, 190, 44);
 		svg_dot(class_of(level->nr), x + 20, y + 22, 5);
 		svg_text("", x + 36, y + 27, "level %u: tick %llu", level->nr,
-			 (unsigned long long)level->key);
+			 (unsigned long long)twheel_key(level));
 		x += 200;
 	}
 	svg_text("dim", x + 8, y + 27, "the first: next wake-up");

@@ -9,19 +9,22 @@ NATIVE := $(BUILD)/native
 NATIVE_FLAGS = -std=gnu11 -D_GNU_SOURCE= -fno-strict-aliasing -Wall \
 	-Itools/lib/kernel -idirafter $(NATIVE)/source/tools/include -I.
 NATIVE_TOOL_FLAGS = -Wextra -Wno-sign-compare
+# The bucket queue on the kernel's tree. The other programs here have the library's list.
+TREE_FLAGS := -Itools/native/include
+TREE = $(NATIVE)/source/tools/lib/rbtree.c
 
 $(NATIVE)/source: | deps
 	@mkdir -p $(@D)
 	@source=$$(tools/vm/kernel --source) && ln -sfn $$source $@
 
 $(NATIVE)/%.o: %.c tools/native/rules.mk | $(NATIVE)/source
-	$(CC) $(CFLAGS) $(NATIVE_FLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS) $(TREE_FLAGS) $(NATIVE_FLAGS) -MMD -MP -c -o $@ $<
 
 # ---- The benchmark ----
 
 $(NATIVE)/bench/%.o: tools/bench/native/%.c tools/native/rules.mk | $(NATIVE)/source
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS) $(TREE_FLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
 
 $(NATIVE)/bench/%.o: tools/bench/native/%.cc tools/native/rules.mk
 	@mkdir -p $(@D)
@@ -34,8 +37,11 @@ $(addprefix $(NATIVE)/bench/,main.o memory.o): \
 BENCH_NATIVE := bench/main bench/memory bench/core bench/heap bench/multimap \
 	$(CORE) twheel_store
 
-$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common)
+$(NATIVE)/bench-native: $(BENCH_NATIVE:%=$(NATIVE)/%.o) $(call objects,common) $(NATIVE)/rbtree.o
 	$(CXX) $(CFLAGS) -o $@ $^
+
+$(NATIVE)/rbtree.o: | $(NATIVE)/source
+	$(CC) $(CFLAGS) -isystem $(NATIVE)/source/tools/include -c -o $@ $(TREE)
 
 -include $(wildcard $(NATIVE)/*.d $(NATIVE)/bench/*.d)
 
@@ -46,13 +52,12 @@ KUNIT_OBJECTS := $(KUNIT_SOURCES:%.c=$(NATIVE)/kunit/%.o)
 
 $(NATIVE)/kunit/%.o: %.c tools/native/rules.mk | $(NATIVE)/source
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -DTWHEEL_DEBUG -Itools/native/kunit/include $(NATIVE_FLAGS) \
+	$(CC) $(CFLAGS) -DTWHEEL_DEBUG -Itools/native/kunit/include $(TREE_FLAGS) $(NATIVE_FLAGS) \
 		-MMD -MP -c -o $@ $<
 
 $(NATIVE)/kunit-native: $(KUNIT_OBJECTS) $(CORE:%=$(NATIVE)/kunit/%.o) \
-		$(NATIVE)/kunit/twheel_store.o
-	$(CC) $(CFLAGS) -o $@ $^ $(NATIVE)/source/tools/lib/rbtree.c \
-		-isystem $(NATIVE)/source/tools/include
+		$(NATIVE)/kunit/twheel_store.o $(NATIVE)/rbtree.o
+	$(CC) $(CFLAGS) -o $@ $^
 
 -include $(shell find $(NATIVE)/kunit -name '*.d' 2>/dev/null)
 
@@ -64,7 +69,7 @@ FUZZ_SOURCES := $(CORE:%=%.c) kunit/model.c tools/tests/fuzz-core/fuzz-core.c \
 FUZZ_DEPENDS := $(FUZZ_SOURCES) $(wildcard twheel*.h kunit/*.h tools/tests/fuzz-core/*.h \
 	tools/lib/kernel/linux/*.h) tools/native/rules.mk
 FUZZ_BUILD = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
-	-DTWHEEL_DEBUG $(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(NATIVE)/source/tools/lib/rbtree.c
+	-DTWHEEL_DEBUG $(TREE_FLAGS) $(NATIVE_FLAGS) -o $@ $(FUZZ_SOURCES) $(TREE)
 
 $(NATIVE)/fuzz-core: tools/tests/fuzz-core/libfuzzer.c $(FUZZ_DEPENDS) | $(NATIVE)/source
 	clang -fsanitize=fuzzer,address,undefined $(FUZZ_BUILD) $<
@@ -85,9 +90,8 @@ $(NATIVE)/fuzz-small: tools/tests/fuzz-core/seeded.c $(FUZZ_DEPENDS) \
 # It runs hundreds of millions of operations: without sanitizers.
 $(NATIVE)/fuzz-short: tools/tests/fuzz-core/short.c $(FUZZ_DEPENDS) \
 	$(call objects,common) | $(NATIVE)/source
-	$(CC) $(CFLAGS) -Itools/common $(NATIVE_FLAGS) $(SMALL_FLAGS) -o $@ $< \
-		$(filter-out %/fuzz-core.c,$(FUZZ_SOURCES)) $(filter %.o,$^) \
-		$(NATIVE)/source/tools/lib/rbtree.c
+	$(CC) $(CFLAGS) -Itools/common $(TREE_FLAGS) $(NATIVE_FLAGS) $(SMALL_FLAGS) -o $@ $< \
+		$(filter-out %/fuzz-core.c,$(FUZZ_SOURCES)) $(filter %.o,$^) $(TREE)
 
 # Callers that violate preconditions of the core.
 $(NATIVE)/misuse: tools/tests/fuzz-core/misuse.c $(CORE:%=%.c) $(wildcard twheel*.h \
@@ -102,10 +106,10 @@ FUZZERS = $(addprefix $(NATIVE)/,fuzz-seeded fuzz-small fuzz-short misuse) \
 
 $(NATIVE)/drawings/%.o: tools/drawings/%.c tools/native/rules.mk | $(NATIVE)/source
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(CFLAGS) $(TREE_FLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
 
 $(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c)) \
-	$(CORE:%=$(NATIVE)/%.o)
+	$(CORE:%=$(NATIVE)/%.o) $(NATIVE)/rbtree.o
 	$(CC) $(CFLAGS) -o $@ $^
 
 -include $(wildcard $(NATIVE)/drawings/*.d)

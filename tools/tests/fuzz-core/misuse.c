@@ -30,7 +30,6 @@ static void add(u64 deadline)
 static void no_mistake(void)
 {
 	add(3);
-	twheel_next_hint(&w);
 	twheel_cancel(&w, &timer);
 	add(3);
 	twheel_advance(&w, S64_MAX / 1000, 64);
@@ -100,11 +99,6 @@ static void cancel_what_was_never_added(void)
 	twheel_cancel(&w, &timer);
 }
 
-static void hint_of_an_empty_wheel(void)
-{
-	twheel_next_hint(&w);
-}
-
 static void level_installed_twice(void)
 {
 	add_level(0);
@@ -130,7 +124,6 @@ static const struct {
 	{ "forwarding beyond the end of time", forward_beyond_the_end_of_time },
 	{ "cancelling twice", cancel_twice },
 	{ "cancelling what was never added", cancel_what_was_never_added },
-	{ "the hint of an empty wheel", hint_of_an_empty_wheel },
 	{ "a level that is installed twice", level_installed_twice },
 	{ "too many levels", too_many_levels },
 };

@@ -8,9 +8,9 @@
 #include <linux/limits.h>
 #include <linux/list.h>
 
-#include "../../kernel.h"
+#include <linux/timerqueue.h>
 
-typedef s64 ktime_t;
+#include "../../kernel.h"
 
 #define KTIME_MAX	((s64)(U64_MAX >> 1))
 
