@@ -158,11 +158,13 @@ struct twheel {
 };
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
+void twheel_swap(struct twheel *a, struct twheel *b);
 void twheel_destroy(struct twheel *w);
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp);
 void twheel_level_free(struct twheel_level *level);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
+u8 twheel_levels_for(const struct twheel *w, u64 delay);
 u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
@@ -206,7 +208,7 @@ static inline const struct timerqueue_node *twheel_queue_head(const struct twhee
 /**
  * twheel_next() - when the wheel has to be advanced next
  * @w: the wheel
- * @tick: set to the tick; or 0, while twheel_rewind() has more to do
+ * @tick: set to the tick; or to one that has passed, while twheel_rewind() has more to do
  *
  * Return: false, with @tick untouched, if no timer is pending.
  */
@@ -227,7 +229,8 @@ static inline bool twheel_next(const struct twheel *w, u64 *tick)
  */
 static inline bool twheel_is_rewinding(const struct twheel *w)
 {
-	return twheel_queue_head(w) == &w->rewinding;
+	/* It only reads, but its parameter is not const. */
+	return timerqueue_node_queued((struct timerqueue_node *)&w->rewinding);
 }
 
 /* twheel_add(), twheel_expire(), twheel_expired(), twheel_cancel(), twheel_pop() */

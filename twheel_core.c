@@ -60,13 +60,13 @@ static u64 deadline_of(const struct list_head *node)
 void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
 {
 	u64 number = twheel_divide(&level->span, time);
-	u64 start = number * level->span.divisor;
+	u64 start = number * level->span.value;
 	u64 ring = number - twheel_divide(&w->size, number) * level->size;
 
-	level->next_edge = start + level->span.divisor;
+	level->next_edge = start + level->span.value;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->limit = min(start + level->range, TWHEEL_TIME_END) - (w->tick.divisor - 1);
-	level->base = start - ring * level->span.divisor - (w->tick.divisor - 1);
+	level->limit = min(start + level->range, TWHEEL_TIME_END) - (w->tick.value - 1);
+	level->base = start - ring * level->span.value - (w->tick.value - 1);
 }
 
 /*
@@ -84,7 +84,7 @@ static void sync_levels(struct twheel *w, u64 time)
 static void set_clock(struct twheel *w, u64 now)
 {
 	w->now = now;
-	w->time = now * w->tick.divisor;
+	w->time = now * w->tick.value;
 }
 
 /* Move the clock towards @now, but not to a tick that may have timers. */
@@ -94,7 +94,7 @@ static void move_clock(struct twheel *w, u64 now)
 
 	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
 	if (twheel_next(w, &next))
-		now = min(now, max(next, 1ULL) - 1);
+		now = min(now, next - 1);
 	if (now > w->now)
 		set_clock(w, now);
 }
@@ -216,9 +216,9 @@ static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadli
 
 	for (; nr < w->nr_levels; nr++) {
 		struct twheel_level *level = w->level[nr];
-		u64 number = div64_u64(deadline + w->tick.divisor - 1, level->span.divisor);
+		u64 number = div64_u64(deadline + w->tick.value - 1, level->span.value);
 		/* After a sort, the level can be one tick ahead. */
-		u64 start = max(w->time, level->next_edge - level->span.divisor);
+		u64 start = max(w->time, level->next_edge - level->span.value);
 
 		if (number - twheel_divide(&level->span, start) < level->size) {
 			*index = number - twheel_divide(&w->size, number) * level->size;
@@ -272,7 +272,7 @@ static u64 run_limit(const struct twheel *w, const struct twheel_level *level, u
 
 	if (next)
 		now = min(now, expiry_of(next) - 1);
-	return max(now, twheel_key(level)) * w->tick.divisor;
+	return max(now, twheel_key(level)) * w->tick.value;
 }
 
 /* Expire timers from the front of a first bucket that is in order. Returns how many. */
@@ -338,7 +338,7 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 	struct list_head *bins = w->sort->bins, *node = timers->next;
 	struct twheel_divisor unit = w->tick;
 	/* Ticks are counted from the bucket's first one on. */
-	u64 zero = level->next_edge - level->span.divisor - (w->tick.divisor - 1);
+	u64 zero = level->next_edge - level->span.value - (w->tick.value - 1);
 	u64 left;
 
 	unit.shift += w->sort->shift;
@@ -394,7 +394,7 @@ static u64 sort_by_digits(struct twheel *w, u64 max)
 		return n;
 	empty_bins(w, timers);
 	sort->shift += TWHEEL_DIGIT_BITS;
-	if (sort->shift >= fls64(twheel_divide(&w->tick, level->span.divisor - 1)))
+	if (sort->shift >= fls64(twheel_divide(&w->tick, level->span.value - 1)))
 		sort->level = NULL;
 	return n + TWHEEL_BINS;
 }
@@ -404,7 +404,7 @@ static u64 sort_bucket(struct twheel *w, struct twheel_level *level, u64 max)
 	struct twheel_bucket *b = &level->bucket[level->first];
 
 	/* The clock enters the bucket: from now on lower levels cover its span. */
-	sync_levels(w, twheel_key(level) * w->tick.divisor);
+	sync_levels(w, twheel_key(level) * w->tick.value);
 	level->sorted = true;
 	if (b->count <= TWHEEL_INSERTION_MAX) {
 		sort_by_insertion(b);
@@ -496,7 +496,7 @@ static void work_ahead(struct twheel *w, unsigned int max)
 static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 time = twheel_key(level) * w->tick.divisor;
+	u64 time = twheel_key(level) * w->tick.value;
 
 	if (twheel_first_expiry(level, b) > time) {
 		update_key(w, level);
@@ -643,7 +643,8 @@ bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 
 	TWHEEL_EXPECT(twheel_max_delay(w) == S64_MAX);
 	if (!timerqueue_node_queued(&w->rewinding)) {
-		w->rewinding.expires = 0; /* before all levels */
+		/* Before all levels. Not 0: the clock can be moved to the tick before. */
+		w->rewinding.expires = 1;
 		timerqueue_add(&w->queue, &w->rewinding);
 	}
 	if (now < w->now) {

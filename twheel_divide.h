@@ -19,12 +19,12 @@
 /**
  * struct twheel_divisor - a number to divide by
  * @magic: what to multiply twice the dividend by.
- * @divisor: the number, 1 to 2^63.
+ * @value: the number, 1 to 2^63.
  * @shift: what to shift the upper half of the product by.
  */
 struct twheel_divisor {
 	u64 magic;
-	u64 divisor;
+	u64 value;
 	u8 shift;
 };
 
@@ -50,7 +50,7 @@ static inline void twheel_divisor_init(struct twheel_divisor *d, u64 n)
 		}
 	}
 	d->magic = quotient + !is_power_of_2(n);
-	d->divisor = n;
+	d->value = n;
 	d->shift = l;
 }
 

@@ -68,39 +68,52 @@ void twheel_file_credit(struct twheel_file *file)
 
 /* ---- The clock ---- */
 
-/* Advance the wheel; first rewind it if its clock was set back, at two steps for each move. */
-static bool advance(struct twheel_file *file, u64 tick, unsigned int steps)
-{
-	struct twheel *w = &file->wheel;
-
-	if (unlikely(tick < w->now || twheel_is_rewinding(w))) {
-		twheel_file_forget(file);
-		if (twheel_rewind(w, tick, steps / 2))
-			return true;
-	}
-	return twheel_advance(w, tick, steps);
-}
-
 /**
  * twheel_file_advance() - advance the wheel to the present, or as far as it gets
  * @file: the file, locked
- * @steps: how many steps at most
+ * @until: the time to stop at, in ns, if that is earlier
+ * @steps: how many steps at most; a move of a timer that the clock was set back for is two
  *
- * Return: true if there is more to do: drop the lock, and call again.
+ * Return: true if more is due: drop the lock, and call again.
  */
-bool twheel_file_advance(struct twheel_file *file, unsigned int steps)
+bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps)
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
-	bool more;
+	u64 now = twheel_file_now(file);
+	u64 tick = twheel_floor(w, now);
+	bool more = true;
 
 	lockdep_assert_held(&file->lock);
-	more = advance(file, twheel_floor(w, twheel_file_now(file)), steps);
+	if (likely(tick >= w->now && !twheel_is_rewinding(w)) ||
+	    !twheel_rewind(w, tick, steps / 2))
+		more = twheel_advance(w, until < now ? twheel_floor(w, until) : tick, steps);
 	if (w->cascaded != cascaded)
 		trace_twheel_cascade(file, w->cascaded - cascaded);
 	if (w->nr_expired != expired)
 		trace_twheel_expire(file, w->nr_expired - expired);
 	return more;
+}
+
+/**
+ * twheel_file_publish_and_unlock() - drop the lock of a file that has changed
+ * @file: the file
+ * @outcome: what its holder has done
+ *
+ * Also frees unused memory.
+ */
+void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome)
+{
+	struct twheel_page *pages = NULL;
+
+	lockdep_assert_held(&file->lock);
+	if (twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)) {
+		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
+		twheel_file_credit(file);
+	}
+	twheel_file_publish(file, outcome);
+	twheel_file_unlock_unchanged(file);
+	twheel_pages_free(pages);
 }
 
 /*
@@ -126,60 +139,73 @@ static struct twheel_level *alloc_level(struct twheel_file *file, const struct t
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Put level @nr on top of the wheel. @growing keeps TWHEEL_SETUP from changing it. */
-static int grow_level(struct twheel_file *file, u8 nr)
+/* Add a page to a store without free entries, which may use it for its directory. */
+static int grow_store(struct twheel_file *file, void **page)
 {
-	struct twheel *w = &file->wheel;
-	struct twheel_level *level = alloc_level(file, w, nr);
+	int err = charge(file, twheel_store_growth(&file->store));
 
-	if (IS_ERR(level)) {
-		atomic_dec(&file->growing);
-		return PTR_ERR(level);
-	}
-	twheel_file_lock(file);
-	file->charged += twheel_level_bytes(w, nr);
-	if (w->nr_levels == nr) {
-		twheel_level_install(w, level);
-		file->max_delay = twheel_max_delay(w);
-		level = NULL;
-	} else { /* another thread was faster */
-		twheel_file_credit(file);
-	}
-	twheel_file_unlock(file);
-	atomic_dec(&file->growing);
-	twheel_level_free(level);
-	return 0;
+	/* With the lock held, only the directory is allocated: 8 bytes for 43,008 timers. */
+	if (!err)
+		err = twheel_store_grow(&file->store, *page, GFP_ATOMIC | __GFP_NOWARN);
+	if (!err)
+		*page = NULL;
+	return err;
 }
 
-/* Add a page of timers, or of their directory, unless another thread has. */
-static int grow_store(struct twheel_file *file)
+/*
+ * Provide @nr_levels levels in all, and free entries. Another thread may be faster: then what is
+ * not needed any more is freed. @growing has been incremented if levels are needed.
+ */
+static int provide_memory(struct twheel_file *file, u8 nr_levels)
 {
 	struct mem_cgroup *old = set_active_memcg(file->memcg);
-	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
+	struct twheel_level *level[TWHEEL_MAX_LEVELS];
+	struct twheel *w = &file->wheel;
+	u8 first = READ_ONCE(w->nr_levels), nr = first, i;
+	void *page[2] = {};
 	int err = 0;
 
-	set_active_memcg(old);
-	if (!page)
-		return -ENOMEM;
-	twheel_file_lock(file);
-	if (twheel_store_exhausted(&file->store)) {
-		err = charge(file, twheel_store_growth(&file->store));
-		/* With the lock held, only the directory is allocated: 8 bytes for 43,008 timers. */
-		if (!err)
-			err = twheel_store_grow(&file->store, page, GFP_ATOMIC | __GFP_NOWARN);
-		if (!err)
-			page = NULL;
-		twheel_file_credit(file);
+	for (; nr < nr_levels; nr++) {
+		level[nr] = alloc_level(file, w, nr);
+		if (IS_ERR(level[nr])) {
+			err = PTR_ERR(level[nr]);
+			break;
+		}
 	}
+	/* The first page of a store becomes its directory. */
+	for (i = data_race(file->store.nr_chunks) ? 1 : 0; i < 2 && !err; i++) {
+		page[i] = (void *)get_zeroed_page(TWHEEL_GFP);
+		err = page[i] ? 0 : -ENOMEM;
+	}
+	set_active_memcg(old);
+
+	twheel_file_lock(file);
+	for (i = first; i < nr; i++) {
+		file->charged += twheel_level_bytes(w, i);
+		if (w->nr_levels == i) {
+			twheel_level_install(w, level[i]);
+			level[i] = NULL;
+		}
+	}
+	if (nr > first)
+		file->max_delay = twheel_max_delay(w);
+	for (i = 0; i < 2 && !err && twheel_store_exhausted(&file->store); i++)
+		err = page[i] ? grow_store(file, &page[i]) : 0;
+	twheel_file_credit(file);
 	twheel_file_unlock(file);
-	free_page((unsigned long)page);
+	if (nr_levels)
+		atomic_dec(&file->growing);
+	for (i = first; i < nr; i++)
+		twheel_level_free(level[i]);
+	for (i = 0; i < 2; i++)
+		free_page((unsigned long)page[i]);
 	return err;
 }
 
 /**
  * twheel_file_provide() - provide what a chunk of work lacked
  * @file: the file, not locked
- * @need: one of enum twheel_need, with the number of a level added; but not user memory
+ * @need: one of enum twheel_need, with the number of levels added; but not user memory
  *
  * Another thread can use it up before the caller has the lock again.
  *
@@ -188,14 +214,12 @@ static int grow_store(struct twheel_file *file)
 int twheel_file_provide(struct twheel_file *file, int need)
 {
 	cond_resched();
-	if (need >= TWHEEL_NEED_LEVEL)
-		return grow_level(file, need - TWHEEL_NEED_LEVEL);
+	if (need >= TWHEEL_NEED_MEMORY)
+		return provide_memory(file, need - TWHEEL_NEED_MEMORY);
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	if (need == TWHEEL_NEED_PAGE)
-		return grow_store(file);
 	twheel_file_lock(file);
-	twheel_file_advance(file, TWHEEL_STEPS);
+	twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
 	twheel_file_unlock(file);
 	return 0;
 }
@@ -240,10 +264,7 @@ static int replace_wheel(struct twheel_file *file, struct twheel *w,
 	file->charged += wheel_bytes(w);
 	if (!file->is_set_up && !file->added && !atomic_read(&file->growing)) {
 		/* A failed add may have left levels behind. */
-		swap(file->wheel, *w);
-		INIT_LIST_HEAD(&file->wheel.expired);
-		/* As in twheel_level_install(). */
-		smp_store_release(&file->wheel.nr_levels, file->wheel.nr_levels);
+		twheel_swap(&file->wheel, w);
 		set_parameters(file, setup);
 		file->is_set_up = true;
 		trace_twheel_set_up(file);

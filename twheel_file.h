@@ -46,13 +46,17 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_NEVER		U64_MAX
 
 /*
- * A chunk of work lacks a page of user memory, which its caller brings in; or a page of timers,
- * an advance, or a level: see twheel_file_provide(). The number of the missing level is added,
- * and @growing has been incremented for it.
+ * A chunk of work lacks a page of user memory, which its caller brings in; or an advance, or free
+ * entries or levels: see twheel_file_provide(). The number of levels is added to the last, and
+ * @growing has been incremented for it.
  */
-enum twheel_need {
-	TWHEEL_NEED_USER = 1, TWHEEL_NEED_PAGE, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_LEVEL
-};
+enum twheel_need { TWHEEL_NEED_USER = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_MEMORY };
+
+/*
+ * What a holder of the lock has done, for twheel_file_publish(): changed the wheel; moved events
+ * to the ring; or found nothing to read, for now because a sort is unfinished.
+ */
+enum twheel_outcome { TWHEEL_CHANGED, TWHEEL_FILLED, TWHEEL_NOTHING, TWHEEL_UNFINISHED };
 
 /**
  * struct twheel_ring_memory - the ring of a file
@@ -77,7 +81,6 @@ struct twheel_ring_memory {
  * @store: the timers.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @has_periods: there may have been a periodic timer.
- * @unread: something was unread at the last unlock, and waiters know of it.
  * @clock_id: the clock.
  * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
  * @ring: its ring, or NULL; once set, it stays.
@@ -89,8 +92,9 @@ struct twheel_ring_memory {
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
  * @due: when the wheel has to be advanced next, or TWHEEL_NEVER; written under both locks.
+ * @unread: something was unread at the last unlock, and waiters know of it; written under both.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
- * @fired: when waiters were last woken; written under @wait.lock.
+ * @fired: the time for which waiters were last woken; written under @wait.lock.
  * @hrtimer: wakes the waiters, and does nothing else.
  * @wait: readers and pollers; its lock is taken inside of @lock.
  * @charged: bytes charged to @user.
@@ -104,7 +108,7 @@ struct twheel_file {
 	struct twheel_store store;
 	bool is_set_up:1;
 	bool has_periods:1;
-	bool unread:1;
+	bool unread;
 	u8 clock_id;
 	atomic_t growing;
 	struct twheel_ring_memory *ring;
@@ -131,12 +135,16 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 	return container_of(timer, struct twheel_entry, timer);
 }
 
+static inline enum tk_offsets twheel_clock_offset(u8 clock_id)
+{
+	return clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
+	       clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI;
+}
+
 static inline u64 twheel_clock_now(u8 clock_id)
 {
-	if (likely(clock_id == CLOCK_MONOTONIC))
-		return ktime_get_ns();
-	return ktime_get_with_offset(clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
-				     clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI);
+	return likely(clock_id == CLOCK_MONOTONIC) ?
+	       ktime_get_ns() : ktime_get_with_offset(twheel_clock_offset(clock_id));
 }
 
 static inline bool twheel_clock_can_be_set(u8 clock_id)
@@ -148,6 +156,14 @@ static inline bool twheel_clock_can_be_set(u8 clock_id)
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
 	return twheel_clock_now(READ_ONCE(file->clock_id));
+}
+
+/* Return the time of the last timer interrupt, which costs less. */
+static inline u64 twheel_file_coarse_now(const struct twheel_file *file)
+{
+	return likely(file->clock_id == CLOCK_MONOTONIC) ?
+	       ktime_get_coarse_ns() :
+	       ktime_get_coarse_with_offset(twheel_clock_offset(file->clock_id));
 }
 
 static inline bool twheel_file_can_be_set(const struct twheel_file *file)
@@ -184,10 +200,10 @@ static __always_inline void twheel_file_unlock_unchanged(struct twheel_file *fil
 /* Whether there is something to read, or to do before a waiter may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
-	u64 due = READ_ONCE(file->due);
+	u64 due = smp_load_acquire(&file->due); /* then @unread, see twheel_file_publish() */
 
-	/* Who has been woken looks, even if the clock has been set back since. */
-	return READ_ONCE(file->wheel.nr_expired) || due <= READ_ONCE(file->fired) ||
+	/* A woken waiter looks, even if the clock has been set back since. */
+	return READ_ONCE(file->unread) || due <= READ_ONCE(file->fired) ||
 	       due <= twheel_file_now(file);
 }
 
@@ -214,25 +230,21 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
 	 * tick ends can be later than that, but not overflow.
 	 */
-	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.divisor : TWHEEL_NEVER;
+	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.value : TWHEEL_NEVER;
 }
 
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 void twheel_file_credit(struct twheel_file *file);
-void twheel_file_publish(struct twheel_file *file, u64 due, bool filled);
-void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, bool filled);
-void twheel_file_sleep_and_unlock(struct twheel_file *file, bool more);
+void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome);
 
 /* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
 static __always_inline void twheel_file_unlock(struct twheel_file *file)
 {
-	u64 due = twheel_file_next(file);
-
-	if (due != file->due || file->unread == !file->wheel.nr_expired ||
+	if (twheel_file_next(file) != file->due || file->unread == !file->wheel.nr_expired ||
 	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
-		twheel_file_publish_and_unlock(file, due, false);
+		twheel_file_publish_and_unlock(file, TWHEEL_CHANGED);
 	else
 		twheel_file_unlock_unchanged(file);
 }
@@ -242,9 +254,9 @@ enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer);
 int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);
-void twheel_file_forget(struct twheel_file *file);
+void twheel_file_publish(struct twheel_file *file, enum twheel_outcome outcome);
 
-bool twheel_file_advance(struct twheel_file *file, unsigned int steps);
+bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps);
 int twheel_file_provide(struct twheel_file *file, int need);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
@@ -262,9 +274,13 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait);
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg);
 int twheel_mmap(struct file *filp, struct vm_area_struct *vma);
 void twheel_ring_free(struct twheel_ring_memory *ring);
+bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring);
 
-/* twheel_list.c */
+/* twheel_show.c */
+long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *arg);
+long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg);
 long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg);
+void twheel_show_fdinfo(struct seq_file *m, struct file *filp);
 
 /* twheel_uring.c */
 int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
@@ -277,9 +293,5 @@ struct twheel_user *twheel_user_get(kuid_t uid);
 void twheel_user_put(struct twheel_user *user);
 bool twheel_user_charge(struct twheel_user *user, size_t bytes);
 void twheel_user_uncharge(struct twheel_user *user, size_t bytes);
-
-/* twheel_fdinfo.c */
-void twheel_fill_info(struct twheel_file *file, struct twheel_info *info);
-void twheel_show_fdinfo(struct seq_file *m, struct file *filp);
 
 #endif /* _TWHEEL_FILE_H */

@@ -29,6 +29,14 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
+static void init_heads(struct twheel *w)
+{
+	timerqueue_init_head(&w->queue);
+	timerqueue_init(&w->rewinding);
+	INIT_LIST_HEAD(&w->unplaced);
+	INIT_LIST_HEAD(&w->expired);
+}
+
 /**
  * twheel_init() - make an empty wheel without levels
  * @w: the wheel
@@ -46,10 +54,7 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	memset(w, 0, sizeof(*w));
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
-	timerqueue_init_head(&w->queue);
-	timerqueue_init(&w->rewinding);
-	INIT_LIST_HEAD(&w->unplaced);
-	INIT_LIST_HEAD(&w->expired);
+	init_heads(w);
 	w->now = now;
 	w->time = now * tick;
 
@@ -66,6 +71,20 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	w->level_hint[log2] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
+
+/**
+ * twheel_swap() - exchange two wheels
+ * @a: a wheel without timers
+ * @b: another one
+ */
+void twheel_swap(struct twheel *a, struct twheel *b)
+{
+	TWHEEL_EXPECT(!(a->nr_pending | a->nr_expired | b->nr_pending | b->nr_expired));
+	swap(*a, *b);
+	init_heads(a);
+	init_heads(b);
+}
+EXPORT_SYMBOL_GPL(twheel_swap);
 
 /**
  * twheel_destroy() - free the levels of a wheel
@@ -89,8 +108,8 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  */
 size_t twheel_level_bytes(const struct twheel *w, u8 nr)
 {
-	size_t words = BITS_TO_LONGS(w->size.divisor);
-	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.divisor) +
+	size_t words = BITS_TO_LONGS(w->size.value);
+	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.value) +
 		       (words + BITS_TO_LONGS(words)) * sizeof(long);
 
 	if (!nr)
@@ -102,19 +121,19 @@ EXPORT_SYMBOL_GPL(twheel_level_bytes);
 static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
 		       bool may_sleep)
 {
-	size_t words = BITS_TO_LONGS(w->size.divisor);
+	size_t words = BITS_TO_LONGS(w->size.value);
 	u64 length = 1;
 	u32 i;
 
 	memset(level, 0, sizeof(*level));
 	for (i = 0; i < nr; i++)
-		length = mul_capped(length, w->size.divisor);
-	twheel_divisor_init(&level->span, mul_capped(length, w->tick.divisor));
-	level->range = mul_capped(level->span.divisor, w->size.divisor);
+		length = mul_capped(length, w->size.value);
+	twheel_divisor_init(&level->span, mul_capped(length, w->tick.value));
+	level->range = mul_capped(level->span.value, w->size.value);
 	INIT_LIST_HEAD(&level->cascading);
-	level->lead = mul_capped(length / TWHEEL_LEAD_DIVISOR, w->tick.divisor);
+	level->lead = mul_capped(length / TWHEEL_LEAD_DIVISOR, w->tick.value);
 	timerqueue_init(&level->node);
-	level->size = w->size.divisor;
+	level->size = w->size.value;
 	level->nr = nr;
 	level->sorted = !nr;
 	level->busy = (unsigned long *)&level->bucket[level->size];
@@ -164,7 +183,7 @@ EXPORT_SYMBOL_GPL(twheel_level_free);
 /* Set up the sort's memory, which is at the end of level 0. */
 static void init_sort(struct twheel *w)
 {
-	size_t words = BITS_TO_LONGS(w->size.divisor);
+	size_t words = BITS_TO_LONGS(w->size.value);
 	unsigned int i;
 
 	w->sort = (struct twheel_sort *)(w->level[0]->busy_words + BITS_TO_LONGS(words));
@@ -185,10 +204,39 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level)
 	w->level[w->nr_levels] = level;
 	if (!w->nr_levels)
 		init_sort(w);
-	/* Lockless readers see a complete level (pairs with the acquire in show_levels()). */
-	smp_store_release(&w->nr_levels, w->nr_levels + 1);
+	WRITE_ONCE(w->nr_levels, w->nr_levels + 1);
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
+
+/* Return the longest delay that levels up to one with buckets of this span cover. */
+static u64 longest_delay(const struct twheel *w, u64 span)
+{
+	u64 rest = w->tick.value - 1, range = mul_capped(span, w->size.value);
+
+	/* The last tick may end after the end of time. */
+	if (div64_u64(S64_MAX + rest, span) < w->size.value)
+		return S64_MAX;
+	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
+	return range - min(range, rest + span);
+}
+
+/**
+ * twheel_levels_for() - how many levels a delay may need
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @delay: in the unit of deadlines, at most S64_MAX
+ *
+ * Return: the smallest number of levels with which twheel_max_delay() is not shorter.
+ */
+u8 twheel_levels_for(const struct twheel *w, u64 delay)
+{
+	u64 span = w->tick.value;
+	u8 nr = 1;
+
+	for (; longest_delay(w, span) < delay; nr++)
+		span = mul_capped(span, w->size.value);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(twheel_levels_for);
 
 /**
  * twheel_max_delay() - the longest delay that the levels cover
@@ -199,17 +247,6 @@ EXPORT_SYMBOL_GPL(twheel_level_install);
  */
 u64 twheel_max_delay(const struct twheel *w)
 {
-	const struct twheel_level *level;
-	u64 rest = w->tick.divisor - 1;
-
-	if (!w->nr_levels)
-		return 0;
-	level = w->level[w->nr_levels - 1];
-	/* The last tick may end after the end of time. */
-	if (div64_u64(S64_MAX + rest, level->span.divisor) < w->size.divisor)
-		return S64_MAX;
-	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
-	rest += level->span.divisor;
-	return level->range - min(level->range, rest);
+	return w->nr_levels ? longest_delay(w, w->level[w->nr_levels - 1]->span.value) : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_max_delay);

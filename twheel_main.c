@@ -4,8 +4,7 @@
  *
  * Opening and closing, the ioctls, and the module. An open file is twheel_file.c, waiting for it
  * twheel_wake.c, its timers are twheel_timers.c, reading and polling twheel_read.c, the ring of
- * events twheel_ring.c, listing twheel_list.c, commands of an io_uring twheel_uring.c, fdinfo
- * twheel_fdinfo.c.
+ * events twheel_ring.c, commands of an io_uring twheel_uring.c; twheel_show.c shows all of it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -77,57 +76,6 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 	return twheel_file_set_up(file, &setup);
 }
 
-static noinline long twheel_query(struct twheel_file *file, struct twheel_query __user *arg)
-{
-	struct twheel *w = &file->wheel;
-	struct twheel_query query;
-	struct twheel_entry *entry;
-	bool found;
-	u64 now;
-
-	if (copy_from_user(&query, arg, sizeof(query)))
-		return -EFAULT;
-	if (query.reserved)
-		return -EINVAL;
-	twheel_file_lock(file);
-	now = twheel_file_now(file);
-	found = twheel_store_find(&file->store, query.id, &entry);
-	if (found) {
-		u64 deadline = entry->timer.deadline;
-
-		query.deadline_ns = deadline;
-		query.remaining_ns = max(deadline, now) - now;
-		query.interval_ns = entry->interval;
-		query.data = entry->data;
-		/* A read would return it, even if the wheel has not been advanced yet. */
-		query.state = (twheel_expired(&entry->timer) && !twheel_file_is_set_back(file)) ||
-			      twheel_tick(w, deadline) <= twheel_floor(w, now) ?
-			      TWHEEL_EXPIRED : TWHEEL_PENDING;
-	}
-	twheel_file_unlock(file);
-	if (!found)
-		return -ENOENT;
-	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
-}
-
-static noinline long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
-{
-	struct twheel_info info;
-	bool more;
-
-	do {
-		cond_resched();
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		twheel_file_lock(file);
-		more = twheel_file_advance(file, TWHEEL_STEPS);
-		if (!more)
-			twheel_fill_info(file, &info);
-		twheel_file_unlock(file);
-	} while (more);
-	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
 static __always_inline long dispatch(struct twheel_file *file, unsigned int cmd,
 				     void __user *argp)
 {
@@ -135,7 +83,7 @@ static __always_inline long dispatch(struct twheel_file *file, unsigned int cmd,
 	case TWHEEL_SETUP:
 		return twheel_set_up(file, argp);
 	case TWHEEL_QUERY:
-		return twheel_query(file, argp);
+		return twheel_query_timer(file, argp);
 	case TWHEEL_INFO:
 		return twheel_get_info(file, argp);
 	case TWHEEL_RING:

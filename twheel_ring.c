@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A ring of events in memory that programs map: making, mapping and freeing it
+ * A ring of events in memory that programs map: making, mapping, filling and freeing it
  *
  * The pages never fault and never move, so they can be written with the lock of the file held.
  * They are reference-counted: a page that a program still uses by other means, such as a pipe, is
@@ -17,10 +17,14 @@
 #include <linux/uaccess.h>
 
 #include "twheel_compat.h"
+#include "twheel_event.h"
 #include "twheel_file.h"
 
 static_assert(sizeof(struct twheel_ring) +
 	      TWHEEL_RING_SLOTS_MAX * sizeof(struct twheel_event) == SZ_64K);
+
+/* How often one poll may take the lock. */
+#define TWHEEL_POLL_HOLDS	8
 
 /**
  * twheel_ring_free() - free a ring
@@ -143,4 +147,104 @@ int twheel_mmap(struct file *filp, struct vm_area_struct *vma)
 		err = vm_insert_page(vma, vma->vm_start + offset,
 				     virt_to_page((void *)ring->shared + offset));
 	return err;
+}
+
+/* ---- Filling it ---- */
+
+/* Return how many empty slots can be filled; none if the program's head is invalid. */
+static u32 ring_room(const struct twheel_ring_memory *ring)
+{
+	u32 head = smp_load_acquire(&ring->shared->head); /* after the program's reads */
+
+	if (head >= ring->slots)
+		return 0;
+	return (head > ring->tail ? 0 : ring->slots) + head - ring->tail - 1;
+}
+
+static bool ring_has_events(const struct twheel_ring_memory *ring)
+{
+	return READ_ONCE(ring->shared->head) != READ_ONCE(ring->shared->tail);
+}
+
+/*
+ * Move up to a chunk of events to the ring. Returns whether there is room for more. With
+ * @behind, more is due than has expired.
+ */
+static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring, bool behind)
+{
+	u32 tail = ring->tail, room = ring_room(ring), n;
+
+	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
+	room -= n;
+	while (n--) {
+		struct twheel_entry *entry = to_entry(twheel_first_expired(file));
+
+		ring->event[tail] = twheel_event_of(file, entry);
+		twheel_take(file, entry);
+		tail = tail + 1 < ring->slots ? tail + 1 : 0;
+	}
+	ring->tail = tail;
+	WRITE_ONCE(ring->shared->flags, file->wheel.nr_expired || behind ? TWHEEL_RING_MORE : 0);
+	/* The program sees the events, and the flags, before this. */
+	smp_store_release(&ring->shared->tail, tail);
+	return room;
+}
+
+/*
+ * Advance the wheel, and move expired timers to the ring; many are moved in a hold of the lock
+ * of their own. Returns whether to go on, and sets @behind if more is due than has expired.
+ */
+static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory *ring,
+			     bool *behind)
+{
+	bool many = file->wheel.nr_expired >= TWHEEL_FEW_STEPS && !twheel_file_is_set_back(file);
+
+	/* With many, assume so: another hold of the lock finds out. */
+	*behind = many;
+	if (!many) {
+		*behind = twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
+		if (file->wheel.nr_expired >= TWHEEL_FEW_STEPS ||
+		    twheel_is_rewinding(&file->wheel)) {
+			WRITE_ONCE(ring->shared->flags, TWHEEL_RING_MORE);
+			return true;
+		}
+	}
+	return fill_ring(file, ring, *behind) && (many || file->wheel.nr_expired);
+}
+
+/**
+ * twheel_ring_poll() - poll a wheel with a ring
+ * @file: the file, not locked
+ * @ring: its ring
+ *
+ * Moves what is due to the ring, in a bounded number of holds of the lock.
+ *
+ * Return: true if the ring has events after that.
+ */
+bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring)
+{
+	unsigned int holds = TWHEEL_POLL_HOLDS;
+	bool again, behind;
+	u32 tail;
+
+	/* Polling again is useless while nothing is due. */
+	if (READ_ONCE(ring->shared->flags)) {
+		WRITE_ONCE(ring->shared->flags, 0);
+		/* If a poll set it before this, twheel_file_arm() finds the wheel due. */
+		smp_mb();
+	}
+	again = twheel_file_arm(file);
+	while (again && holds--) {
+		twheel_file_lock(file);
+		tail = ring->tail;
+		again = advance_and_fill(file, ring, &behind);
+		if (ring->tail != tail)
+			twheel_file_publish_and_unlock(file, TWHEEL_FILLED);
+		else if (!(again && holds) && !ring_has_events(ring))
+			twheel_file_publish_and_unlock(file, again || behind ?
+						       TWHEEL_UNFINISHED : TWHEEL_NOTHING);
+		else
+			twheel_file_unlock(file);
+	}
+	return ring_has_events(ring);
 }

@@ -28,28 +28,34 @@ static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
-/*
- * Bring the wheel's clock forward to @now before timers are placed. Fails if the clock was set
- * back; CLOCK_MONOTONIC skips that check.
- */
-static __always_inline bool bring_forward(struct twheel_file *file, u64 *now)
+/* Advance a wheel a bounded number of steps. Returns false if its clock is still set back. */
+static noinline bool visit_slowpath(struct twheel_file *file)
 {
-	if (likely(file->clock_id == CLOCK_MONOTONIC)) {
-		*now = ktime_get_ns();
-	} else {
-		*now = twheel_file_now(file);
-		if (twheel_file_can_be_set(file) && *now < file->wheel.time)
-			return false;
-	}
-	if (unlikely(*now >= file->due)) {
-		twheel_file_advance(file, TWHEEL_FEW_STEPS);
-		twheel_file_publish(file, twheel_file_next(file), false);
-	}
-	if (unlikely(file->wheel.cascading_levels) && !twheel_is_rewinding(&file->wheel))
-		twheel_work_ahead(&file->wheel, TWHEEL_AHEAD_MIN);
-	if (unlikely(*now >= file->wheel.level[0]->next_edge))
-		twheel_forward(&file->wheel, twheel_floor(&file->wheel, *now));
-	return true;
+	twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_FEW_STEPS);
+	return !twheel_file_is_set_back(file);
+}
+
+/*
+ * Advance a wheel that is about to change if a tick has passed, or while a crowd cascades. So
+ * timers are placed from the present on, and crowds are opened ahead of their time by the calls
+ * that come anyway. Returns false if the clock was set back, and the wheel is not yet.
+ */
+static __always_inline bool visit(struct twheel_file *file, u64 now)
+{
+	const struct twheel *w = &file->wheel;
+
+	/* The difference is also too large if the clock was set back. */
+	return likely(now - w->time < w->tick.value && !w->cascading_levels) ||
+	       visit_slowpath(file);
+}
+
+/* The same for a call that needs no clock: the time of the last timer interrupt will do. */
+static __always_inline void visit_coarsely(struct twheel_file *file)
+{
+	s64 passed = twheel_file_coarse_now(file) - file->wheel.time;
+
+	if (unlikely(passed >= (s64)file->wheel.tick.value || file->wheel.cascading_levels))
+		visit_slowpath(file);
 }
 
 /* Whether due timers must expire before another due timer is added. */
@@ -81,9 +87,9 @@ static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64
 }
 
 /*
- * Add up to @n timers, and stop at one that is not valid or not there, or needs memory or an advance
- * of the wheel; returns how many were added. The id is written before arming, which then cannot
- * fail. No function may be called while user memory is open: all are inline.
+ * Add up to @n timers, and stop at one that is not valid or not present, or needs memory or an
+ * advance of the wheel. Returns how many were added. The id is written before arming, which then
+ * cannot fail. No function may be called while user memory is open: all are inline.
  */
 static __always_inline unsigned int add_fast(struct twheel_file *file,
 					     struct twheel_add __user *u,
@@ -120,7 +126,7 @@ static __always_inline unsigned int add_fast(struct twheel_file *file,
 		else if (flags != absolute.word)
 			break;
 		if (interval) {
-			if (interval < file->wheel.tick.divisor || interval > file->max_delay)
+			if (interval < file->wheel.tick.value || interval > file->max_delay)
 				break;
 			file->has_periods = true;
 		}
@@ -166,15 +172,24 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 	}
 }
 
-/* Return what the wheel lacks for a timer: one of enum twheel_need, or 0. */
-static int missing_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
+/* Return the number of levels that a timer needs, and keep TWHEEL_SETUP away until they exist. */
+static u8 need_levels(struct twheel_file *file, u64 deadline, u64 interval)
+{
+	const struct twheel *w = &file->wheel;
+	u64 delay = max(deadline, w->time) - w->time;
+
+	atomic_inc(&file->growing);
+	return max_t(u8, w->nr_levels + 1, twheel_levels_for(w, max(delay, interval)));
+}
+
+/* Return what has to be done before a timer can be placed: one of enum twheel_need, or 0. */
+static int need_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
 {
 	if (has_to_advance(file, deadline, now))
 		return TWHEEL_NEED_ADVANCE;
 	if (twheel_file_covers(file, deadline, interval))
 		return 0;
-	atomic_inc(&file->growing);
-	return TWHEEL_NEED_LEVEL + file->wheel.nr_levels;
+	return TWHEEL_NEED_MEMORY + need_levels(file, deadline, interval);
 }
 
 /* Add one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
@@ -190,17 +205,17 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 		return TWHEEL_NEED_USER;
 	if (!compute_deadline(add.time_ns, add.flags, add.reserved, now, &deadline))
 		return -EINVAL;
-	if (add.interval_ns && (add.interval_ns < file->wheel.tick.divisor ||
+	if (add.interval_ns && (add.interval_ns < file->wheel.tick.value ||
 				add.interval_ns > KTIME_MAX))
 		return -EINVAL;
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
-	need = missing_for(file, deadline, add.interval_ns, now);
+	need = need_for(file, deadline, add.interval_ns, now);
 	if (need)
 		return need;
 	entry = twheel_store_get(&file->store, &add.id);
 	if (!entry)
-		return TWHEEL_NEED_PAGE;
+		return TWHEEL_NEED_MEMORY;
 	if (put_user(add.id, &uadd->id)) {
 		/* The caller cannot know the id: the timer never existed. */
 		twheel_store_put(&file->store, entry);
@@ -227,7 +242,8 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 
 	*err = 0;
 	twheel_file_lock(file);
-	if (unlikely(!bring_forward(file, &now))) {
+	now = twheel_file_now(file);
+	if (unlikely(!visit(file, now))) {
 		*err = TWHEEL_NEED_ADVANCE;
 		goto unlock;
 	}
@@ -245,7 +261,7 @@ static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user
 	} while (done < n && !twheel_store_exhausted(&file->store));
 	/* Otherwise the next chunk finds that out, after all its checks. */
 	if (!*err && twheel_store_exhausted(&file->store))
-		*err = TWHEEL_NEED_PAGE;
+		*err = TWHEEL_NEED_MEMORY;
 unlock:
 	twheel_file_unlock(file);
 	return done;
@@ -285,7 +301,8 @@ static noinline long add_one(struct twheel_file *file, struct twheel_add __user 
 	u64 now;
 
 	twheel_file_lock(file);
-	if (likely(bring_forward(file, &now)) &&
+	now = twheel_file_now(file);
+	if (likely(visit(file, now)) &&
 	    likely(twheel_file_timers(file) < file->max_timers))
 		done = add_fast(file, uadd, 1, now);
 	twheel_file_unlock(file);
@@ -322,7 +339,7 @@ static noinline int modify_slowpath(struct twheel_file *file, const struct twhee
 		return -EINVAL;
 	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
-	need = missing_for(file, deadline, 0, now);
+	need = need_for(file, deadline, 0, now);
 	if (need)
 		return need;
 	twheel_cancel(&file->wheel, &entry->timer);
@@ -367,7 +384,8 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 
 	*err = 0;
 	twheel_file_lock(file);
-	if (unlikely(!bring_forward(file, &now))) {
+	now = twheel_file_now(file);
+	if (unlikely(!visit(file, now))) {
 		*err = TWHEEL_NEED_ADVANCE;
 		n = 0;
 	}
@@ -389,8 +407,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 
 	*err = 0;
 	twheel_file_lock(file);
-	if (unlikely(file->wheel.cascading_levels) && !twheel_is_rewinding(&file->wheel))
-		twheel_work_ahead(&file->wheel, TWHEEL_AHEAD_MIN);
+	visit_coarsely(file);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;

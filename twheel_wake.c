@@ -3,12 +3,12 @@
  * Waiting for a wheel, and waking its waiters
  *
  * The hrtimer only wakes waiters. The wheel is advanced in process context, by readers, pollers
- * and other calls that need it, on their own CPU time. So a user pays for what its wheels
- * cost.
+ * and other calls, on their own CPU time. So a user pays for what its wheels cost.
  *
  * Three times decide about all wake-ups: when the wheel is @due next, as its last change has
- * published; when the hrtimer is @armed for; and when waiters were last woken, @fired. They know
- * of all that was due by then, since they look at the wheel after that, and of nothing later.
+ * published; when the hrtimer is @armed for; and the time for which waiters were last woken,
+ * @fired. They know of all that was due by @fired, since they look at the wheel after that, and of
+ * nothing later.
  *
  *	reader, poller                  every change of the wheel           hrtimer
  *	--------------                  -------------------------           -------
@@ -27,11 +27,12 @@
  * if there are waiters, what is due is not after @fired, and they have been woken for it; or the
  * hrtimer is armed for it, or for an earlier time, and is armed again then. What has become
  * readable was due when the wheel was last @due, or has been added since: if that is after @fired,
- * waiters are woken directly.
+ * waiters are woken directly. While events are left unread, the hrtimer is armed only for a timer
+ * that is due before all others: edge-triggered waiters need that.
  *
- * A poll that does not get far enough forgets @fired, as it goes back to sleep, and the wheel is
- * due again after a pause. Blocked readers wait exclusively; one that leaves events, is killed, or
- * waits for its memory, wakes the next.
+ * A look that finds nothing forgets @fired, as timers can be added that are due earlier. If it has
+ * left work, the wheel is due again after a pause. Blocked readers wait exclusively; one that
+ * leaves events, is killed, or waits for its memory, wakes the next.
  */
 #include <linux/sched.h>
 
@@ -52,6 +53,15 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
 }
 
+/* Wake the waiters for all that is due by @time. */
+static void wake(struct twheel_file *file, u64 time)
+{
+	lockdep_assert_held(&file->wait.lock);
+	WRITE_ONCE(file->fired, time);
+	/* Pass no events: io_uring would take them for the result, and not poll. */
+	wake_up_locked_poll(&file->wait, 0);
+}
+
 /**
  * twheel_file_fire() - wake the waiters
  * @hrtimer: the one that has expired
@@ -62,113 +72,63 @@ enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer)
 {
 	struct twheel_file *file = container_of(hrtimer, struct twheel_file, hrtimer);
 	unsigned long flags;
-	u64 time;
 
 	spin_lock_irqsave(&file->wait.lock, flags);
 	/* If it has just been rearmed, it fires again. */
 	if (!hrtimer_is_queued(hrtimer)) {
-		time = file->armed;
+		/* A lower bound of the time, which saves a clock read. */
+		u64 now = file->armed;
+
 		WRITE_ONCE(file->armed, TWHEEL_NEVER);
-		file->fires++;
-		if (!waitqueue_active(&file->wait)) /* no barrier: wait.lock is held */
-			goto unlock;
-		if (file->due > time) {
-			arm_if_earlier(file, file->due);
-			goto unlock;
+		WRITE_ONCE(file->fires, file->fires + 1);
+		if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
+			if (file->due > now)
+				arm_if_earlier(file, file->due);
+			else
+				wake(file, now);
 		}
-		WRITE_ONCE(file->fired, time);
-		/* Pass no events: io_uring would take them for the result, and not poll. */
-		wake_up_locked_poll(&file->wait, 0);
 	}
-unlock:
 	spin_unlock_irqrestore(&file->wait.lock, flags);
 	return HRTIMER_NORESTART;
 }
 
+/* Return true if a time is after the wheel's clock, which was set back, or may be. */
+static bool may_come_again(const struct twheel_file *file, u64 time)
+{
+	return twheel_file_can_be_set(file) &&
+	       (twheel_is_rewinding(&file->wheel) ||
+		time >= file->wheel.time + file->wheel.tick.value);
+}
+
 /**
- * twheel_file_forget() - begin to rewind a wheel, which is due until that is done
+ * twheel_file_publish() - publish when a file is due, and wake waiters or arm the hrtimer for them
  * @file: the file, locked
+ * @outcome: what its holder has done
  */
-void twheel_file_forget(struct twheel_file *file)
+void twheel_file_publish(struct twheel_file *file, enum twheel_outcome outcome)
 {
-	spin_lock_irq(&file->wait.lock);
-	WRITE_ONCE(file->fired, 0);
-	WRITE_ONCE(file->due, 1);
-	spin_unlock_irq(&file->wait.lock);
-}
-
-/* Publish when the wheel is due; wake waiters, for @news of @events, or arm for them. */
-static void publish(struct twheel_file *file, u64 due, bool forget, bool news, __poll_t events)
-{
-	spin_lock_irq(&file->wait.lock);
-	/* A time that may come again is not known, either. */
-	if (forget || unlikely(twheel_file_can_be_set(file) &&
-			       file->fired > twheel_file_now(file)))
-		WRITE_ONCE(file->fired, 0);
-	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (news && file->due > file->fired) {
-			WRITE_ONCE(file->fired, twheel_file_now(file));
-			wake_up_locked_poll(&file->wait, events);
-		}
-		/* While they leave events unread, they wait for a timer before all others. */
-		if (due > file->fired && (!file->unread || due < file->due))
-			arm_if_earlier(file, due);
-	}
-	WRITE_ONCE(file->due, due);
-	spin_unlock_irq(&file->wait.lock);
-}
-
-/**
- * twheel_file_publish() - publish when a wheel is due, and wake waiters or arm the hrtimer for them
- * @file: the file, locked
- * @due: when it is due, as its field of that name
- * @filled: whether events have been moved to its ring
- */
-void twheel_file_publish(struct twheel_file *file, u64 due, bool filled)
-{
-	bool unread = file->wheel.nr_expired, changed = unread != file->unread;
-	bool news = filled || (unread && changed);
-	/* What another poll has left has long been due. */
-	bool forget = filled && file->unread;
-
-	file->unread = unread;
-	if (news || changed || due != file->due)
-		publish(file, due, forget, news, file->ring && !filled ? 0 : EPOLLIN | EPOLLRDNORM);
-}
-
-/**
- * twheel_file_publish_and_unlock() - drop the lock of a file that has changed
- * @file: the file
- * @due: when it is due, as its field of that name
- * @filled: whether events have been moved to its ring
- *
- * Also frees unused memory.
- */
-void twheel_file_publish_and_unlock(struct twheel_file *file, u64 due, bool filled)
-{
-	struct twheel_page *pages = NULL;
+	bool idle = outcome == TWHEEL_NOTHING || outcome == TWHEEL_UNFINISHED;
+	bool unread = file->wheel.nr_expired && !idle;
+	bool news = outcome == TWHEEL_FILLED || (unread && !file->unread);
+	u64 due = outcome == TWHEEL_UNFINISHED ? twheel_file_now(file) + TWHEEL_PAUSE_NS :
+						 twheel_file_next(file);
+	u64 was_due = file->due;
 
 	lockdep_assert_held(&file->lock);
-	if (twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES)) {
-		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
-		twheel_file_credit(file);
+	spin_lock_irq(&file->wait.lock);
+	/* What an earlier poll left for the ring has long been due. */
+	if (idle || (outcome == TWHEEL_FILLED && file->unread) || may_come_again(file, file->fired))
+		WRITE_ONCE(file->fired, 0);
+	/* A woken poller looks without a lock: it sees a later @due only with what was due before. */
+	WRITE_ONCE(file->unread, unread);
+	smp_store_release(&file->due, due);
+	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
+		if (news && was_due > file->fired)
+			wake(file, twheel_file_now(file));
+		if (due > file->fired && (!unread || due < was_due))
+			arm_if_earlier(file, due);
 	}
-	twheel_file_publish(file, due, filled);
-	twheel_file_unlock_unchanged(file);
-	twheel_pages_free(pages);
-}
-
-/**
- * twheel_file_sleep_and_unlock() - drop the lock after a look that has found nothing to read
- * @file: the file
- * @more: it has left work that is due
- */
-void twheel_file_sleep_and_unlock(struct twheel_file *file, bool more)
-{
-	file->unread = false;
-	publish(file, more ? twheel_file_now(file) + TWHEEL_PAUSE_NS : twheel_file_next(file),
-		true, false, 0);
-	twheel_file_unlock_unchanged(file);
+	spin_unlock_irq(&file->wait.lock);
 }
 
 /* Return true if a waiter must not sleep; otherwise arm the hrtimer for it. */
@@ -213,7 +173,7 @@ int twheel_file_wait(struct twheel_file *file)
 {
 	int err;
 
-	if (READ_ONCE(file->wheel.nr_expired))
+	if (READ_ONCE(file->unread))
 		return 0;
 	spin_lock_irq(&file->wait.lock);
 	err = wait_event_interruptible_exclusive_locked_irq(file->wait, READ_ONCE(file->ring) ||

@@ -12,7 +12,7 @@ KUNIT_ARRAY_PARAM(tick, ticks, tick_desc);
 static void expect_tick(struct kunit *test, u64 deadline)
 {
 	struct fixture *f = test->priv;
-	u64 tick = f->wheel.tick.divisor;
+	u64 tick = f->wheel.tick.value;
 
 	if (deadline > TIME_END)
 		return;
@@ -71,11 +71,11 @@ static void expect_place(struct kunit *test, u64 tick)
 	struct fixture *f = test->priv;
 	struct twheel *w = &f->wheel;
 	struct twheel_timer *timer = &f->timer[0];
-	struct place p = place_of(w->size.divisor, w->now, tick);
-	u64 deadline = mul_saturated(min(tick, TIME_END), w->tick.divisor);
+	struct place p = place_of(w->size.value, w->now, tick);
+	u64 deadline = mul_saturated(min(tick, TIME_END), w->tick.value);
 
 	/* The last tick may be cut short by the end of time. */
-	if (plain_ceil(deadline, w->tick.divisor) != tick)
+	if (plain_ceil(deadline, w->tick.value) != tick)
 		return;
 	KUNIT_ASSERT_EQ_MSG(test, twheel_covers(w, deadline), w->nr_levels > p.level,
 			    "tick %llu at %llu", tick, w->now);
@@ -93,7 +93,7 @@ static void expect_place(struct kunit *test, u64 tick)
 static void expect_places_at_edges(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	u64 now = f->wheel.now, size = f->wheel.size.divisor;
+	u64 now = f->wheel.now, size = f->wheel.size.value;
 	u64 length, range, end;
 
 	for (length = 1;; length *= size) {

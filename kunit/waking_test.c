@@ -184,7 +184,7 @@ static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count
  */
 static unsigned int most_ahead(struct fixture *f, unsigned int count)
 {
-	u64 size = f->wheel.size.divisor, below = 1;
+	u64 size = f->wheel.size.value, below = 1;
 	unsigned int level, most = 0;
 
 	for (level = 1; level < f->wheel.nr_levels; level++) {

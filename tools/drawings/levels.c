@@ -42,7 +42,7 @@ static const char *class_of(unsigned int nr)
 
 static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 {
-	u64 length = level->span.divisor;
+	u64 length = level->span.value;
 	const struct twheel_bucket *b = &level->bucket[(level->next_edge / length - 1 + nr) % SIZE];
 	u64 first = level->next_edge - length + nr * length;
 	double x = LEFT + nr * BOX;
@@ -63,10 +63,10 @@ static void draw_bucket(const struct twheel_level *level, unsigned int nr)
 /* The span of a level on the level above. */
 static void draw_zoom(const struct twheel_level *level, const struct twheel_level *above)
 {
-	double per_tick = BOX / above->span.divisor;
-	u64 origin = above->next_edge - above->span.divisor;
-	u64 begin = level->next_edge - level->span.divisor;
-	u64 end = begin + SIZE * level->span.divisor;
+	double per_tick = BOX / above->span.value;
+	u64 origin = above->next_edge - above->span.value;
+	u64 begin = level->next_edge - level->span.value;
+	u64 end = begin + SIZE * level->span.value;
 	double y = row_of(above->nr) + HIGH;
 
 	svg_line("zoom", LEFT + (begin - origin) * per_tick, y, LEFT, row_of(level->nr));
@@ -124,7 +124,7 @@ void draw_levels(void)
 
 		svg_text("strong right", LEFT - 14, row_of(nr) + 28, "level %u", nr);
 		svg_text("small dim right", LEFT - 14, row_of(nr) + 46, "%llu a bucket",
-			 (unsigned long long)level->span.divisor);
+			 (unsigned long long)level->span.value);
 		for (i = 0; i < SIZE; i++)
 			draw_bucket(level, i);
 		if (nr)

@@ -173,7 +173,7 @@ static int set_next(struct user *user)
 	if (w->nr_expired)
 		ns = 1;
 	else if (twheel_next(w, &tick))
-		ns = tick * w->tick.divisor ?: 1;
+		ns = tick * w->tick.value ?: 1;
 	pthread_mutex_lock(&user->loop.lock);
 	ret = set_timerfd(user, twheel_loop_has_left(&user->loop) ? 1 : ns);
 	pthread_mutex_unlock(&user->loop.lock);

@@ -18,7 +18,7 @@ static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
 	s->level = nr;
 	level = m->wheel.level[nr];
 	MODEL_CHECK(m, level->nr == nr);
-	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.divisor % m->size);
+	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.value % m->size);
 	return &level->bucket[t->timer.bucket];
 }
 
@@ -68,15 +68,15 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u8 nr = t->timer.level;
 	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = t->tick * m->tick / level->span.divisor;
+	u64 number = t->tick * m->tick / level->span.value;
 	bool first = b == &level->bucket[level->first];
 	bool sorting = first && m->wheel.sort->level == level;
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
 	MODEL_CHECK(m, b->count == count);
 	/* A level may be a tick ahead of the clock. */
-	number -= max(m->wheel.time / level->span.divisor,
-		      level->next_edge / level->span.divisor - 1);
+	number -= max(m->wheel.time / level->span.value,
+		      level->next_edge / level->span.value - 1);
 	MODEL_CHECK(m, number < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	check_order(m, b, !nr || (first && level->sorted && !sorting));
