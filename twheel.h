@@ -136,7 +136,7 @@ struct twheel_sort {
  * @sort: the bucket that is being sorted; allocated with level 0.
  * @level_hint: for log2 of a delay, the lowest level that may cover it.
  * @nr_levels: number of levels.
- * @level: the levels, lowest first.
+ * @level: the levels, lowest first, and at least one NULL after them.
  */
 struct twheel {
 	u64 now;
@@ -154,7 +154,7 @@ struct twheel {
 	struct twheel_sort *sort;
 	u8 level_hint[TWHEEL_LOG2S];
 	u8 nr_levels;
-	struct twheel_level *level[TWHEEL_MAX_LEVELS];
+	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);

@@ -91,6 +91,7 @@ struct twheel_ring_memory {
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
+ * @visited: the jiffy in which a change last advanced the wheel.
  * @due: when the wheel has to be advanced next, or TWHEEL_NEVER; written under both locks.
  * @unread: something was unread at the last unlock, and waiters know of it; written under both.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
@@ -119,6 +120,7 @@ struct twheel_file {
 	u64 cancelled;
 	u64 delivered;
 	u64 fires;
+	unsigned long visited;
 	u64 due;
 	u64 armed;
 	u64 fired;
@@ -135,16 +137,12 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 	return container_of(timer, struct twheel_entry, timer);
 }
 
-static inline enum tk_offsets twheel_clock_offset(u8 clock_id)
-{
-	return clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
-	       clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI;
-}
-
 static inline u64 twheel_clock_now(u8 clock_id)
 {
-	return likely(clock_id == CLOCK_MONOTONIC) ?
-	       ktime_get_ns() : ktime_get_with_offset(twheel_clock_offset(clock_id));
+	if (likely(clock_id == CLOCK_MONOTONIC))
+		return ktime_get_ns();
+	return ktime_get_with_offset(clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
+				     clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI);
 }
 
 static inline bool twheel_clock_can_be_set(u8 clock_id)
@@ -156,14 +154,6 @@ static inline bool twheel_clock_can_be_set(u8 clock_id)
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
 	return twheel_clock_now(READ_ONCE(file->clock_id));
-}
-
-/* Return the time of the last timer interrupt, which costs less. */
-static inline u64 twheel_file_coarse_now(const struct twheel_file *file)
-{
-	return likely(file->clock_id == CLOCK_MONOTONIC) ?
-	       ktime_get_coarse_ns() :
-	       ktime_get_coarse_with_offset(twheel_clock_offset(file->clock_id));
 }
 
 static inline bool twheel_file_can_be_set(const struct twheel_file *file)

@@ -123,12 +123,13 @@ static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadli
 	unsigned int nr = *(w->level_hint + twheel_log2(deadline - 1 - w->time));
 
 	TWHEEL_EXPECT(deadline < TWHEEL_TIME_END);
-	for (; nr < w->nr_levels; nr++) {
+	*level = *(w->level + nr);
+	while (unlikely(!*level || deadline >= (*level)->limit)) {
+		if (++nr >= w->nr_levels)
+			return false;
 		*level = *(w->level + nr);
-		if (likely(deadline < (*level)->limit))
-			return true;
 	}
-	return false;
+	return true;
 }
 
 /**

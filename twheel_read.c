@@ -149,13 +149,15 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (err)
 			return err;
-		do {
+		for (;;) {
 			err = read_chunk(file, &r);
-			if (err > 0 && r.until == TWHEEL_NEVER)
-				r.until = twheel_file_now(file);
 			cond_resched();
-		} while (err > 0 && iov_iter_count(to) >= sizeof(struct twheel_event) &&
-			 !task_sigpending(current));
+			if (err <= 0 || iov_iter_count(to) < sizeof(struct twheel_event) ||
+			    task_sigpending(current))
+				break;
+			if (r.until == TWHEEL_NEVER)
+				r.until = twheel_file_now(file);
+		}
 		/* One reader is woken at a time: it leaves the rest to the next, once. */
 		if (err && err != -EFAULT)
 			twheel_file_wake_next(file);

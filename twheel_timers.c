@@ -10,6 +10,7 @@
  * twheel_need. Its caller provides that with the lock dropped, and retries from the same entry:
  * all checks are repeated, as other threads may have changed the wheel.
  */
+#include <linux/jiffies.h>
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -28,15 +29,19 @@ static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
-/* Advance a wheel a bounded number of steps. Returns false if its clock is still set back. */
+/*
+ * Advance a wheel up to what is due, whose expiry is left to readers, and cascade a part of a
+ * crowd. Returns false if the clock is still set back.
+ */
 static noinline bool visit_slowpath(struct twheel_file *file)
 {
-	twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_FEW_STEPS);
+	file->visited = jiffies;
+	twheel_file_advance(file, twheel_file_next(file) - 1, TWHEEL_FEW_STEPS);
 	return !twheel_file_is_set_back(file);
 }
 
 /*
- * Advance a wheel that is about to change if a tick has passed, or while a crowd cascades. So
+ * Visit a wheel that is about to change if a tick has passed, or while a crowd cascades. So
  * timers are placed from the present on, and crowds are opened ahead of their time by the calls
  * that come anyway. Returns false if the clock was set back, and the wheel is not yet.
  */
@@ -49,12 +54,10 @@ static __always_inline bool visit(struct twheel_file *file, u64 now)
 	       visit_slowpath(file);
 }
 
-/* The same for a call that needs no clock: the time of the last timer interrupt will do. */
-static __always_inline void visit_coarsely(struct twheel_file *file)
+/* The same for a call that reads no clock: once in each jiffy. */
+static __always_inline void visit_by_jiffies(struct twheel_file *file)
 {
-	s64 passed = twheel_file_coarse_now(file) - file->wheel.time;
-
-	if (unlikely(passed >= (s64)file->wheel.tick.value || file->wheel.cascading_levels))
+	if (unlikely(file->visited != jiffies || file->wheel.cascading_levels))
 		visit_slowpath(file);
 }
 
@@ -407,7 +410,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 
 	*err = 0;
 	twheel_file_lock(file);
-	visit_coarsely(file);
+	visit_by_jiffies(file);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;

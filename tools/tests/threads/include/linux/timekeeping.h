@@ -20,8 +20,4 @@ static inline u64 ktime_get_with_offset(enum tk_offsets offset)
 	return clock_look((clockid_t)offset);
 }
 
-/* As late as they can be. */
-#define ktime_get_coarse_ns()			ktime_get_ns()
-#define ktime_get_coarse_with_offset(offset)	ktime_get_with_offset(offset)
-
 #endif /* _DRIVER_LINUX_TIMEKEEPING_H */
