@@ -216,39 +216,24 @@ struct model_timer *model_pop(struct model *m)
 	return t;
 }
 
-/*
- * Check what the wheel returned about more work at @now, and its next tick. Work ahead of its
- * time yields to the clock and to due timers.
- */
-static void compare_next(const struct model *m, u64 now)
-{
-	const struct model_timer *first = model_first(m);
-	bool due = first && first->tick <= now;
-	u64 tick;
-
-	if (!twheel_next(&m->wheel, &tick))
-		MODEL_CHECK(m, !m->more);
-	else if (!m->more)
-		MODEL_CHECK(m, tick > now);
-	else if (tick > now)
-		MODEL_CHECK(m, m->wheel.now == now && m->wheel.cascading_levels);
-	else
-		return;
-	MODEL_CHECK(m, !due);
-}
-
 void model_advance(struct model *m, u64 now, unsigned int budget)
 {
-	u64 before = m->wheel.now;
+	struct twheel *w = &m->wheel;
+	u64 before = w->now, cascaded = w->cascaded, expired = w->nr_expired, next;
 
 	m->now = max(m->now, now);
-	m->more = twheel_advance(&m->wheel, now, budget);
-	MODEL_CHECK(m, m->wheel.now >= before);
-	MODEL_CHECK(m, m->wheel.now <= m->now);
-	if (!m->more)
-		MODEL_CHECK(m, m->wheel.now == max(before, now));
+	m->more = twheel_advance(w, now, budget);
+	now = max(now, before);
+	MODEL_CHECK(m, w->now >= before && w->now <= now);
+	MODEL_CHECK(m, m->more || w->now == now);
+	MODEL_CHECK(m, m->more == (twheel_next(w, &next) && next <= now));
+	/* Due timers come first; then as many cascade as others have expired, and a few more. */
+	cascaded = w->cascaded - cascaded;
+	expired = w->nr_expired - expired;
+	MODEL_CHECK(m, !cascaded || !m->more);
+	MODEL_CHECK(m, cascaded <= min_t(u64, budget, TWHEEL_AHEAD_MIN +
+					 expired * TWHEEL_LEAD_DIVISOR));
 	follow(m);
-	compare_next(m, max(before, now));
 }
 
 /* Due timers stay pending until twheel_advance(). */

@@ -61,7 +61,7 @@ typedef void model_wrong_fn(const struct model *m, const char *file, int line,
  * @tick: the length of its tick.
  * @end: its last tick. A deadline after that never comes.
  * @now: the time, in ticks, that the wheel was last advanced to.
- * @more: the wheel has not reached @now yet, or has other work.
+ * @more: timers are due that have not expired yet.
  * @without_call: the last timer was added by twheel_enqueue_fast(), if it could be.
  * @pending: the pending timers, ordered by tick.
  * @nr_pending: number of them.
