@@ -7,7 +7,7 @@
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
 
 /*
- * Cascading ahead of time. Enough timers to open it early are spread over the bucket of
+ * A crowd: more than enough timers to cascade ahead of their time are spread over the bucket of
  * level @level that begins at its @length, which is where the first one is due.
  */
 #define CROWD	(3 * TWHEEL_EARLY_CASCADE_MIN)
@@ -30,326 +30,334 @@ static void crowd_desc(const struct crowd *c, char *desc)
 
 KUNIT_ARRAY_PARAM(crowd, crowds, crowd_desc);
 
+/* In no order, except that the first timer is due first. */
 static u64 crowd_tick(const struct crowd *c, unsigned int i)
 {
-	return c->length + c->length * i / CROWD;
+	return c->length + c->length * (i * 5 % CROWD) / CROWD;
 }
 
-/* How many ticks ahead of its first timer the crowd's bucket is opened. */
+/* The first tick at which the crowd may cascade. */
 static u64 crowd_lead(const struct crowd *c)
 {
-	return c->length / 16;
+	return c->length - c->length / TWHEEL_LEAD_DIVISOR;
 }
 
-static struct twheel *start_crowd(struct kunit *test, u64 *early)
+/* Return whether the timer is on the level of the crowd. */
+static bool arm_in_crowd(struct kunit *test, unsigned int i)
+{
+	const struct crowd *c = test->param_value;
+	struct fixture *f = test->priv;
+
+	arm(test, &f->timer[i], crowd_tick(c, i));
+	return f->timer[i].level == c->level;
+}
+
+/* Nothing wakes the wheel ahead of the first timer's tick. */
+static struct twheel *start_crowd(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
 	struct twheel *w = start(test, 1, c->size, 0);
-	struct fixture *f = test->priv;
 	unsigned int i;
 
-	for (i = 0; i < CROWD; i++) {
-		arm(test, &f->timer[i], crowd_tick(c, i));
-		KUNIT_ASSERT_EQ(test, f->timer[i].level, c->level);
-	}
-	*early = c->length - crowd_lead(c);
-	expect_next(test, *early);
+	for (i = 0; i < CROWD; i++)
+		KUNIT_ASSERT_TRUE(test, arm_in_crowd(test, i));
+	expect_next(test, c->length);
 	return w;
 }
 
-/* Wake up at the ticks of twheel_next(): each timer expires at exactly its tick. */
-static void expect_crowd_on_time(struct kunit *test, unsigned int count)
-{
-	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, count);
-}
-
-/* Advance, and return whether all work that is left is ahead of its time. */
-static bool only_ahead(struct kunit *test, u64 now, unsigned int budget)
+/* Advance to @now again and again, until @count timers have cascaded ahead of their time. */
+static void cascade(struct kunit *test, u64 now, u64 count)
 {
 	struct fixture *f = test->priv;
-	bool more = twheel_advance(&f->wheel, now, budget);
-	u64 next;
+	struct twheel *w = &f->wheel;
+	u64 end = w->cascaded + count;
+	unsigned int calls = 0;
 
-	return more && twheel_next(&f->wheel, &next) && next > now;
+	while (w->cascaded < end) {
+		KUNIT_ASSERT_FALSE(test, twheel_advance(w, now, end - w->cascaded));
+		KUNIT_ASSERT_LT(test, ++calls, CROWD);
+	}
 }
 
-static void few_timers_open_on_time(struct kunit *test)
+/* Not before its lead, and not with fewer timers. */
+static void bucket_becomes_a_crowd(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
+	struct twheel *w = start(test, 1, c->size, 0);
+	const unsigned int last = TWHEEL_EARLY_CASCADE_MIN - 1;
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	start(test, 1, c->size, 0);
-	for (i = 0; i < 30; i++)
-		arm(test, &f->timer[i], crowd_tick(c, i));
+	for (i = 0; i < last; i++)
+		arm_in_crowd(test, i);
+	arm(test, &f->timer[last], 2 * c->length - 1);
+	advance(test, crowd_lead(c) - 1);
+	twheel_cancel(w, &f->timer[last]);
+	advance(test, crowd_lead(c));
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	arm(test, &f->timer[last], 2 * c->length - 1);
+	cascade(test, crowd_lead(c), 1);
 	expect_next(test, c->length);
-	expect_crowd_on_time(test, 30);
+	expect_all_on_time(test, TWHEEL_EARLY_CASCADE_MIN);
 }
 
-static void crowd_expires_on_time(struct kunit *test)
+/* Without a visit ahead of its time, the bucket is sorted. */
+static void crowd_is_sorted_if_nothing_else_happens(struct kunit *test)
 {
-	const struct crowd *c = test->param_value;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
+	struct twheel *w = start_crowd(test);
 
-	expect_crowd_on_time(test, CROWD);
-	/* Timers that the level below does not cover yet have not moved twice. */
-	KUNIT_EXPECT_LE(test, w->cascaded, CROWD * c->level);
+	expect_all_on_time(test, CROWD);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
 }
 
-/* The clock moves on while the early cascade is under way, and nothing expires. */
+/* The clock moves on while the crowd cascades, and nothing expires. */
 static void crowd_is_never_early(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
-	u64 early, now;
-	struct twheel *w = start_crowd(test, &early);
+	struct twheel *w = start_crowd(test);
+	u64 now;
 
-	KUNIT_EXPECT_TRUE(test, twheel_advance(w, early, 3));
-	KUNIT_EXPECT_EQ(test, w->now, early);
-	for (now = early; now < c->length; now++) {
+	for (now = crowd_lead(c); now < c->length; now++) {
 		u64 cascaded = w->cascaded;
 
-		twheel_advance(w, now, 2);
+		KUNIT_ASSERT_FALSE(test, twheel_advance(w, now, 2));
 		KUNIT_ASSERT_EQ(test, w->now, now);
 		KUNIT_ASSERT_EQ(test, w->nr_expired, 0);
 		KUNIT_ASSERT_LE(test, w->cascaded - cascaded, 2);
 	}
 	KUNIT_EXPECT_EQ(test, w->nr_pending, CROWD);
 	KUNIT_EXPECT_GT(test, w->cascaded, 0);
-	expect_crowd_on_time(test, CROWD);
+	expect_all_on_time(test, CROWD);
+}
+
+/* An advance of @budget steps, in which @due timers expire, cascades @cascaded. */
+struct visit {
+	unsigned int budget;
+	unsigned int due;
+	unsigned int cascaded;
+};
+
+static const struct visit visits[] = {
+	{ 0, 0, 0 }, { 10, 0, 10 }, { TWHEEL_AHEAD_MIN, 0, TWHEEL_AHEAD_MIN },
+	{ 1000, 0, TWHEEL_AHEAD_MIN }, { 1000, 1, TWHEEL_AHEAD_MIN + 16 },
+	{ 1000, 4, TWHEEL_AHEAD_MIN + 4 * 16 },
+	/* To sort four timers takes five steps, to expire them two. */
+	{ 50, 4, 43 }, { 8, 4, 1 }, { 7, 4, 0 },
+};
+
+static void visit_desc(const struct visit *v, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "budget %u, %u due", v->budget, v->due);
+}
+
+KUNIT_ARRAY_PARAM(visit, visits, visit_desc);
+
+static void visit_cascades_more_for_each_timer_that_expires(struct kunit *test)
+{
+	const struct visit *v = test->param_value;
+	struct twheel *w = start(test, 1, 256, 0);
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		arm(test, &f->timer[i], 65536 + i);
+	for (i = 0; i < v->due; i++)
+		arm(test, &f->timer[CROWD + i], 65000);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, 65000, v->budget));
+	KUNIT_EXPECT_EQ(test, w->cascaded, v->cascaded);
+	expect_expired(test, v->due);
+	expect_all_on_time(test, CROWD);
 }
 
 /* A timer that is due while the crowd cascades goes first: one step is enough for it. */
 static void crowd_gives_way_to_due(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
+	struct twheel *w = start_crowd(test);
 	struct fixture *f = test->priv;
-	struct twheel_timer *t = &f->timer[CROWD];
-	u64 early, now, armed = 0;
-	struct twheel *w = start_crowd(test, &early);
+	u64 now = crowd_lead(c), armed = 0;
 
-	/* Two steps open the bucket; the rest of it remains. */
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 2));
-	for (now = early + 1; now < c->length && armed < 50; now++) {
-		if (now - early < c->size && place_of(c->size, early, now).level == 0)
-			arm(test, &t[armed++], now);
+	cascade(test, now, 2);
+	while (armed < min(50ULL, c->length - 1 - crowd_lead(c)) && armed < c->size - 1) {
+		armed++;
+		arm(test, &f->timer[CROWD + armed], now + armed);
 	}
-	for (now = early + 1; armed--; now++) {
-		twheel_advance(w, now, 1);
-		KUNIT_ASSERT_EQ(test, w->nr_expired, 1);
+	while (armed--) {
+		KUNIT_EXPECT_FALSE(test, twheel_advance(w, ++now, 1));
 		expect_expired(test, 1);
 	}
-	expect_crowd_on_time(test, CROWD);
+	expect_all_on_time(test, CROWD);
 }
 
-/* Timers come and go in the bucket while it cascades ahead of time. */
-static void crowd_changes_meanwhile(struct kunit *test)
+/* Timers come and go in the bucket while it cascades. */
+static void crowd_changes_while_it_cascades(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
+	struct twheel *w = start_crowd(test);
 	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
 	unsigned int i;
 
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, CROWD / 2));
+	cascade(test, crowd_lead(c), CROWD / 4);
 	for (i = 0; i < CROWD; i += 2)
 		twheel_cancel(w, &f->timer[i]);
-	/* the same ticks again, in the bucket or where it has cascaded to */
+	/* The same ticks again, in the bucket or where it has cascaded to. */
 	for (i = 0; i < CROWD; i += 4)
-		arm(test, &f->timer[i], crowd_tick(c, i));
-	/* new deadlines for others, in the bucket after it */
+		arm_in_crowd(test, i);
+	/* New deadlines for others, in the bucket after it. */
 	for (i = 1; i < CROWD; i += 4) {
 		twheel_cancel(w, &f->timer[i]);
 		arm(test, &f->timer[i], 2 * c->length + i);
 	}
-	twheel_advance(w, early, 1);
+	twheel_advance(w, crowd_lead(c), 1);
 	KUNIT_EXPECT_EQ(test, w->nr_pending, CROWD * 3 / 4);
-	expect_crowd_on_time(test, CROWD * 3 / 4);
+	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, CROWD * 3 / 4);
 }
 
-static void crowd_is_cancelled_meanwhile(struct kunit *test)
+/*
+ * The timers from @first to @last are cancelled, except every @keep-th: before any has cascaded,
+ * when some have, when the first is due, or when all are overdue.
+ */
+struct thinned {
+	unsigned int first;
+	unsigned int last;
+	unsigned int keep;
+};
+
+enum when { BEFORE, CASCADING, DUE, OVERDUE, NR_WHEN };
+
+static void expect_thinned_on_time(struct kunit *test, const struct thinned *t, enum when when)
 {
 	const struct crowd *c = test->param_value;
+	struct twheel *w = start_crowd(test);
 	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
-	unsigned int i;
+	unsigned int i, left = CROWD, expired;
 
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, CROWD / 2));
-	for (i = 0; i < CROWD; i++)
-		twheel_cancel(w, &f->timer[CROWD - 1 - i]);
-	expect_nothing_pending(test);
+	if (when != BEFORE)
+		cascade(test, crowd_lead(c), CROWD / 4);
+	if (when == DUE)
+		twheel_advance(w, c->length, 5);
+	if (when == OVERDUE)
+		twheel_advance(w, 2 * c->length, 5);
+	for (i = t->first; i < t->last; i++) {
+		if (i % t->keep == t->keep - 1)
+			continue;
+		twheel_cancel(w, &f->timer[i]);
+		left--;
+	}
+	KUNIT_EXPECT_EQ(test, w->nr_pending + w->nr_expired, left);
+	advance(test, when == OVERDUE ? 2 * c->length : when == DUE ? c->length : w->now);
+	expired = w->nr_expired;
+	expect_expired(test, expired);
+	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, left - expired);
 
-	/* The bucket is in use again before its cascade has ended. */
+	/* The bucket serves its next round. */
+	advance(test, 2 * c->length);
 	for (i = 0; i < CROWD; i++)
-		arm(test, &f->timer[i], crowd_tick(c, i));
-	expect_crowd_on_time(test, CROWD);
+		arm(test, &f->timer[i], c->length * c->size + crowd_tick(c, i));
+	expect_all_on_time(test, CROWD);
 }
 
-/* The crowd is cancelled before any of it cascades, and another one comes. */
+static void crowd_is_thinned(struct kunit *test)
+{
+	static const struct thinned thinned[] = {
+		{ 0, CROWD, CROWD + 1 }, { 0, CROWD, CROWD }, { 1, CROWD, CROWD + 1 },
+		{ 0, CROWD, 7 }, { 0, 64, CROWD }, { 64, CROWD, CROWD }, { 300, CROWD, CROWD + 1 },
+	};
+	enum when when;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(thinned); i++)
+		for (when = 0; when < NR_WHEN; when++)
+			expect_thinned_on_time(test, &thinned[i], when);
+}
+
+/* The crowd is cancelled, and the bucket is in use again before its time. */
 static void crowd_comes_again(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
 	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
-	unsigned int i;
+	unsigned int cascaded, i;
 
-	for (i = 0; i < CROWD; i++)
-		twheel_cancel(w, &f->timer[i]);
-	expect_nothing_pending(test);
+	for (cascaded = 0; cascaded <= 10; cascaded += 10) {
+		struct twheel *w = start_crowd(test);
 
-	arm(test, &f->timer[0], crowd_tick(c, 0));
-	expect_next(test, c->length);
-	for (i = 1; i < CROWD; i++)
-		arm(test, &f->timer[i], crowd_tick(c, i));
-	expect_next(test, early);
-	expect_crowd_on_time(test, CROWD);
+		cascade(test, crowd_lead(c), cascaded);
+		for (i = CROWD; i--;)
+			twheel_cancel(w, &f->timer[i]);
+		expect_nothing_pending(test);
+		for (i = 0; i < CROWD; i++)
+			arm_in_crowd(test, i);
+		expect_all_on_time(test, CROWD);
+	}
 }
 
-/* The clock jumps past all of it: the rest of the cascade is late work. */
+/* The clock jumps past all of it, and order holds in each small step. */
 static void crowd_is_overtaken(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
+	struct twheel *w = start_crowd(test);
 	unsigned int calls = 0;
 
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 10));
+	cascade(test, crowd_lead(c), 10);
 	while (twheel_advance(w, 5 * c->length, 7))
 		KUNIT_ASSERT_LT(test, ++calls, 100 * CROWD);
 	KUNIT_EXPECT_EQ(test, w->now, 5 * c->length);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 10);
 	expect_expired(test, CROWD);
 	expect_nothing_pending(test);
 }
 
-/* A caller can spread the early cascade over time: twheel_next() shows the end. */
-static void early_work_is_told(struct kunit *test)
-{
-	const struct crowd *c = test->param_value;
-	u64 early;
-
-	start_crowd(test, &early);
-	KUNIT_EXPECT_FALSE(test, only_ahead(test, early - 1, 10));
-	expect_next(test, early);
-	KUNIT_EXPECT_TRUE(test, only_ahead(test, early, 10));
-	expect_next(test, c->length);
-	advance(test, early);
-	KUNIT_EXPECT_FALSE(test, only_ahead(test, early, 10));
-	expect_crowd_on_time(test, CROWD);
-}
-
-/* All of the crowd is cancelled: nothing is left that could be spread over time. */
-static void early_work_vanishes(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
-	unsigned int i;
-
-	KUNIT_ASSERT_TRUE(test, only_ahead(test, early, 10));
-	for (i = 0; i < CROWD; i++)
-		twheel_cancel(w, &f->timer[i]);
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, early, 1));
-	expect_nothing_pending(test);
-}
-
-/* Few timers are left of a half-moved crowd when the clock jumps past all of it. */
-static void crowd_dwindles_and_is_overdue(struct kunit *test)
-{
-	const struct crowd *c = test->param_value;
-	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
-	unsigned int i, left = 0;
-
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, CROWD / 2));
-	for (i = 0; i < CROWD; i++) {
-		if (i % 4)
-			twheel_cancel(w, &f->timer[i]);
-		else
-			left++;
-	}
-	advance(test, 3 * c->length);
-	expect_expired(test, left);
-	expect_nothing_pending(test);
-}
-
-/*
- * While a crowd of level 4 cascades ahead of time, buckets of level 0, 1 and 2
- * are due at the same tick: work is early work only once all of them are done.
- */
-static void early_work_is_not_what_is_due(struct kunit *test)
+/* Buckets of levels 0, 1 and 2 are due at one tick: none of a crowd cascades before them. */
+static void due_levels_come_before_a_crowd(struct kunit *test)
 {
 	struct twheel *w = start(test, 1, 10, 0);
 	struct fixture *f = test->priv;
 	struct twheel_timer *t = &f->timer[CROWD];
+	static const u64 clocks[] = { 9395, 9320, 9300 };
 	unsigned int i;
+	u64 cascaded;
 
 	for (i = 0; i < CROWD; i++)
 		arm(test, &f->timer[i], 10000 + i);
-	advance(test, 9300);
-	arm(test, &t[2], 9400);
-	advance(test, 9320);
-	arm(test, &t[1], 9400);
-	KUNIT_ASSERT_TRUE(test, only_ahead(test, 9395, 2));
-	arm(test, &t[0], 9400);
-	KUNIT_ASSERT_EQ(test, f->timer[CROWD / 2].level, 4);
-	for (i = 0; i < 3; i++)
+	for (i = 3; i--;) {
+		advance(test, clocks[i]);
+		arm(test, &t[i], 9400);
 		KUNIT_ASSERT_EQ(test, t[i].level, i);
-
-	for (i = 0; !only_ahead(test, 9400, 1); i++)
-		KUNIT_ASSERT_LT(test, i, 10);
-	KUNIT_EXPECT_EQ(test, w->now, 9400);
-	KUNIT_EXPECT_EQ(test, f->timer[CROWD / 2].level, 4);
-	expect_expired(test, 3);
-	expect_crowd_on_time(test, CROWD);
-}
-
-/* The clock has jumped past due timers, which cannot wait: nothing is early work. */
-static void early_work_is_not_what_is_overdue(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	u64 early;
-	struct twheel *w = start_crowd(test, &early);
-	unsigned int i;
-	bool ahead;
-
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, early, 2));
-	arm(test, &f->timer[CROWD], early + 1);
-	arm(test, &f->timer[CROWD + 1], early + 2);
-	for (i = 0; w->nr_expired < 2; i++) {
-		ahead = only_ahead(test, early + 2, 1);
-		if (w->nr_expired < 2)
-			KUNIT_EXPECT_FALSE(test, ahead);
-		KUNIT_ASSERT_LT(test, i, 10 * CROWD);
 	}
+	cascade(test, 9396, 2);
+	cascaded = w->cascaded;
+	while (twheel_advance(w, 9400, 1))
+		KUNIT_ASSERT_EQ(test, w->cascaded, cascaded);
+	KUNIT_EXPECT_EQ(test, w->now, 9400);
+	expect_expired(test, 3);
+	expect_all_on_time(test, CROWD);
 }
 
 /*
- * The bucket before the crowd's has one timer, at its very end, and the clock is in it:
- * the crowd is opened its lead ahead, not only when that timer has been.
+ * The bucket before the crowd's has one timer, at its very end, and the clock is in it: most of
+ * the crowd cascades before that timer is due.
  */
 static void crowd_does_not_wait_for_the_bucket_before(struct kunit *test)
 {
 	const struct crowd *c = test->param_value;
 	struct twheel *w = start(test, 1, c->size, 0);
 	struct fixture *f = test->priv;
-	const u64 last = 2 * c->length - 1, early = 2 * c->length - crowd_lead(c);
-	unsigned int i;
+	unsigned int i, expired;
 
-	arm(test, &f->timer[CROWD], last);
+	arm(test, &f->timer[CROWD], 2 * c->length - 1);
 	advance(test, c->length);
 	KUNIT_ASSERT_EQ(test, f->timer[CROWD].level, c->level);
 	for (i = 0; i < CROWD; i++) {
 		arm(test, &f->timer[i], c->length + crowd_tick(c, i));
 		KUNIT_ASSERT_EQ(test, f->timer[i].level, c->level);
 	}
-	expect_next(test, early);
-	advance(test, early);
-	KUNIT_EXPECT_GE(test, w->cascaded, CROWD / 2);
-	expect_expired(test, early == last ? 1 : 0);
-	expect_crowd_on_time(test, early == last ? CROWD : CROWD + 1);
+	advance(test, c->length + crowd_lead(c) - 1);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	cascade(test, c->length + crowd_lead(c), CROWD / 2 - 1);
+	/* A lead of one tick begins when that timer is due. */
+	expired = w->nr_expired;
+	expect_expired(test, expired);
+	expect_all_on_time(test, CROWD + 1 - expired);
 }
 
 /* A crowd has been opened ahead of its time, and a timer is added that is due before it. */
@@ -376,7 +384,7 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 	struct twheel *w = start(test, 1, 10, 0);
 	struct fixture *f = test->priv;
 	struct twheel_timer *t = &f->timer[CROWD];
-	const unsigned int due = n->tick <= n->now ? 2 : 1;
+	const unsigned int due = n->tick <= n->now;
 	unsigned int i;
 
 	arm(test, &t[0], 14942);
@@ -385,8 +393,9 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 		arm(test, &f->timer[i], 15003 + i);
 	KUNIT_ASSERT_EQ(test, t[0].level, 4);
 	KUNIT_ASSERT_EQ(test, f->timer[0].level, 3);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 14945, 1));
+	cascade(test, 14945, 1);
 	KUNIT_ASSERT_TRUE(test, w->cascading_levels);
+	expect_expired(test, 1);
 
 	arm(test, &t[1], n->tick);
 	for (i = 0; twheel_advance(w, n->now, 1); i++) {
@@ -394,57 +403,65 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 		KUNIT_ASSERT_LT(test, i, 10 * CROWD);
 	}
 	expect_expired(test, due);
-	expect_crowd_on_time(test, CROWD + 2 - due);
+	expect_all_on_time(test, CROWD + 1 - due);
 }
 
-/* The crowd is added after the time to open it early. */
+/* All timers are at the bucket's end, too far ahead to cascade when the crowd forms. */
 static void crowd_comes_late(struct kunit *test)
 {
+	static const unsigned int counts[] = { CROWD, 10, 1 };
 	const struct crowd *c = test->param_value;
-	struct twheel *w = start(test, 1, c->size, 0);
 	struct fixture *f = test->priv;
-	unsigned int i;
+	unsigned int i, j;
 
-	arm(test, &f->timer[0], crowd_tick(c, CROWD - 1));
-	advance(test, c->length - 1);
-	expect_expired(test, 0);
-	for (i = 1; i < CROWD; i++)
-		arm(test, &f->timer[i], crowd_tick(c, CROWD - 1));
-	KUNIT_EXPECT_EQ(test, w->nr_pending, CROWD);
-	expect_crowd_on_time(test, CROWD);
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct twheel *w = start(test, 1, c->size, c->length - 1);
+
+		for (j = 0; j < CROWD; j++)
+			arm(test, &f->timer[j], 2 * c->length - 1);
+		/* In a lead of no more than a tick, they cascade; before that, in part or not. */
+		KUNIT_EXPECT_FALSE(test, twheel_advance(w, 2 * c->length - 2, 10));
+		for (j = counts[i]; j < CROWD; j++)
+			twheel_cancel(w, &f->timer[j]);
+		expect_all_on_time(test, counts[i]);
+	}
 }
 
-/* A crowd at each level: every one is opened early, and the order holds. */
+/* A crowd for each level, and a visit ahead of each expiry: the order holds. */
 static void crowds_on_every_level(struct kunit *test)
 {
 	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
 	struct fixture *f = test->priv;
+	struct sleeper s = { };
 	s64 center = 1;
 	unsigned int i;
+	u64 next;
 
-	start(test, 1, *size, 0);
 	for (i = 0; i < NR_TIMERS; i++) {
-		if (i % 100 == 0 && check_mul_overflow(center, (s64)*size + 1, &center))
+		if (i % 200 == 0 && check_mul_overflow(center, (s64)*size + 1, &center))
 			break;
-		arm(test, &f->timer[i], add_saturated(center, i % 100 * div_s64(center, 1000)));
+		arm(test, &f->timer[i], add_saturated(center, i % 200 * div_s64(center, 1000)));
 	}
-	expect_crowd_on_time(test, i);
+	while (twheel_next(w, &next)) {
+		KUNIT_ASSERT_FALSE(test, twheel_advance(w, next - 1, 1000));
+		sleep_once(test, &s);
+	}
+	KUNIT_EXPECT_EQ(test, s.expired, i);
+	KUNIT_EXPECT_GT(test, w->cascaded, 0);
 }
 
 static struct kunit_case cascading_cases[] = {
-	KUNIT_CASE_PARAM(few_timers_open_on_time, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_expires_on_time, crowd_gen_params),
+	KUNIT_CASE_PARAM(bucket_becomes_a_crowd, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_is_sorted_if_nothing_else_happens, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_never_early, crowd_gen_params),
+	KUNIT_CASE_PARAM(visit_cascades_more_for_each_timer_that_expires, visit_gen_params),
 	KUNIT_CASE_PARAM(crowd_gives_way_to_due, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_changes_meanwhile, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_is_cancelled_meanwhile, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_changes_while_it_cascades, crowd_gen_params),
+	KUNIT_CASE_PARAM(crowd_is_thinned, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_comes_again, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_overtaken, crowd_gen_params),
-	KUNIT_CASE_PARAM(early_work_is_told, crowd_gen_params),
-	KUNIT_CASE_PARAM(early_work_vanishes, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_dwindles_and_is_overdue, crowd_gen_params),
-	KUNIT_CASE(early_work_is_not_what_is_due),
-	KUNIT_CASE_PARAM(early_work_is_not_what_is_overdue, crowd_gen_params),
+	KUNIT_CASE(due_levels_come_before_a_crowd),
 	KUNIT_CASE_PARAM(crowd_does_not_wait_for_the_bucket_before, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_not_first_any_more, newcomer_gen_params),
 	KUNIT_CASE_PARAM(crowd_comes_late, crowd_gen_params),

@@ -92,40 +92,6 @@ static void forward_stops_before_what_is_due(struct kunit *test)
 	expect_expired(test, 2);
 }
 
-static void forward_waits_for_half_done(struct kunit *test)
-{
-	struct twheel *w = start_half_done(test);
-
-	twheel_forward(w, 70);
-	KUNIT_EXPECT_EQ(test, w->now, 49);
-	advance(test, 70);
-	expect_expired(test, HALF_DONE);
-}
-
-/* A crowd moves ahead of its time even if something else expires in each advance. */
-static void crowd_moves_while_others_expire(struct kunit *test)
-{
-	struct twheel *w = start(test, 1, 256, 0);
-	struct fixture *f = test->priv;
-	u64 next, most = 0;
-	unsigned int i;
-
-	for (i = 0; i < 900; i++)
-		arm(test, &f->timer[i], 2 * 65536 + 1 + i * 7);
-	for (; i < NR_TIMERS; i++)
-		arm(test, &f->timer[i], 2 * 65536 - 3000 + (i - 900) * 25);
-	while (twheel_next(w, &next)) {
-		u64 cascaded = w->cascaded, later;
-
-		while (twheel_advance(w, next, 64) && twheel_next(w, &later) && later <= next)
-			;
-		while (twheel_pop(w))
-			;
-		most = max(most, w->cascaded - cascaded);
-	}
-	KUNIT_EXPECT_LE(test, most, 128);
-}
-
 /* To take a timer out of the wheel is a move, and so is to place it again. */
 static void rewind_keeps_to_its_budget(struct kunit *test)
 {
@@ -173,8 +139,6 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(idle_time_costs_no_steps, size_gen_params),
 	KUNIT_CASE_PARAM(clock_follows_between_buckets, size_gen_params),
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
-	KUNIT_CASE(forward_waits_for_half_done),
-	KUNIT_CASE(crowd_moves_while_others_expire),
 	KUNIT_CASE(rewind_keeps_to_its_budget),
 	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
 	{}

@@ -84,7 +84,7 @@ static inline void arm(struct kunit *test, struct twheel_timer *timer, u64 deadl
 	KUNIT_ASSERT_TRUE(test, twheel_add(&f->wheel, timer));
 }
 
-/* Advance until nothing is left to do at @now, and check that this ends. */
+/* Advance until nothing more is due at @now, and check that this ends. */
 static inline void advance(struct kunit *test, u64 now)
 {
 	struct fixture *f = test->priv;
@@ -128,7 +128,7 @@ static inline void expect_next(struct kunit *test, u64 expected)
 	KUNIT_EXPECT_EQ(test, tick, expected);
 }
 
-/* No timer is pending, and no level has a key to wake up for. */
+/* No timer is pending, and there is nothing to wake up for. */
 static inline void expect_nothing_pending(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -154,7 +154,7 @@ static inline void expect_expiry_at(struct kunit *test, u64 tick)
 
 /**
  * struct sleeper - a driver that sleeps until twheel_next()
- * @fires: how often it woke up, at different ticks.
+ * @fires: how often it woke up, each time at a later tick.
  * @spurious: how many of these found no timer due.
  * @expired: number of timers.
  */
@@ -164,10 +164,7 @@ struct sleeper {
 	unsigned int expired;
 };
 
-/*
- * Sleep once, and take the expired timers, each at exactly its tick. So the ticks at which
- * timers are due and no others are @fires less @spurious.
- */
+/* Sleep once, and take the expired timers, each at exactly its tick. */
 static inline bool sleep_once(struct kunit *test, struct sleeper *s)
 {
 	struct fixture *f = test->priv;
@@ -178,9 +175,7 @@ static inline bool sleep_once(struct kunit *test, struct sleeper *s)
 
 	if (!twheel_next(w, &tick))
 		return false;
-	/* A bucket that has become crowded too late is opened at once. */
-	if (s->fires)
-		KUNIT_ASSERT_GT(test, tick, w->now);
+	KUNIT_ASSERT_GT(test, tick, w->now);
 	advance(test, tick);
 	while ((timer = twheel_pop(w))) {
 		KUNIT_ASSERT_EQ(test, twheel_tick(w, timer->deadline), w->now);
@@ -199,6 +194,15 @@ static inline struct sleeper sleep_through(struct kunit *test)
 		;
 	expect_nothing_pending(test);
 	return s;
+}
+
+/* All @count timers expire at exactly their ticks, and no wake-up is spurious. */
+static inline void expect_all_on_time(struct kunit *test, unsigned int count)
+{
+	struct sleeper s = sleep_through(test);
+
+	KUNIT_EXPECT_EQ(test, s.expired, count);
+	KUNIT_EXPECT_EQ(test, s.spurious, 0);
 }
 
 static inline u64 random64(struct fixture *f)
@@ -279,28 +283,6 @@ static inline void arm_random(struct kunit *test, unsigned int count, unsigned i
 
 	for (i = 0; i < count; i++)
 		arm(test, &f->timer[i], random_tick(f, f->wheel.now, bits));
-}
-
-/*
- * A sort that is half done. 80 timers, too few to cascade ahead of time and too many to be
- * sorted at once, are due at 50 to 59, eight at each; a wheel of 10 has them in one bucket of
- * level 1.
- */
-#define HALF_DONE	80
-
-static inline struct twheel *start_half_done(struct kunit *test)
-{
-	struct twheel *w = start(test, 1, 10, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 0; i < HALF_DONE; i++)
-		arm(test, &f->timer[i], 50 + i % 10);
-	expect_next(test, 50);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 53, 15));
-	KUNIT_ASSERT_EQ(test, w->now, 49);
-	KUNIT_ASSERT_PTR_EQ(test, w->sort->level, w->level[1]);
-	return w;
 }
 
 static inline int core_test_init(struct kunit *test)

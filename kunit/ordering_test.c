@@ -205,30 +205,6 @@ static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* While an overdue bucket is sorted, timers with earlier deadlines are added. */
-static void overdue_before_one_that_is_sorted(struct kunit *test)
-{
-	struct twheel *w = start(test, 1, 10, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 0; i < 100; i++)
-		arm(test, &f->timer[i], 150 + i % 50);
-	advance(test, 95);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, 300, 10));
-	/* The clock is about to enter the bucket: earlier deadlines expire at once. */
-	KUNIT_ASSERT_EQ(test, w->now, 149);
-	for (; i < 200; i++)
-		arm(test, &f->timer[i], 110 + (i - 100) / 10);
-	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
-	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[199]));
-	while (twheel_advance(w, 300, 10))
-		KUNIT_ASSERT_LT(test, i++, 1000);
-	expect_expired(test, 200);
-	expect_nothing_pending(test);
-}
-
 /* The clock is one tick short of the bucket's end, where there is a timer. */
 static void overdue_but_for_the_last(struct kunit *test)
 {
@@ -298,7 +274,6 @@ static struct kunit_case ordering_cases[] = {
 	KUNIT_CASE(the_tag_is_left_alone),
 	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_bucket_is_sorted_step_by_step, size_gen_params),
-	KUNIT_CASE(overdue_before_one_that_is_sorted),
 	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_then_cancelled, size_gen_params),

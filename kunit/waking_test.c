@@ -149,77 +149,10 @@ static void spurious_wake_ups_are_of_cancelled_timers(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-static const struct spread crowded[] = {
-	{ 2, NR_TIMERS, 500000 }, { 2, NR_TIMERS, 30000000 }, { 2, NR_TIMERS, 1800000000 },
-	{ 3, NR_TIMERS, 500000 }, { 3, NR_TIMERS, 30000000 }, { 3, NR_TIMERS, 1800000000 },
-	{ 60, NR_TIMERS, 500000 }, { 60, NR_TIMERS, 30000000 }, { 60, NR_TIMERS, 1800000000 },
-	{ 256, NR_TIMERS, 500000 }, { 256, NR_TIMERS, 30000000 },
-	{ 65536, NR_TIMERS, 500000 }, { 65536, NR_TIMERS, 200000000 },
-};
-
-KUNIT_ARRAY_PARAM(crowded, crowded, spread_desc);
-
-/* How many buckets of @length ticks, other than the clock's own, become crowded. */
-static unsigned int nr_crowded(struct fixture *f, u64 length, unsigned int count)
-{
-	struct twheel *w = &f->wheel;
-	u64 clock = div64_u64(w->now, length), number = clock;
-	unsigned int i, n = 0, timers = 0;
-
-	/* The timers are in the order of their deadlines. */
-	for (i = 0; i < count; i++) {
-		u64 bucket = div64_u64(plain_ceil(f->timer[i].deadline, 1000), length);
-
-		timers = bucket == number ? timers + 1 : 1;
-		number = bucket;
-		n += number != clock && timers == TWHEEL_EARLY_CASCADE_MIN;
-	}
-	return n;
-}
-
-/*
- * How often a wheel may wake up ahead of time at most. A crowded bucket is opened when
- * the level below, of which a bucket is over, reaches past the first timer by all of its
- * own length but the lead. The rest stays for another time, if it is crowded.
- */
-static unsigned int most_ahead(struct fixture *f, unsigned int count)
-{
-	u64 size = f->wheel.size.value, below = 1;
-	unsigned int level, most = 0;
-
-	for (level = 1; level < f->wheel.nr_levels; level++) {
-		u64 length = below * size, lead = length / 16;
-		u64 reach = length - below + 1 - lead;
-
-		if (lead)
-			most += nr_crowded(f, length, count) *
-				(1 + div64_u64(length - 1, reach));
-		below = length;
-	}
-	return most;
-}
-
-static void crowds_wake_once_an_opening_at_most(struct kunit *test)
-{
-	const struct spread *s = test->param_value;
-	struct fixture *f = test->priv;
-	struct twheel *w = start(test, 1000, s->size, 1000);
-	struct sleeper sleeper;
-	unsigned int i, most;
-
-	for (i = 0; i < s->count; i++)
-		arm(test, &f->timer[i], w->time + 1 + div64_u64(s->span * i, s->count));
-	most = most_ahead(f, s->count);
-	sleeper = sleep_through(test);
-	KUNIT_EXPECT_EQ(test, sleeper.expired, s->count);
-	KUNIT_EXPECT_LE(test, sleeper.spurious, most);
-}
-
 static struct kunit_case waking_cases[] = {
 	KUNIT_CASE_PARAM(sparse_wheel_has_no_spurious_wake_ups, sparse_gen_params),
 	KUNIT_CASE_PARAM(live_wheel_has_no_spurious_wake_ups, live_gen_params),
 	KUNIT_CASE_PARAM(spurious_wake_ups_are_of_cancelled_timers, sparse_gen_params),
-	KUNIT_CASE_PARAM(crowds_wake_once_an_opening_at_most, crowded_gen_params),
 	{}
 };
 
