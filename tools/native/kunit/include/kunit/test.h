@@ -119,6 +119,7 @@ do {										\
 #define KUNIT_EXPECT_FALSE(test, a)	__KUNIT_EXPECT(test, !(a), "not " #a)
 #define KUNIT_EXPECT_NULL(test, a)	__KUNIT_EXPECT(test, !(a), #a " is NULL")
 #define KUNIT_EXPECT_NOT_NULL(test, a)	__KUNIT_EXPECT(test, a, #a " is not NULL")
+#define KUNIT_EXPECT_STREQ(test, a, b)	__KUNIT_EXPECT(test, !strcmp(a, b), #a " is " #b)
 #define KUNIT_EXPECT_PTR_EQ		KUNIT_EXPECT_EQ
 #define KUNIT_EXPECT_PTR_NE		KUNIT_EXPECT_NE
 #define KUNIT_EXPECT_GE_MSG(test, a, b, ...)	KUNIT_EXPECT_GE(test, a, b)
