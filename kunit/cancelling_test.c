@@ -25,28 +25,6 @@ static void cancelling_all_empties_the_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
 }
 
-static void cancelling_the_first_moves_next(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	const u64 far = (u64)*size * *size;
-
-	arm(test, &f->timer[0], far);
-	arm(test, &f->timer[1], 1);
-	arm(test, &f->timer[2], 1);
-	expect_next(test, 1);
-	twheel_cancel(w, &f->timer[1]);
-	expect_next(test, 1);
-	twheel_cancel(w, &f->timer[2]);
-	expect_next(test, far);
-	arm(test, &f->timer[1], *size);
-	expect_next(test, *size);
-	twheel_cancel(w, &f->timer[0]);
-	expect_next(test, *size);
-	expect_expiry_at(test, *size);
-}
-
 /* Cancelling the first timer of a bucket costs one spurious wake-up; any other, none. */
 static void cancelling_causes_one_spurious_wake_up(struct kunit *test)
 {
@@ -132,45 +110,11 @@ static void bucket_is_reused_while_expired_wait(struct kunit *test)
 	expect_expiry_at(test, *size + 1);
 }
 
-/* A new deadline is cancel and add, in any state of the timer. */
-static void new_deadline_in_any_state(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	struct twheel_timer *t = &f->timer[0];
-
-	arm(test, t, (u64)*size * 5);
-	twheel_cancel(w, t);
-	arm(test, t, 1);
-	expect_next(test, 1);
-	advance(test, 1);
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 1);
-
-	/* expired in the wheel, then pending again */
-	twheel_cancel(w, t);
-	arm(test, t, (u64)*size * 7 + 1);
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
-	KUNIT_EXPECT_EQ(test, w->nr_pending, 1);
-
-	/* pending, then due at once, then pending again */
-	twheel_cancel(w, t);
-	arm(test, t, 1);
-	KUNIT_EXPECT_TRUE(test, twheel_expired(t));
-	expect_nothing_pending(test);
-	twheel_cancel(w, t);
-	arm(test, t, (u64)*size * 9 + 1);
-	KUNIT_EXPECT_FALSE(test, twheel_expired(t));
-	expect_expiry_at(test, (u64)*size * 9 + 1);
-}
-
 static struct kunit_case cancelling_cases[] = {
 	KUNIT_CASE_PARAM(cancelling_all_empties_the_queue, size_gen_params),
-	KUNIT_CASE_PARAM(cancelling_the_first_moves_next, size_gen_params),
 	KUNIT_CASE_PARAM(cancelling_causes_one_spurious_wake_up, size_gen_params),
 	KUNIT_CASE_PARAM(cancelled_after_expiry_is_never_popped, size_gen_params),
 	KUNIT_CASE_PARAM(bucket_is_reused_while_expired_wait, size_gen_params),
-	KUNIT_CASE_PARAM(new_deadline_in_any_state, size_gen_params),
 	{}
 };
 

@@ -5,18 +5,6 @@
 #include "core.h"
 
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
-KUNIT_ARRAY_PARAM(tick, ticks, tick_desc);
-
-static void one_jump_over_everything(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-
-	start(test, 1, *size, 12345);
-	arm_random(test, NR_TIMERS, 63);
-	advance(test, TIME_END);
-	expect_expired(test, NR_TIMERS);
-	expect_nothing_pending(test);
-}
 
 static void jumps_of_every_length(struct kunit *test)
 {
@@ -105,26 +93,6 @@ static void due_timers_queue_behind_expired(struct kunit *test)
 	}
 	KUNIT_EXPECT_NULL(test, twheel_pop(w));
 	expect_nothing_pending(test);
-}
-
-/* To the unit: a deadline on the clock's own tick is due, one after it is not. */
-static void due_up_to_the_clocks_tick(struct kunit *test)
-{
-	const u64 *tick = test->param_value;
-	struct twheel *w = start(test, *tick, 256, 1000);
-	struct fixture *f = test->priv;
-	struct twheel_timer *t = f->timer;
-	unsigned int i;
-
-	arm(test, &t[0], 1000 * *tick);
-	arm(test, &t[1], 999 * *tick + 1);
-	arm(test, &t[2], 1);
-	arm(test, &t[3], 0);
-	arm(test, &t[4], 1000 * *tick + 1);
-	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_PTR_EQ(test, twheel_pop(w), &t[i]);
-	KUNIT_EXPECT_NULL(test, twheel_pop(w));
-	expect_expiry_at(test, 1001);
 }
 
 /* The caller's fields of a timer come back unchanged. */
@@ -235,49 +203,16 @@ static void overdue_among_nearer_timers(struct kunit *test)
 	expect_expired(test, 20);
 }
 
-static void overdue_then_cancelled(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	u64 length = arm_overdue(test, 5);
-	unsigned int i;
-
-	advance(test, 2 * length);
-	for (i = 0; i < 5; i++)
-		KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[i]));
-	twheel_cancel(&f->wheel, &f->timer[2]);
-	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 0);
-	expect_expired(test, 4);
-}
-
-static void overdue_at_the_end_of_time(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	start(test, 1, *size, 0);
-	for (i = 0; i < 20; i++)
-		arm(test, &f->timer[i], TIME_END - i * 7 % 20);
-	advance(test, TIME_END - 1);
-	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, 1);
-	advance(test, TIME_END);
-	expect_expired(test, 20);
-}
-
 static struct kunit_case ordering_cases[] = {
-	KUNIT_CASE_PARAM(one_jump_over_everything, size_gen_params),
 	KUNIT_CASE_PARAM(jumps_of_every_length, size_gen_params),
 	KUNIT_CASE_PARAM(next_leads_to_every_expiry, size_gen_params),
 	KUNIT_CASE_PARAM(one_tick_from_many_levels, size_gen_params),
 	KUNIT_CASE_PARAM(due_timers_queue_behind_expired, size_gen_params),
-	KUNIT_CASE_PARAM(due_up_to_the_clocks_tick, tick_gen_params),
 	KUNIT_CASE(the_tag_is_left_alone),
 	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_bucket_is_sorted_step_by_step, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
-	KUNIT_CASE_PARAM(overdue_then_cancelled, size_gen_params),
-	KUNIT_CASE_PARAM(overdue_at_the_end_of_time, size_gen_params),
 	{}
 };
 
