@@ -32,16 +32,6 @@ static void jumps_of_every_length(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* A driver that sleeps until twheel_next() gets every timer at its own tick. */
-static void next_leads_to_every_expiry(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-
-	start(test, 1, *size, 99);
-	arm_random(test, NR_TIMERS, 63);
-	KUNIT_EXPECT_EQ(test, sleep_through(test).expired, NR_TIMERS);
-}
-
 /* Timers of one tick are armed as it comes nearer: they start on many levels. */
 static void one_tick_from_many_levels(struct kunit *test)
 {
@@ -205,7 +195,6 @@ static void overdue_among_nearer_timers(struct kunit *test)
 
 static struct kunit_case ordering_cases[] = {
 	KUNIT_CASE_PARAM(jumps_of_every_length, size_gen_params),
-	KUNIT_CASE_PARAM(next_leads_to_every_expiry, size_gen_params),
 	KUNIT_CASE_PARAM(one_tick_from_many_levels, size_gen_params),
 	KUNIT_CASE_PARAM(due_timers_queue_behind_expired, size_gen_params),
 	KUNIT_CASE(the_tag_is_left_alone),
