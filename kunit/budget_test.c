@@ -16,6 +16,8 @@ static void a_tick_expires_in_steps(struct kunit *test)
 
 	for (i = 0; i < NR_TIMERS - 1; i++)
 		arm(test, &f->timer[i], 7 + i % 2);
+	KUNIT_EXPECT_TRUE(test, twheel_advance(w, 100, 0));
+	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
 	while (twheel_advance(w, 100, 1)) {
 		KUNIT_ASSERT_GT(test, w->nr_expired, expired);
 		KUNIT_ASSERT_LE(test, w->nr_expired, expired + 2 * TWHEEL_TIMERS_PER_STEP);
@@ -51,21 +53,6 @@ static void a_tick_that_has_half_expired(struct kunit *test)
 	advance(test, 7);
 	expect_expired(test, 51);
 	expect_expiry_at(test, 7 + 256);
-}
-
-static void no_budget_no_step(struct kunit *test)
-{
-	struct twheel *w = start(test, 1, 10, 0);
-	struct fixture *f = test->priv;
-
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, 3, 0));
-	KUNIT_EXPECT_EQ(test, w->now, 3);
-	arm(test, &f->timer[0], 5);
-	KUNIT_EXPECT_TRUE(test, twheel_advance(w, 6, 0));
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
-	KUNIT_EXPECT_LT(test, w->now, 5);
-	KUNIT_EXPECT_FALSE(test, twheel_advance(w, 6, 1));
-	expect_expired(test, 1);
 }
 
 /* However small the budget: no call does more, and the outcome is the same. */
@@ -158,6 +145,14 @@ static void half_sorted_bucket_is_finished(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* The other 20 timers and all bins take 22 steps, to expire 72 timers takes 18. */
+static void half_sorted_bucket_costs_few_steps(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, twheel_advance(start_half_sorted(test), 59, 39));
+	KUNIT_EXPECT_FALSE(test, twheel_advance(start_half_sorted(test), 59, 40));
+	expect_expired(test, HALF_SORTED);
+}
+
 /*
  * Every @step-th timer from @first on, expired, in a bin or not, is cancelled; with @later, it is
  * armed again for that many ticks after its first deadline.
@@ -216,39 +211,11 @@ static void half_sorted_bucket_with_additions(struct kunit *test)
 	expect_half_sorted_on_time(test, HALF_SORTED - LOOKED_AT / 10 + i);
 }
 
-/* Buckets of two levels are due at the same tick, and the budget ends between. */
-static void two_levels_are_due_at_a_tick(struct kunit *test)
-{
-	struct twheel *w = start(test, 1, 10, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 0; i < HALF_SORTED; i++)
-		arm(test, &f->timer[i], 100 + i % 10);
-	advance(test, 85);
-	for (; i < 2 * HALF_SORTED; i++)
-		arm(test, &f->timer[i], 100 + i % 10);
-	KUNIT_EXPECT_EQ(test, f->timer[0].level, 2);
-	KUNIT_EXPECT_EQ(test, f->timer[2 * HALF_SORTED - 1].level, 1);
-
-	for (i = 0; twheel_advance(w, 100, 1); i++) {
-		KUNIT_ASSERT_LE(test, w->now, 100);
-		KUNIT_ASSERT_LT(test, i, 1000);
-	}
-	KUNIT_EXPECT_EQ(test, w->now, 100);
-	KUNIT_EXPECT_EQ(test, w->nr_expired, 2 * HALF_SORTED / 10);
-	advance(test, 109);
-	expect_expired(test, 2 * HALF_SORTED);
-	expect_nothing_pending(test);
-}
-
 /*
- * Buckets of the levels 0, 1 and 2 are due at the same tick, 9400, and level 0 was the
- * last to be filled.
+ * Buckets of the levels 0, 1 and 2 are due at one tick, 9400, and three quarters of their timers,
+ * too. Level 0 was the last to be filled.
  */
-#define TIED	12
-
-static struct twheel *start_tied(struct kunit *test)
+static struct twheel *start_tied(struct kunit *test, unsigned int count)
 {
 	struct twheel *w = start(test, 1, 10, 0);
 	struct fixture *f = test->priv;
@@ -257,8 +224,8 @@ static struct twheel *start_tied(struct kunit *test)
 
 	for (level = 3; level--;) {
 		advance(test, clocks[level]);
-		for (i = level; i < TIED; i += 3) {
-			arm(test, &f->timer[i], 9400 + i / 9);
+		for (i = level; i < count; i += 3) {
+			arm(test, &f->timer[i], 9400 + (i >= count / 4 * 3));
 			KUNIT_ASSERT_EQ(test, f->timer[i].level, level);
 		}
 	}
@@ -278,21 +245,48 @@ static void expect_expired_are_marked(struct kunit *test, unsigned int count)
 	KUNIT_ASSERT_EQ(test, f->wheel.nr_pending, count - expired);
 }
 
-static void levels_tied_step_by_step(struct kunit *test)
+/* Take the steps for @count timers, and return whether it takes more of them. */
+static bool take_steps(struct kunit *test, unsigned int steps, unsigned int count)
 {
-	struct twheel *w = start_tied(test);
-	unsigned int steps = 0;
+	struct fixture *f = test->priv;
+	struct twheel *w = &f->wheel;
 
-	while (twheel_advance(w, 9401, 1)) {
-		twheel_advance(w, 3, 1);
-		expect_expired_are_marked(test, TIED);
+	while (steps--) {
+		if (!twheel_advance(w, 9401, 1))
+			return false;
+		/* A time that has passed stands for the clock. */
+		twheel_advance(w, 3, steps % 2);
+		expect_expired_are_marked(test, count);
 		/* All timers of a tick have expired before the clock moves on. */
 		if (w->now > 9400)
-			KUNIT_ASSERT_GE(test, w->nr_expired, 9);
-		KUNIT_ASSERT_LT(test, ++steps, 10 * TIED);
+			KUNIT_ASSERT_GE(test, w->nr_expired, count / 4 * 3);
 	}
-	expect_expired(test, TIED);
-	expect_nothing_pending(test);
+	return true;
+}
+
+/* A few timers are sorted in one step, many in several. */
+static void levels_tied_step_by_step(struct kunit *test)
+{
+	static const unsigned int counts[] = { 12, 3 * HALF_SORTED };
+	struct fixture *f = test->priv;
+	unsigned int i, j, steps;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct twheel *w = start_tied(test, counts[i]);
+
+		for (steps = 1; take_steps(test, steps, counts[i]); steps++) {
+			for (j = 0; j < counts[i]; j++)
+				twheel_cancel(w, &f->timer[j]);
+			expect_expired(test, 0);
+			expect_nothing_pending(test);
+			arm(test, &f->timer[0], 9499);
+			expect_expiry_at(test, 9499);
+			KUNIT_ASSERT_LT(test, steps, 3 * counts[i]);
+			start_tied(test, counts[i]);
+		}
+		expect_expired(test, counts[i]);
+		expect_nothing_pending(test);
+	}
 }
 
 /* A level is due first, and at a tick of its second timer two others are due, too. */
@@ -315,29 +309,6 @@ static void levels_tied_behind_another(struct kunit *test)
 	expect_expired(test, ARRAY_SIZE(clocks));
 }
 
-static void levels_tied_then_cancelled(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	unsigned int steps, i;
-	bool more = true;
-
-	for (steps = 0; more; steps++) {
-		struct twheel *w = start_tied(test);
-
-		for (i = 0; i < steps; i++)
-			more = twheel_advance(w, 9401, 1);
-		for (i = 0; i < TIED; i++) {
-			twheel_cancel(w, &f->timer[i]);
-			KUNIT_ASSERT_EQ(test, w->nr_expired + w->nr_pending, TIED - 1 - i);
-		}
-		expect_expired(test, 0);
-		expect_nothing_pending(test);
-		arm(test, &f->timer[0], 9499);
-		expect_expiry_at(test, 9499);
-		KUNIT_ASSERT_LT(test, steps, 10 * TIED);
-	}
-}
-
 /* A bucket of level 1 is overdue, all of it, and its last tick is that of level 0. */
 static void last_tick_of_overdue_bucket_tied(struct kunit *test)
 {
@@ -358,15 +329,13 @@ static void last_tick_of_overdue_bucket_tied(struct kunit *test)
 static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(a_tick_expires_in_steps),
 	KUNIT_CASE(a_tick_that_has_half_expired),
-	KUNIT_CASE(no_budget_no_step),
 	KUNIT_CASE_PARAM(work_is_bounded_by_budget, size_gen_params),
 	KUNIT_CASE(half_sorted_bucket_is_finished),
+	KUNIT_CASE(half_sorted_bucket_costs_few_steps),
 	KUNIT_CASE_PARAM(half_sorted_bucket_changes, change_gen_params),
 	KUNIT_CASE(half_sorted_bucket_with_additions),
-	KUNIT_CASE(two_levels_are_due_at_a_tick),
 	KUNIT_CASE(levels_tied_step_by_step),
 	KUNIT_CASE(levels_tied_behind_another),
-	KUNIT_CASE(levels_tied_then_cancelled),
 	KUNIT_CASE_PARAM(last_tick_of_overdue_bucket_tied, size_gen_params),
 	{}
 };

@@ -261,21 +261,6 @@ static inline struct place place_of(u32 size, u64 now, u64 tick)
 	return p;
 }
 
-static inline bool in_bucket(const struct twheel *w, const struct twheel_timer *timer,
-			     const struct place *p)
-{
-	const struct twheel_bucket *b = &w->level[p->level]->bucket[p->index];
-	struct list_head *pos;
-
-	if (!b->count)
-		return false;
-	list_for_each(pos, &b->timers) {
-		if (pos == &timer->node)
-			return true;
-	}
-	return false;
-}
-
 static inline void arm_random(struct kunit *test, unsigned int count, unsigned int bits)
 {
 	struct fixture *f = test->priv;

@@ -57,22 +57,6 @@ static void levels_are_in_the_order_of_their_first_ticks(struct kunit *test)
 	expect_next(test, 5);
 }
 
-/* Timers that are not the first of their level change nothing. */
-static void later_timers_leave_the_queue_alone(struct kunit *test)
-{
-	start_at(test, 0);
-	arm_on(test, 2, 105);
-	advance(test, 94);
-	arm_on(test, 1, 107);
-	expect_queue(test, "21");
-	/* In the same bucket, and in another one. */
-	arm_on(test, 1, 108);
-	arm_on(test, 1, 115);
-	arm_on(test, 2, 300);
-	expect_queue(test, "21");
-	expect_next(test, 105);
-}
-
 static void level_overtakes_another(struct kunit *test)
 {
 	start_at(test, 0);
@@ -80,13 +64,19 @@ static void level_overtakes_another(struct kunit *test)
 	advance(test, 94);
 	arm_on(test, 1, 120);
 	expect_queue(test, "21");
-	/* In an earlier bucket, then in the same one. */
+	/* Later timers change nothing, whether their buckets are in use or not. */
+	arm_on(test, 1, 121);
+	arm_on(test, 1, 130);
+	arm_on(test, 2, 300);
+	/* Nor does an earlier bucket or timer that is not early enough. */
+	arm_on(test, 1, 108);
 	arm_on(test, 1, 107);
 	expect_queue(test, "21");
+	expect_next(test, 105);
 	arm_on(test, 1, 104);
 	expect_queue(test, "12");
 	expect_next(test, 104);
-	expect_all_on_time(test, 4);
+	expect_all_on_time(test, 8);
 }
 
 /* Each timer is the first. The level stays where it is: the fast path needs no call. */
@@ -278,7 +268,6 @@ static void head_is_the_earliest_pending_tick(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(levels_are_in_the_order_of_their_first_ticks),
-	KUNIT_CASE(later_timers_leave_the_queue_alone),
 	KUNIT_CASE(level_overtakes_another),
 	KUNIT_CASE(head_is_lowered_in_place),
 	KUNIT_CASE(only_the_head_is_lowered_in_place),
