@@ -153,44 +153,12 @@ static void overdue_bucket_is_sorted_step_by_step(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* The clock is one tick short of the bucket's end, where there is a timer. */
-static void overdue_but_for_the_last(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	u64 length = arm_overdue(test, 20);
-
-	arm(test, &f->timer[20], 2 * length - 1);
-	arm(test, &f->timer[21], 2 * length - 2);
-	advance(test, 2 * length - 2);
-	KUNIT_EXPECT_FALSE(test, twheel_expired(&f->timer[20]));
-	KUNIT_EXPECT_TRUE(test, twheel_expired(&f->timer[21]));
-	advance(test, 2 * length - 1);
-	expect_expired(test, 22);
-}
-
-/* Timers on lower levels are due between those of the bucket. */
-static void overdue_among_nearer_timers(struct kunit *test)
-{
-	struct fixture *f = test->priv;
-	u64 length = arm_overdue(test, 10);
-	unsigned int i;
-
-	advance(test, length - 1);
-	for (i = 10; i < 20; i++)
-		arm(test, &f->timer[i], length + (i - 10) * length / 10);
-	KUNIT_ASSERT_LT(test, f->timer[10].level, 2);
-	advance(test, 3 * length);
-	expect_expired(test, 20);
-}
-
 static struct kunit_case ordering_cases[] = {
 	KUNIT_CASE_PARAM(jumps_of_every_length, size_gen_params),
 	KUNIT_CASE_PARAM(one_tick_from_many_levels, size_gen_params),
 	KUNIT_CASE_PARAM(due_timers_queue_behind_expired, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_bucket_is_read_in_order, size_gen_params),
 	KUNIT_CASE_PARAM(overdue_bucket_is_sorted_step_by_step, size_gen_params),
-	KUNIT_CASE_PARAM(overdue_but_for_the_last, size_gen_params),
-	KUNIT_CASE_PARAM(overdue_among_nearer_timers, size_gen_params),
 	{}
 };
 
