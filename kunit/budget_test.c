@@ -145,6 +145,16 @@ static void half_sorted_bucket_is_finished(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* With its bins, and timers that have expired. */
+static void half_sorted_bucket_is_rewound(struct kunit *test)
+{
+	struct twheel *w = start_half_sorted(test);
+
+	grow(test, TIME_END);
+	KUNIT_EXPECT_FALSE(test, twheel_rewind(w, 40, 2 * HALF_SORTED + 1));
+	expect_all_on_time(test, HALF_SORTED);
+}
+
 /* The other 20 timers and all bins take 22 steps, to expire 72 timers takes 18. */
 static void half_sorted_bucket_costs_few_steps(struct kunit *test)
 {
@@ -331,6 +341,7 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(a_tick_that_has_half_expired),
 	KUNIT_CASE_PARAM(work_is_bounded_by_budget, size_gen_params),
 	KUNIT_CASE(half_sorted_bucket_is_finished),
+	KUNIT_CASE(half_sorted_bucket_is_rewound),
 	KUNIT_CASE(half_sorted_bucket_costs_few_steps),
 	KUNIT_CASE_PARAM(half_sorted_bucket_changes, change_gen_params),
 	KUNIT_CASE(half_sorted_bucket_with_additions),

@@ -395,7 +395,7 @@ static void crowd_is_not_first_any_more(struct kunit *test)
 	expect_all_on_time(test, CROWD + 1 - due);
 }
 
-/* All timers are at the bucket's end, too far ahead to cascade when the crowd forms. */
+/* All timers are at the bucket's end, and most are cancelled when some have cascaded. */
 static void crowd_comes_late(struct kunit *test)
 {
 	static const unsigned int counts[] = { CROWD, 10, 1 };
@@ -408,7 +408,6 @@ static void crowd_comes_late(struct kunit *test)
 
 		for (j = 0; j < CROWD; j++)
 			arm(test, &f->timer[j], 2 * c->length - 1);
-		/* In a lead of no more than a tick, they cascade; before that, in part or not. */
 		KUNIT_EXPECT_FALSE(test, twheel_advance(w, 2 * c->length - 2, 10));
 		for (j = counts[i]; j < CROWD; j++)
 			twheel_cancel(w, &f->timer[j]);

@@ -70,6 +70,11 @@ static void forward_stops_before_what_is_due(struct kunit *test)
 	struct fixture *f = test->priv;
 	const u64 tick = 17 + (u64)*size * *size;
 
+	/* Not even to the first tick of all. */
+	arm(test, &f->timer[0], 1);
+	twheel_forward(w, 17);
+	KUNIT_EXPECT_EQ(test, w->now, 0);
+	twheel_cancel(w, &f->timer[0]);
 	twheel_forward(w, 17);
 	KUNIT_EXPECT_EQ(test, w->now, 17);
 	arm(test, &f->timer[0], tick);
