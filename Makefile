@@ -335,12 +335,7 @@ bench-profile: deps
 # With DESTDIR, everything is installed below that folder, for packaging.
 
 MANUALS := $(filter-out %.3,$(wildcard tools/man/*.[1-8]))
-LIBRARY_MANUALS := $(wildcard tools/man/*.3)
 MANUAL_DIRS := $(sort $(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))))
-
-# functions PAGE: the functions in its NAME section; each of them gets a page that links to it.
-functions = $(shell sed '/^.SH SYNOPSIS/q' $(1) | grep -o 'twheel_[a-z_]*')
-FUNCTIONS = $(foreach m,$(LIBRARY_MANUALS),$(call functions,$(m)))
 
 RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
 
@@ -381,9 +376,10 @@ install-library: $(LIB) $(SHARED_LIB)
 	install -m 644 $(addprefix tools/lib/,libtwheel.h libtwheel.hpp libtwheel-uring.h) \
 		$(DESTDIR)$(includedir)
 	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
-	@$(foreach m,$(LIBRARY_MANUALS),for f in $(call functions,$(m)); do \
-		echo ".so man3/$(notdir $(m))" >$(DESTDIR)$(mandir)/man3/$$f.3; done;)
-	install -m 644 $(LIBRARY_MANUALS) $(DESTDIR)$(mandir)/man3
+	install -m 644 tools/man/*.3 $(DESTDIR)$(mandir)/man3
+	@if command -v $(PYTHON) >/dev/null; then \
+		$(PYTHON) tools/man/make-pages $(DESTDIR)$(mandir)/man3; \
+	else echo "No man pages of libtwheel's functions: making them needs python3" >&2; fi
 
 # The bindings. Debian installs the sources of Go and Rust packages to these folders.
 
@@ -451,7 +447,7 @@ uninstall-user:
 		$(includedir)/libtwheel-uring.h \
 		$(includedir)/linux/twheel.h \
 		$(completiondir)/twheel \
-		$(patsubst %,$(mandir)/man3/%.3,libtwheel $(FUNCTIONS)) \
+		$(addprefix $(mandir)/man3/,libtwheel.3 twheel_*.3) \
 		$(foreach m,$(MANUALS),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))))
 	@$(call prune,$(addprefix $(DESTDIR),$(includedir)/linux $(libdir)/pkgconfig \
 		$(completiondir) $(mandir)/man3 $(MANUAL_DIRS)))
