@@ -523,7 +523,6 @@ Measure it
 Work on it
   make tools            all programs, also those of the tests, in build/bin
   make module KERNEL=K  the module for a kernel of tools/vm/kernel --list
-  make drawings         the drawings of the documentation, from runs of the core
   make clean            remove build/
 endef
 

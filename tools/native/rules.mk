@@ -98,18 +98,6 @@ $(NATIVE)/misuse: tools/tests/fuzz-core/misuse.c $(CORE:%=%.c) $(wildcard twheel
 FUZZERS = $(addprefix $(NATIVE)/,fuzz-seeded fuzz-small fuzz-short misuse) \
 	$(if $(shell command -v clang),$(NATIVE)/fuzz-core)
 
-# ---- Drawings ----
-
-$(NATIVE)/drawings/%.o: tools/drawings/%.c tools/native/rules.mk | $(NATIVE)/source
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(NATIVE_FLAGS) $(NATIVE_TOOL_FLAGS) -MMD -MP -c -o $@ $<
-
-$(NATIVE)/draw: $(patsubst tools/%.c,$(NATIVE)/%.o,$(wildcard tools/drawings/*.c)) \
-	$(CORE:%=$(NATIVE)/%.o)
-	$(CC) $(CFLAGS) -o $@ $^
-
--include $(wildcard $(NATIVE)/drawings/*.d)
-
 # ---- The driver on threads ----
 
 # The driver's stand-ins come first, so that the core sees the same kernel.
@@ -227,7 +215,7 @@ interleave: deps
 
 # ---- Running it ----
 
-.PHONY: native bench-native drawings fuzzers fuzz-core
+.PHONY: native bench-native fuzzers fuzz-core
 native: $(NATIVE)/bench-native fuzzers
 
 fuzzers: deps
@@ -238,15 +226,6 @@ bench-native: deps
 	@$(NATIVE)/bench-native --json $(BUILD)/bench-native.json \
 		$(if $(FACILITY),--facility $(FACILITY)) \
 		$(if $(PENDING),--pending $(PENDING))
-
-# Update the drawings in the documentation; make check compares them with the core.
-DRAWINGS ?= documentation/drawings
-
-drawings: deps
-	@$(MAKE) -s $(NATIVE)/draw
-	@mkdir -p $(DRAWINGS)
-	@for d in levels journeys wakeups; do \
-	 $(NATIVE)/draw $$d >$(DRAWINGS)/$$d.svg || exit; done
 
 # The time to fuzz: make fuzz-core SECONDS=n
 SECONDS ?= 60
