@@ -307,7 +307,6 @@ coverage: deps
 html: export DEPS = html
 html: deps
 	@tools/html/run $(BUILD)/html
-	@echo "$(BUILD)/html/index.html"
 
 # Choose with: make bench FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 FACILITY ?=
