@@ -232,8 +232,8 @@ demo: ## half an hour of an order system
 	@$(STOCK) $(BUILD)/bin/twheel-demo
 	@tools/demo/run
 demo-restart: ## an order system that is killed and replaced twice; its timers live on
-	@$(STOCK) $(BUILD)/bin/twheel-restart
-	@tools/restart/run
+	@$(STOCK) $(BUILD)/bin/twheel-demo
+	@tools/demo/run --restart
 demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED="--seconds 600"
 	@$(MAKE) -s $(DELAY)
 	@tools/examples/rabbitmq/demo $(DELAYED)

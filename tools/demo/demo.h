@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shop's books, and the parts of the demo
+ * The shop's ledger, and the parts of the demo
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -44,23 +44,6 @@ struct calendar {
 	uint32_t *who;		/* reservations, slot by slot */
 };
 
-/* An operation on the wheel: its ioctls, and its cost so far. */
-struct cost {
-	uint64_t ns;
-	uint64_t calls;
-	uint64_t done;
-};
-
-enum operation { ADD, CANCEL, MODIFY, READ, OPERATIONS };
-
-extern struct calls {
-	const char *name;
-	unsigned long single;
-	unsigned long batch;
-	struct cost alone;	/* one in a call */
-	struct cost grouped;	/* several in a call */
-} operations[OPERATIONS];
-
 /* Errors of the wheel. */
 enum fault {
 	UNKNOWN, TWICE, AFTER_PAYMENT, WRONG_RECORD, CANCEL_TWICE, FAULTS
@@ -72,6 +55,7 @@ extern struct demo_options {
 	uint64_t window_ns;
 	uint64_t paid_percent;
 	uint64_t seed;
+	bool restart;
 } option;
 
 extern struct shop {
@@ -110,10 +94,13 @@ void plan(void);
 void open_wheel(void);
 void run_shop(void);
 
+/* restart.c */
+bool run_restarts(void);
+
 /* report.c */
 uint64_t held(void);
-void tell_plan(void);
-void tell_progress(uint64_t now);
+void print_plan(void);
+void print_progress(uint64_t now);
 bool report(void);
 
 #endif /* DEMO_H */
