@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packages of this machine's suite, of other suites, and for another processor."""
+"""Packages of this machine's suite, of other suites, and for another architecture."""
 
 import os
 import platform
@@ -133,7 +133,7 @@ def unpack_deb(deb, folder):
 def kernel_packages(apt, *packages):
     """The kernel packages that these depend on, and these.
 
-    No modules: none is needed. Programs, and headers for all processors, are this
+    No modules: none is needed. Programs, and headers for all architectures, are this
     machine's even if the kernel is not.
     """
     found = list(packages)
@@ -147,7 +147,7 @@ def kernel_packages(apt, *packages):
 
 
 class Archive(Apt):
-    """Packages of other suites and for another processor.
+    """Packages of other suites and for another architecture.
 
     They come from the mirror that this machine's apt uses, with separate lists.
     """

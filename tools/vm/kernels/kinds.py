@@ -102,7 +102,7 @@ class Packaged(Kernel):
 class Archived(Packaged):
     """A kernel of another suite, which brings its compiler.
 
-    Or for another processor; then it brings its busybox.
+    Or for another architecture; then it brings its busybox.
     """
 
     def __init__(self, name, image, headers, version):
