@@ -36,12 +36,15 @@ struct product {
 	uint64_t sold;
 };
 
-/* The actions of customers, and their slots of time. */
+/* What customers do, slot by slot; those of a slot in the order of actions. */
 enum action { ARRIVE, EXTEND, PAY, ACTIONS };
 
+#define ACTION_SHIFT	30
+#define CUSTOMER_MASK	((1U << ACTION_SHIFT) - 1)
+
 struct calendar {
-	uint32_t *first;	/* index in @who of each slot's first customer */
-	uint32_t *who;		/* reservations, slot by slot */
+	uint32_t *first;	/* index in @entry of each slot's first entry */
+	uint32_t *entry;	/* customer and, above ACTION_SHIFT, action */
 };
 
 /* Errors of the wheel. */
@@ -61,7 +64,7 @@ extern struct demo_options {
 extern struct shop {
 	struct reservation *reservation;
 	struct product product[PRODUCTS];
-	struct calendar calendar[ACTIONS];
+	struct calendar calendar;
 	uint32_t slots;
 	uint64_t closing;	/* the last deadline, on the shop's clock */
 

@@ -9,12 +9,10 @@
  * SCM_RIGHTS and adopts it.
  */
 #include <err.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -30,31 +28,20 @@
 /* How late a running shop may be: the tick, and timers that fall due before. */
 #define LATE_NS		(100 * MSEC)
 
-/**
- * struct order - the database's record of an order
- * @deadline: when its reservation expires.
- * @expired: when it expired, or 0.
- * @times: how often.
- */
+/* The database's record of an order. */
 struct order {
 	uint64_t deadline;
-	uint64_t expired;
+	uint64_t expired;	/* when it last expired, or 0 */
 	uint32_t times;
 };
 
-/**
- * struct database - the data that outlive a shop
- * @placed: how many orders have a reservation.
- * @adopted: how many timers the last shop adopted.
- * @adopt_ns: the time for that.
- * @began: the start of each shop after the first.
- * @order: the orders.
- */
+/* The data that outlive a shop. */
 struct database {
 	uint64_t placed;
-	uint64_t adopted;
+	uint64_t adopted;	/* timers, by the last shop */
 	uint64_t adopt_ns;
 	uint64_t began[RESTARTS + 1];
+	uint64_t gone[RESTARTS];
 	struct order order[];
 };
 
@@ -162,18 +149,17 @@ static pid_t start_shop(int sockets[2], unsigned int nr)
 	return shop;
 }
 
+/* Wait for the end of a shop, by this signal or 0. */
 static void wait_for(pid_t shop, int signal)
 {
 	int status;
 
-	if (waitpid(shop, &status, 0) != shop)
-		err(1, "waitpid");
-	if (signal ? !WIFSIGNALED(status) || WTERMSIG(status) != signal : status)
-		errx(1, "a shop ended by itself, with status %#x", status);
+	if (waitpid(shop, &status, 0) != shop || status != signal)
+		errx(1, "a shop ended with status %#x, not %#x", status, signal);
 }
 
-/* Kill shops and replace them; record the pauses. */
-static void run(uint64_t gone[RESTARTS])
+/* Kill shops and replace them. */
+static void run(void)
 {
 	int sockets[2], wheel;
 	unsigned int nr;
@@ -185,7 +171,7 @@ static void run(uint64_t gone[RESTARTS])
 	wheel = receive_wheel(sockets[0]);
 	for (nr = 1; nr <= RESTARTS; nr++) {
 		sleep_for(option.hold_ns / (RESTARTS + 1));
-		gone[nr - 1] = now_ns();
+		database->gone[nr - 1] = now_ns();
 		kill(shop, SIGKILL);
 		wait_for(shop, SIGKILL);
 		sleep_for(PAUSE_NS);
@@ -203,21 +189,22 @@ static void run(uint64_t gone[RESTARTS])
 	wait_for(shop, 0);
 }
 
-/* Later than allowed: the tick, other timers, and the pause that it fell due in. */
-static bool is_late(const struct order *order, const uint64_t gone[RESTARTS])
+/* Return whether it was later than the tick, other timers and a pause explain. */
+static bool is_late(const struct order *order)
 {
 	uint64_t latest = order->deadline + LATE_NS;
 	unsigned int nr;
 
 	for (nr = 0; nr < RESTARTS; nr++)
-		if (order->deadline + LATE_NS >= gone[nr] &&
+		if (order->deadline + LATE_NS >= database->gone[nr] &&
 		    order->deadline < database->began[nr + 1] &&
 		    latest < database->began[nr + 1] + SEC)
 			latest = database->began[nr + 1] + SEC;
 	return order->expired > latest;
 }
 
-static bool all_well(const uint64_t gone[RESTARTS])
+/* Return whether every reservation expired exactly once, none early, lost or late. */
+static bool all_well(void)
 {
 	uint64_t lost = 0, early = 0, twice = 0, late = 0, i;
 
@@ -227,7 +214,7 @@ static bool all_well(const uint64_t gone[RESTARTS])
 		lost += !order->times;
 		twice += order->times > 1;
 		early += order->times && order->expired < order->deadline;
-		late += order->times && is_late(order, gone);
+		late += order->times && is_late(order);
 	}
 	printf("%llu were later than a pause explains\n", (unsigned long long)late);
 	printf("restart: placed=%llu restarts=%d lost=%llu early=%llu twice=%llu\n",
@@ -236,16 +223,14 @@ static bool all_well(const uint64_t gone[RESTARTS])
 	return database->placed == option.count && !lost && !early && !twice && !late;
 }
 
-/* Return whether every reservation expired exactly once, none early, lost or late. */
 bool run_restarts(void)
 {
-	uint64_t gone[RESTARTS] = { 0 };
 	size_t size = sizeof(*database) + option.count * sizeof(*database->order);
 
 	database = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (database == MAP_FAILED)
 		errx(1, "out of memory: try fewer orders with --count");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run(gone);
-	return all_well(gone);
+	run();
+	return all_well();
 }

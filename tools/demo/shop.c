@@ -201,17 +201,6 @@ static void read_expiries(void)
 
 /* The day: sleep until a customer acts or a timer expires */
 
-static bool slot_empty(uint32_t slot)
-{
-	for (int a = 0; a < ACTIONS; a++) {
-		const struct calendar *c = &shop.calendar[a];
-
-		if (c->first[slot] != c->first[slot + 1])
-			return false;
-	}
-	return true;
-}
-
 static void serve_slot(uint32_t slot)
 {
 	static void (*const serve[ACTIONS])(const uint32_t *, uint32_t) = {
@@ -219,18 +208,17 @@ static void serve_slot(uint32_t slot)
 		[EXTEND] = extend,
 		[PAY] = pay,
 	};
+	static uint32_t who[BATCH_MAX];
+	const uint32_t *entry = &shop.calendar.entry[shop.calendar.first[slot]];
+	const uint32_t *end = &shop.calendar.entry[shop.calendar.first[slot + 1]];
 
-	for (int a = 0; a < ACTIONS; a++) {
-		const struct calendar *c = &shop.calendar[a];
-		uint32_t i = c->first[slot];
-		uint32_t end = c->first[slot + 1];
+	while (entry < end) {
+		const uint32_t action = *entry >> ACTION_SHIFT;
+		uint32_t count = 0;
 
-		while (i < end) {
-			uint32_t count = end - i < BATCH_MAX ? end - i : BATCH_MAX;
-
-			serve[a](&c->who[i], count);
-			i += count;
-		}
+		while (entry < end && count < BATCH_MAX && *entry >> ACTION_SHIFT == action)
+			who[count++] = *entry++ & CUSTOMER_MASK;
+		serve[action](who, count);
 	}
 }
 
@@ -258,7 +246,7 @@ void run_shop(void)
 
 	opening = now_ns();
 	for (uint32_t slot = 0; slot < shop.slots; slot++) {
-		if (slot_empty(slot))
+		if (shop.calendar.first[slot] == shop.calendar.first[slot + 1])
 			continue;
 		wait_until((slot + 1) * SLOT_NS);
 		placed = shop.placed;
