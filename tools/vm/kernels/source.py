@@ -11,7 +11,7 @@ from kernels.files import CACHE, Error, ask, last, locked, paths, read, remove, 
 
 
 def find_source():
-    """The folder of the kernel's source, and its version."""
+    """Return the folder of the kernel's source, and its version."""
     apt = Apt()
     if not apt.version("linux-source"):
         unpacked = last(paths(CACHE + "/src", "*.version"))
@@ -26,7 +26,7 @@ def find_source():
 
 
 def unpack_source(apt, package, folder):
-    """Unpacks the source, unless it is there in apt's version."""
+    """Unpack the source, unless it is there in apt's version."""
     version = apt.version(package)
     if read(folder + ".version").strip() == version:
         return
@@ -45,7 +45,7 @@ def unpack_source(apt, package, folder):
 
 
 def configure(source, build, fragment):
-    """Turns everything off except the lines of the fragment, all of which must take effect."""
+    """Turn everything off except the lines of the fragment, all of which must take effect."""
     write(build + "/fragment", fragment)
     done = subprocess.run(["make", "-s", "-C", source, "O=" + build,
                            "KCONFIG_ALLCONFIG=%s/fragment" % build, "allnoconfig"],
@@ -60,7 +60,7 @@ def configure(source, build, fragment):
 
 
 def compile_kernel(source, build, options):
-    """Compiles, and shows the number of files as it goes."""
+    """Compile, and show the number of files as it goes."""
     words = ["make", "-C", source, "O=" + build,
              "-j%d" % len(os.sched_getaffinity(0)), *options, "bzImage", "modules"]
     began = shown = time.monotonic()
