@@ -202,7 +202,7 @@ static void rewinding_comes_before_all_levels(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, twheel_rewind(w, 0, 1));
 	KUNIT_EXPECT_TRUE(test, twheel_is_rewinding(w));
 	expect_queue(test, "r2");
-	expect_next(test, 0);
+	expect_next(test, 1);
 	f->timer[2].deadline = 41;
 	KUNIT_ASSERT_TRUE(test, twheel_add(w, &f->timer[2]));
 	expect_queue(test, "r02");

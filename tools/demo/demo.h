@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shop's books, and the parts of the demo
+ * The shop's ledger, and the parts of the demo
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -36,30 +36,16 @@ struct product {
 	uint64_t sold;
 };
 
-/* The actions of customers, and their slots of time. */
+/* What customers do, slot by slot; those of a slot in the order of actions. */
 enum action { ARRIVE, EXTEND, PAY, ACTIONS };
 
+#define ACTION_SHIFT	30
+#define CUSTOMER_MASK	((1U << ACTION_SHIFT) - 1)
+
 struct calendar {
-	uint32_t *first;	/* index in @who of each slot's first customer */
-	uint32_t *who;		/* reservations, slot by slot */
+	uint32_t *first;	/* index in @entry of each slot's first entry */
+	uint32_t *entry;	/* customer and, above ACTION_SHIFT, action */
 };
-
-/* An operation on the wheel: its ioctls, and its cost so far. */
-struct cost {
-	uint64_t ns;
-	uint64_t calls;
-	uint64_t done;
-};
-
-enum operation { ADD, CANCEL, MODIFY, READ, OPERATIONS };
-
-extern struct calls {
-	const char *name;
-	unsigned long single;
-	unsigned long batch;
-	struct cost alone;	/* one in a call */
-	struct cost grouped;	/* several in a call */
-} operations[OPERATIONS];
 
 /* Errors of the wheel. */
 enum fault {
@@ -72,12 +58,13 @@ extern struct demo_options {
 	uint64_t window_ns;
 	uint64_t paid_percent;
 	uint64_t seed;
+	bool restart;
 } option;
 
 extern struct shop {
 	struct reservation *reservation;
 	struct product product[PRODUCTS];
-	struct calendar calendar[ACTIONS];
+	struct calendar calendar;
 	uint32_t slots;
 	uint64_t closing;	/* the last deadline, on the shop's clock */
 
@@ -110,10 +97,13 @@ void plan(void);
 void open_wheel(void);
 void run_shop(void);
 
+/* restart.c */
+bool run_restarts(void);
+
 /* report.c */
 uint64_t held(void);
-void tell_plan(void);
-void tell_progress(uint64_t now);
+void print_plan(void);
+void print_progress(uint64_t now);
 bool report(void);
 
 #endif /* DEMO_H */

@@ -62,21 +62,23 @@ static void plan_customer(uint32_t who, uint32_t *slot[ACTIONS])
 	slot[PAY][who] = moment / SLOT_NS;
 }
 
-/* A counting sort of the customers by their slot. */
-static void fill_calendar(struct calendar *c, const uint32_t *slot)
+/* Sort the actions of all customers by their slot: a counting sort. */
+static void fill_calendar(struct calendar *c, uint32_t *slot[ACTIONS])
 {
 	uint32_t *next = c->first = allocate(shop.slots + 2, sizeof(*c->first));
 
 	/* Count two slots ahead, so that the starts are right after filling. */
-	for (uint64_t i = 0; i < option.count; i++)
-		if (slot[i] != NEVER)
-			next[slot[i] + 2]++;
+	for (int a = 0; a < ACTIONS; a++)
+		for (uint64_t i = 0; i < option.count; i++)
+			if (slot[a][i] != NEVER)
+				next[slot[a][i] + 2]++;
 	for (uint32_t s = 2; s < shop.slots + 2; s++)
 		next[s] += next[s - 1];
-	c->who = allocate(next[shop.slots + 1] + 1, sizeof(*c->who));
-	for (uint64_t i = 0; i < option.count; i++)
-		if (slot[i] != NEVER)
-			c->who[next[slot[i] + 1]++] = i;
+	c->entry = allocate(next[shop.slots + 1] + 1, sizeof(*c->entry));
+	for (uint32_t a = 0; a < ACTIONS; a++)
+		for (uint64_t i = 0; i < option.count; i++)
+			if (slot[a][i] != NEVER)
+				c->entry[next[slot[a][i] + 1]++] = a << ACTION_SHIFT | i;
 }
 
 void plan(void)
@@ -90,10 +92,9 @@ void plan(void)
 		plan_customer(i, slot);
 
 	shop.slots = (shop.closing + LAST_MOMENT_NS) / SLOT_NS + 1;
-	for (int a = 0; a < ACTIONS; a++) {
-		fill_calendar(&shop.calendar[a], slot[a]);
+	fill_calendar(&shop.calendar, slot);
+	for (int a = 0; a < ACTIONS; a++)
 		free(slot[a]);
-	}
 
 	/* Enough stock of everything, so that some stays on the shelf. */
 	for (int p = 0; p < PRODUCTS; p++) {

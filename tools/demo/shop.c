@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The shop and its wheel: serves customers, and checks each result of the wheel against the
- * books
+ * ledger
  */
 #include <err.h>
 #include <errno.h>
@@ -19,67 +19,23 @@
 /* How long after the last deadline an expiry counts as lost. */
 #define GRACE_NS	SEC
 
-struct calls operations[OPERATIONS] = {
-	[ADD] = { "add", TWHEEL_ADD, TWHEEL_ADD_BATCH, {0}, {0} },
-	[CANCEL] = { "cancel", TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, {0}, {0} },
-	[MODIFY] = { "modify", TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, {0}, {0} },
-	[READ] = { "read", 0, 0, {0}, {0} },
-};
-
 struct shop shop;
 uint64_t opening;
 
 static int wheel;
-static uint64_t clock_cost;	/* the cost of reading the clock, within a measurement */
-
-/* Reading the clock is part of a measurement; take the minimum of many tries. */
-static uint64_t measure_clock(void)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < 1000; i++) {
-		uint64_t start = now_ns();
-		uint64_t took = now_ns() - start;
-
-		if (took < least)
-			least = took;
-	}
-	return least;
-}
-
-/* The wheel: calls that measure themselves */
-
-static void account(enum operation op, uint64_t start, int64_t done)
-{
-	struct cost *cost = done > 1 ? &operations[op].grouped :
-				       &operations[op].alone;
-	uint64_t took = now_ns() - start;
-
-	cost->ns += took > clock_cost ? took - clock_cost : 0;
-	cost->calls++;
-	cost->done += done;
-}
 
 /*
  * Do an operation on @count entries; return how many were done, or -1 with the first
  * one's errno.
  */
-static int submit(enum operation op, void *entries, uint32_t count)
+static int submit(unsigned long request, void *entries, uint32_t count)
 {
 	struct twheel_batch batch = {
 		.entries = (uintptr_t)entries,
 		.count = count,
 	};
-	uint64_t start = now_ns();
-	int done;
 
-	if (count > 1)
-		done = ioctl(wheel, operations[op].batch, &batch);
-	else
-		done = ioctl(wheel, operations[op].single, entries) ? -1 : 1;
-	if (done > 0)
-		account(op, start, done);
-	return done;
+	return ioctl(wheel, request, &batch);
 }
 
 static void get_info(struct twheel_info *info)
@@ -97,7 +53,7 @@ void open_wheel(void)
 		err(1, "cannot open %s", DEVICE);
 }
 
-/* The shop: how customers and the wheel change the books */
+/* The shop: how customers and the wheel change the ledger */
 
 static void place(const uint32_t *who, uint32_t count)
 {
@@ -112,7 +68,7 @@ static void place(const uint32_t *who, uint32_t count)
 		};
 	}
 	for (uint32_t i = 0; i < count; i += done) {
-		done = submit(ADD, &add[i], count - i);
+		done = submit(TWHEEL_ADD_BATCH, &add[i], count - i);
 		if (done <= 0)
 			err(1, "after %llu reservations the wheel takes no more",
 			    (unsigned long long)shop.placed);
@@ -143,7 +99,7 @@ static void take_payment(struct reservation *r, uint64_t now)
 
 /*
  * The wheel decides whether a payment is in time: a timer is either cancelled or read.
- * ENOENT for a reservation that the books still hold means that the wheel has lost its
+ * ENOENT for a reservation that the ledger still holds means that the wheel has lost its
  * timer; it stays held, which shows at the end.
  */
 static void pay(const uint32_t *who, uint32_t count)
@@ -154,7 +110,7 @@ static void pay(const uint32_t *who, uint32_t count)
 	for (uint32_t k = 0; k < count; k++)
 		id[k] = shop.reservation[who[k]].timer;
 	while (i < count) {
-		int done = submit(CANCEL, &id[i], count - i);
+		int done = submit(TWHEEL_CANCEL_BATCH, &id[i], count - i);
 		uint64_t now = shop_time();
 
 		if (done < 0 && errno == ENOENT) {
@@ -185,7 +141,7 @@ static void extend(const uint32_t *who, uint32_t count)
 		};
 	}
 	while (i < count) {
-		int done = submit(MODIFY, &modify[i], count - i);
+		int done = submit(TWHEEL_MODIFY_BATCH, &modify[i], count - i);
 
 		if (done < 0 && errno == ENOENT) {
 			shop.late_extensions++;
@@ -230,7 +186,6 @@ static void read_expiries(void)
 	ssize_t count;
 
 	do {
-		uint64_t start = now_ns();
 		ssize_t bytes = read(wheel, event, sizeof(event));
 		uint64_t now = shop_time();
 
@@ -239,24 +194,12 @@ static void read_expiries(void)
 		if (bytes <= 0 || bytes % sizeof(event[0]))
 			err(1, "reading %s returned %zd", DEVICE, bytes);
 		count = bytes / sizeof(event[0]);
-		account(READ, start, count);
 		for (ssize_t i = 0; i < count; i++)
 			run_out(&event[i], now);
 	} while (count == READ_MAX);
 }
 
 /* The day: sleep until a customer acts or a timer expires */
-
-static bool slot_empty(uint32_t slot)
-{
-	for (int a = 0; a < ACTIONS; a++) {
-		const struct calendar *c = &shop.calendar[a];
-
-		if (c->first[slot] != c->first[slot + 1])
-			return false;
-	}
-	return true;
-}
 
 static void serve_slot(uint32_t slot)
 {
@@ -265,18 +208,17 @@ static void serve_slot(uint32_t slot)
 		[EXTEND] = extend,
 		[PAY] = pay,
 	};
+	static uint32_t who[BATCH_MAX];
+	const uint32_t *entry = &shop.calendar.entry[shop.calendar.first[slot]];
+	const uint32_t *end = &shop.calendar.entry[shop.calendar.first[slot + 1]];
 
-	for (int a = 0; a < ACTIONS; a++) {
-		const struct calendar *c = &shop.calendar[a];
-		uint32_t i = c->first[slot];
-		uint32_t end = c->first[slot + 1];
+	while (entry < end) {
+		const uint32_t action = *entry >> ACTION_SHIFT;
+		uint32_t count = 0;
 
-		while (i < end) {
-			uint32_t count = end - i < BATCH_MAX ? end - i : BATCH_MAX;
-
-			serve[a](&c->who[i], count);
-			i += count;
-		}
+		while (entry < end && count < BATCH_MAX && *entry >> ACTION_SHIFT == action)
+			who[count++] = *entry++ & CUSTOMER_MASK;
+		serve[action](who, count);
 	}
 }
 
@@ -302,21 +244,20 @@ void run_shop(void)
 	struct twheel_info info;
 	uint64_t placed;
 
-	clock_cost = measure_clock();
 	opening = now_ns();
 	for (uint32_t slot = 0; slot < shop.slots; slot++) {
-		if (slot_empty(slot))
+		if (shop.calendar.first[slot] == shop.calendar.first[slot + 1])
 			continue;
 		wait_until((slot + 1) * SLOT_NS);
 		placed = shop.placed;
 		serve_slot(slot);
 		if (shop.placed > placed && shop.placed == option.count)
 			get_info(&shop.fullest);
-		tell_progress(shop_time());
+		print_progress(shop_time());
 	}
 	while (held() && shop_time() < shop.closing + GRACE_NS) {
 		wait_until(shop_time() + SEC / 4);
-		tell_progress(shop_time());
+		print_progress(shop_time());
 	}
 	get_info(&info);
 	shop.fullest.cascaded = info.cascaded;

@@ -4,7 +4,7 @@
  *
  * Runs all sequences of a few operations from a small alphabet, and compares the wheel with
  * the model, and its structure with itself, after each of them. The wheels are tiny, and so
- * are the core's thresholds (SMALL_FLAGS in tools/native/rules.mk): two timers are sorted by
+ * are the core's thresholds (SMALL_FLAGS in tools/Makefile): two timers are sorted by
  * insertion; three are a crowd, or sorted by digits of one bit.
  *
  * The sequences are a tree. A state is the wheel, its levels and the model; it is copied

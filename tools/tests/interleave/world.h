@@ -31,7 +31,7 @@ uint64_t world_hash_memory(uint64_t hash, const void *start, const void *end);
 /* End the schedule with broken() if memory is left, or was written after it was freed. */
 void world_check_freed(void);
 
-/* The allocator: see INTERLEAVE_DRIVER_FLAGS in tools/native/rules.mk. */
+/* The allocator: see INTERLEAVE_WORLD in tools/Makefile. */
 void *world_malloc(size_t size);
 void *world_calloc(size_t n, size_t size);
 void *world_realloc(void *memory, size_t size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packages of this machine's suite, of other suites, and for another processor."""
+"""Packages of this machine's suite, of other suites, and for another architecture."""
 
 import os
 import platform
@@ -34,13 +34,13 @@ class Apt:
         return run(["apt-get"] + self.options + list(words), **options)
 
     def cache(self, *words, **options):
-        """Its output, line by line; none without apt."""
+        """Return its output, line by line; none without apt."""
         if not shutil.which("apt-cache"):
             return []
         return ask(["apt-cache"] + self.options + list(words), **options).splitlines()
 
     def version(self, package):
-        """The version that would be installed; "" for an unknown package."""
+        """Return the version that would be installed; "" for an unknown package."""
         for line in self.cache("show", "--no-all-versions", package,
                                stderr=subprocess.DEVNULL):
             if line.startswith("Version: "):
@@ -48,7 +48,7 @@ class Apt:
         return ""
 
     def depends(self, *packages):
-        """The dependencies of packages; of alternatives the first."""
+        """Return the dependencies of packages; of alternatives the first."""
         found = []
         alternative = False
         for line in self.cache("depends", "--important", *packages):
@@ -66,7 +66,7 @@ class Apt:
                 raise Offline("apt-get update failed")
 
     def read_lists(self):
-        """Runs apt-get update. While another apt holds the lock, it retries for up to five
+        """Run apt-get update. While another apt holds the lock, retry for up to five
         minutes."""
         for waited in range(0, 305, 5):
             done = subprocess.run(["apt-get"] + self.options + ["update"], stdout=sys.stderr,
@@ -80,7 +80,7 @@ class Apt:
         return done.returncode == 0
 
     def need(self, package):
-        """The version of a package; updates the lists if there is none."""
+        """Return the version of a package; update the lists if there is none."""
         version = self.version(package)
         if not version:
             self.find_lists(package)
@@ -90,7 +90,7 @@ class Apt:
         return version
 
     def find_lists(self, package):
-        """Gets lists that have this package, if there are any."""
+        """Get lists that have this package, if there are any."""
         if not shutil.which("apt-get"):
             raise Error("needs apt, of Debian or a relative")
         if os.getuid() != 0:
@@ -99,12 +99,12 @@ class Apt:
             self.update()
 
     def keep_lists(self):
-        """In the cache, as the system's are missing and may not be writable."""
+        """Keep lists in the cache, as the system's are missing and may not be writable."""
         os.makedirs(CACHE + "/apt/lists", exist_ok=True)
         self.set("Dir::State::Lists=%s/apt/lists" % CACHE, "Dir::Cache=%s/apt" % CACHE)
 
     def unpack(self, packages, folder):
-        """Downloads them into the cache; apt checks files that are there already."""
+        """Download them into the cache; apt checks files that are there already."""
         downloads = CACHE + "/dl"
         os.makedirs(downloads, exist_ok=True)
         if not self.get("download", *packages, cwd=downloads):
@@ -116,7 +116,7 @@ class Apt:
             os.remove(deb)
 
     def with_new_lists(self, action):
-        """Lists that are older than the mirror can name packages that are gone."""
+        """Retry with new lists: older ones can name packages that are gone."""
         try:
             return action()
         except Offline:
@@ -131,9 +131,9 @@ def unpack_deb(deb, folder):
 
 
 def kernel_packages(apt, *packages):
-    """The kernel packages that these depend on, and these.
+    """Return the kernel packages that these depend on, and these.
 
-    No modules: none is needed. Programs, and headers for all processors, are this
+    No modules: none is needed. Programs, and headers for all architectures, are this
     machine's even if the kernel is not.
     """
     found = list(packages)
@@ -147,7 +147,7 @@ def kernel_packages(apt, *packages):
 
 
 class Archive(Apt):
-    """Packages of other suites and for another processor.
+    """Packages of other suites and for another architecture.
 
     They come from the mirror that this machine's apt uses, with separate lists.
     """
@@ -170,7 +170,7 @@ class Archive(Apt):
                  "Acquire::Languages=none")
 
     def update(self, oldest=0):
-        """Updates the package lists unless they are younger than this many seconds."""
+        """Update the package lists unless they are younger than this many seconds."""
         updated = self.FOLDER + "/updated"
         with locked(self.FOLDER + "/update.lock"):
             if age(updated) < oldest:
@@ -181,7 +181,7 @@ class Archive(Apt):
             write(updated, "")
 
     def suite_with(self, start, package):
-        """The suite with the highest version.
+        """Return the suite with the highest version.
 
         With a version given, of the suites whose version starts so, the one with the
         lowest, which changes least.
@@ -198,7 +198,7 @@ class Archive(Apt):
         return suites[0] if start == "newest" else suites[-1]
 
     def prefer(self, suite, name):
-        """Sets the suite; packages that it does not have come from the one it is based on."""
+        """Set the suite; packages that it does not have come from the one it is based on."""
         base = "sid" if suite == "experimental" else suite.replace("-backports", "")
         preferences = "%s/%s.preferences" % (self.FOLDER, name)
         write(preferences, "Package: *\nPin: release n=%s\nPin-Priority: 900\n" % base)
@@ -206,7 +206,7 @@ class Archive(Apt):
                  "Dir::Etc::preferencesparts=/dev/null", "APT::Default-Release=" + suite)
 
     def unpack_programs(self, packages, folder):
-        """Unpacks the headers' compiler and programs, and all that these need to run."""
+        """Unpack the headers' compiler and programs, and all that these need to run."""
         programs = {name for name in self.depends(*packages)
                     if re.match("(gcc|linux-kbuild)-", name)}
         debs = folder + ".apt"

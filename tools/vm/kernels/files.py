@@ -26,7 +26,7 @@ class Offline(Exception):
 
 
 def run(words, **options):
-    """Runs a command, with its output among the messages; returns whether it succeeded.
+    """Run a command, with its output among the messages; return whether it succeeded.
 
     It inherits the locks, which are thus held until it ends, even if this program ends first.
     """
@@ -35,12 +35,12 @@ def run(words, **options):
 
 
 def ask(words, **options):
-    """The output of a command."""
+    """Return the output of a command."""
     return subprocess.run(words, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
 def read(path):
-    """The text in a file; empty if there is no file."""
+    """Return the text in a file; empty if there is no file."""
     try:
         with open(path) as file:
             return file.read()
@@ -49,7 +49,7 @@ def read(path):
 
 
 def write(path, text):
-    """Replaces a file as a whole: readers see the old text or the new."""
+    """Replace a file as a whole: readers see the old text or the new."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     new = "%s.%d" % (path, os.getpid())
     with open(new, "w") as file:
@@ -58,7 +58,7 @@ def write(path, text):
 
 
 def remove(path):
-    """Removes a file, a link or a folder, if it exists."""
+    """Remove a file, a link or a folder, if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
@@ -66,7 +66,7 @@ def remove(path):
 
 
 def age(path):
-    """The age in seconds; infinite for a path that does not exist."""
+    """Return the age in seconds; infinite for a path that does not exist."""
     try:
         return time.time() - os.stat(path).st_mtime
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def age(path):
 
 
 def files_below(folder):
-    """All paths below it, links to folders included, listed before any of them changes."""
+    """Return all paths below it, links to folders included, listed before any of them changes."""
     return [os.path.join(path, name) for path, folders, names in os.walk(folder)
             for name in folders + names]
 
@@ -84,7 +84,7 @@ def paths(folder, pattern):
 
 
 def only(folder, pattern):
-    """The only path that matches."""
+    """Return the only path that matches."""
     found = paths(folder, pattern)
     if len(found) != 1:
         raise Error("%d of %s in %s" % (len(found), pattern, folder))
@@ -92,13 +92,13 @@ def only(folder, pattern):
 
 
 def last(found):
-    """The file that was written last, or ""."""
+    """Return the file that was written last, or ""."""
     return max(found, key=os.path.getmtime, default="")
 
 
 @contextlib.contextmanager
 def locked(path):
-    """One run at a time; a long wait is reported."""
+    """Admit one run at a time, and report a long wait."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     began, patience = time.monotonic(), 2
     with open(path, "w") as file:

@@ -34,7 +34,7 @@ class Kernel:
         self.cache = "%s/kernels/%s" % (CACHE, name)
 
     def get(self):
-        """The folder of the kernel, finished."""
+        """Return the folder of the kernel, finished."""
         try:
             folder = self.find()
             if not finished(folder):
@@ -49,11 +49,11 @@ class Kernel:
         return folder
 
     def last(self):
-        """The finished version that was used last, or ""."""
+        """Return the finished version that was used last, or ""."""
         return os.path.dirname(last(paths(self.cache, "*/release")))
 
     def finish(self, folder, release):
-        """Marks the folder as finished, and removes those not used for a month."""
+        """Mark the folder as finished, and remove those not used for a month."""
         write(folder + "/release", release + "\n")
         for path in paths(self.cache, "*/release"):
             if age(path) > 31 * DAY:
@@ -102,7 +102,7 @@ class Packaged(Kernel):
 class Archived(Packaged):
     """A kernel of another suite, which brings its compiler.
 
-    Or for another processor; then it brings its busybox.
+    Or for another architecture; then it brings its busybox.
     """
 
     def __init__(self, name, image, headers, version):

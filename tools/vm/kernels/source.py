@@ -4,14 +4,13 @@
 import os
 import subprocess
 import sys
-import time
 
 from kernels.apt import Apt
 from kernels.files import CACHE, Error, ask, last, locked, paths, read, remove, run, say, write
 
 
 def find_source():
-    """The folder of the kernel's source, and its version."""
+    """Return the folder of the kernel's source, and its version."""
     apt = Apt()
     if not apt.version("linux-source"):
         unpacked = last(paths(CACHE + "/src", "*.version"))
@@ -26,7 +25,7 @@ def find_source():
 
 
 def unpack_source(apt, package, folder):
-    """Unpacks the source, unless it is there in apt's version."""
+    """Unpack the source, unless it is there in apt's version."""
     version = apt.version(package)
     if read(folder + ".version").strip() == version:
         return
@@ -45,7 +44,7 @@ def unpack_source(apt, package, folder):
 
 
 def configure(source, build, fragment):
-    """Turns everything off except the lines of the fragment, all of which must take effect."""
+    """Turn everything off except the lines of the fragment, all of which must take effect."""
     write(build + "/fragment", fragment)
     done = subprocess.run(["make", "-s", "-C", source, "O=" + build,
                            "KCONFIG_ALLCONFIG=%s/fragment" % build, "allnoconfig"],
@@ -60,20 +59,12 @@ def configure(source, build, fragment):
 
 
 def compile_kernel(source, build, options):
-    """Compiles, and shows the number of files as it goes."""
-    words = ["make", "-C", source, "O=" + build,
-             "-j%d" % len(os.sched_getaffinity(0)), *options, "bzImage", "modules"]
-    began = shown = time.monotonic()
-    files = 0
-    with open(build + "/log", "w") as log, subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", close_fds=False) as make:
-        for line in make.stdout:
-            log.write(line)
-            files += line.lstrip().startswith(("CC ", "AS "))
-            if time.monotonic() - shown >= 15:
-                shown = time.monotonic()
-                say("compiled %d files in %ds", files, shown - began)
-    if make.returncode:
+    """Compile it; all messages go to a file."""
+    with open(build + "/log", "w") as log:
+        done = subprocess.run(["make", "-C", source, "O=" + build,
+                               "-j%d" % len(os.sched_getaffinity(0)), *options, "bzImage",
+                               "modules"],
+                              stdout=log, stderr=subprocess.STDOUT, close_fds=False)
+    if done.returncode:
         sys.stderr.write("".join(read(build + "/log").splitlines(True)[-30:]))
         raise Error("does not build; all messages: %s/log" % build)

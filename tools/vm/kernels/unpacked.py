@@ -8,7 +8,7 @@ from kernels.files import files_below, only, paths, read, write
 
 
 def relocate(root):
-    """Unpacked headers name each other by their paths when installed."""
+    """Change the paths in unpacked headers, which name each other by their paths when installed."""
     for path in paths(root, "usr/src/linux-headers-*/Makefile"):
         write(path, re.sub("/usr/(src|lib)/linux-", root + r"\g<0>", read(path)))
     for path in files_below(root + "/usr"):
@@ -35,7 +35,7 @@ PATH={root}/usr/bin:$PATH exec {lib}/ld-linux-x86-64.so.2 \\
 
 
 def wrap_programs(root):
-    """Newer programs need their own C library, and must find each other."""
+    """Wrap programs, which need their own C library and must find each other."""
     lib = root + "/usr/lib/x86_64-linux-gnu"
     for folder in ("bin", "lib", "libexec"):
         for path in filter(is_program, files_below("%s/usr/%s" % (root, folder))):
@@ -45,14 +45,14 @@ def wrap_programs(root):
 
 
 def use_compiler(root, prefix, *more):
-    """Has the headers take the compiler with this prefix."""
+    """Have the headers take the compiler with this prefix."""
     lines = ["override CROSS_COMPILE = " + prefix, *more]
     path = only(root, "usr/src/linux-headers-*/.kernelvariables")
     write(path, read(path) + "\n".join(lines) + "\n")
 
 
 def name_parts(folder):
-    """Names the unpacked files as the cache does; returns the kernel's release."""
+    """Name the unpacked files as the cache does; return the kernel's release."""
     root = folder + "/root"
     headers = os.path.dirname(only(root, "usr/src/linux-headers-*/.config"))
     release = os.path.basename(headers)[len("linux-headers-"):]

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-restart - an order system that is killed and replaced, while its wheel lives on
+ * An order system that is killed and replaced, while its wheel lives on
  *
  * A keeper, like systemd's descriptor store, holds the wheel and a table of orders, which
  * stands for a database. The shop is a separate process: the first one reserves stock for each
  * order with a timer, and sends the wheel to the keeper. Twice, while reservations expire, the
  * keeper kills the shop with SIGKILL, waits, and starts another one, which gets the wheel with
  * SCM_RIGHTS and adopts it.
- *
- * The exit status is 0 only if every reservation expired exactly once, none was early or lost,
- * and none was later than the tick and a pause that it fell due in explain.
  */
 #include <err.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chance.h"
-#include "clock.h"
+#include "demo.h"
 #include "libtwheel.h"
-#include "options.h"
 #include "pass.h"
 
 #define RESTARTS	2
@@ -35,41 +28,21 @@
 /* How late a running shop may be: the tick, and timers that fall due before. */
 #define LATE_NS		(100 * MSEC)
 
-/**
- * struct order - the database's record of an order
- * @deadline: when its reservation expires.
- * @ran_out: when it expired, or 0.
- * @times: how often.
- */
+/* The database's record of an order. */
 struct order {
 	uint64_t deadline;
-	uint64_t ran_out;
+	uint64_t expired;	/* when it last expired, or 0 */
 	uint32_t times;
 };
 
-/**
- * struct database - the data that outlive a shop
- * @placed: how many orders have a reservation.
- * @adopted: how many timers the last shop adopted.
- * @adopt_ns: the time for that.
- * @began: the start of each shop after the first.
- * @order: the orders.
- */
+/* The data that outlive a shop. */
 struct database {
 	uint64_t placed;
-	uint64_t adopted;
+	uint64_t adopted;	/* timers, by the last shop */
 	uint64_t adopt_ns;
 	uint64_t began[RESTARTS + 1];
+	uint64_t gone[RESTARTS];
 	struct order order[];
-};
-
-static struct {
-	uint64_t count;
-	uint64_t hold_ns;
-	uint64_t seed;
-} option = {
-	.count = 1000000,
-	.seed = 1,
 };
 
 static struct database *database;
@@ -93,13 +66,13 @@ static void send_wheel(int socket, int wheel)
 
 /* The shop */
 
-static void run_out(struct twheel_loop *loop, struct twheel_handle *handle)
+static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct order *order = &database->order[(uintptr_t)handle->data];
 
 	(void)loop;
 	/* Like a transaction of a database: a shop that was killed before this did nothing. */
-	order->ran_out = now_ns();
+	order->expired = now_ns();
 	order->times++;
 }
 
@@ -121,7 +94,7 @@ static struct twheel_loop *open_shop(int wheel)
 		errx(1, "out of memory: try fewer orders with --count");
 	for (i = 0; i < option.count; i++)
 		if (!database->order[i].times)
-			twheel_handle_init(&handles[i], run_out, (void *)(uintptr_t)i);
+			twheel_handle_init(&handles[i], expire, (void *)(uintptr_t)i);
 	began = now_ns();
 	loop = wheel < 0 ? twheel_loop_new(&config) : twheel_loop_adopt(wheel, &config);
 	if (!loop)
@@ -148,7 +121,7 @@ static void place_orders(struct twheel_loop *loop)
 	database->placed = option.count;
 }
 
-static void be_shop(int socket, unsigned int nr)
+static void run_one_shop(int socket, unsigned int nr)
 {
 	struct twheel_loop *loop = open_shop(nr ? receive_wheel(socket) : -1);
 
@@ -172,22 +145,21 @@ static pid_t start_shop(int sockets[2], unsigned int nr)
 	if (shop < 0)
 		err(1, "fork");
 	if (!shop)
-		be_shop(sockets[1], nr);
+		run_one_shop(sockets[1], nr);
 	return shop;
 }
 
+/* Wait for the end of a shop, by this signal or 0. */
 static void wait_for(pid_t shop, int signal)
 {
 	int status;
 
-	if (waitpid(shop, &status, 0) != shop)
-		err(1, "waitpid");
-	if (signal ? !WIFSIGNALED(status) || WTERMSIG(status) != signal : status)
-		errx(1, "a shop ended by itself, with status %#x", status);
+	if (waitpid(shop, &status, 0) != shop || status != signal)
+		errx(1, "a shop ended with status %#x, not %#x", status, signal);
 }
 
-/* Kill shops and replace them; record the pauses. */
-static void run(uint64_t gone[RESTARTS])
+/* Kill shops and replace them. */
+static void run(void)
 {
 	int sockets[2], wheel;
 	unsigned int nr;
@@ -199,7 +171,7 @@ static void run(uint64_t gone[RESTARTS])
 	wheel = receive_wheel(sockets[0]);
 	for (nr = 1; nr <= RESTARTS; nr++) {
 		sleep_for(option.hold_ns / (RESTARTS + 1));
-		gone[nr - 1] = now_ns();
+		database->gone[nr - 1] = now_ns();
 		kill(shop, SIGKILL);
 		wait_for(shop, SIGKILL);
 		sleep_for(PAUSE_NS);
@@ -217,21 +189,22 @@ static void run(uint64_t gone[RESTARTS])
 	wait_for(shop, 0);
 }
 
-/* Later than allowed: the tick, other timers, and the pause that it fell due in. */
-static bool is_late(const struct order *order, const uint64_t gone[RESTARTS])
+/* Return whether it was later than the tick, other timers and a pause explain. */
+static bool is_late(const struct order *order)
 {
 	uint64_t latest = order->deadline + LATE_NS;
 	unsigned int nr;
 
 	for (nr = 0; nr < RESTARTS; nr++)
-		if (order->deadline + LATE_NS >= gone[nr] &&
+		if (order->deadline + LATE_NS >= database->gone[nr] &&
 		    order->deadline < database->began[nr + 1] &&
 		    latest < database->began[nr + 1] + SEC)
 			latest = database->began[nr + 1] + SEC;
-	return order->ran_out > latest;
+	return order->expired > latest;
 }
 
-static bool report(const uint64_t gone[RESTARTS])
+/* Return whether every reservation expired exactly once, none early, lost or late. */
+static bool all_well(void)
 {
 	uint64_t lost = 0, early = 0, twice = 0, late = 0, i;
 
@@ -240,8 +213,8 @@ static bool report(const uint64_t gone[RESTARTS])
 
 		lost += !order->times;
 		twice += order->times > 1;
-		early += order->times && order->ran_out < order->deadline;
-		late += order->times && is_late(order, gone);
+		early += order->times && order->expired < order->deadline;
+		late += order->times && is_late(order);
 	}
 	printf("%llu were later than a pause explains\n", (unsigned long long)late);
 	printf("restart: placed=%llu restarts=%d lost=%llu early=%llu twice=%llu\n",
@@ -250,32 +223,14 @@ static bool report(const uint64_t gone[RESTARTS])
 	return database->placed == option.count && !lost && !early && !twice && !late;
 }
 
-int main(int argc, char **argv)
+bool run_restarts(void)
 {
-	uint64_t gone[RESTARTS] = { 0 };
-	uint64_t hold = 60;
-	const struct program_option list[] = {
-		{ "count", "N", "orders, 1000 to 10000000 (1000000)",
-		  .number = &option.count, .min = 1000, .max = 10000000 },
-		{ "hold", "SECONDS", "the time in which they expire, 30 to 3600 (60)",
-		  .number = &hold, .min = 30, .max = 3600 },
-		{ "seed", "N", "of their times (1)", .number = &option.seed, .max = UINT64_MAX },
-		{ }
-	};
-	size_t size;
+	size_t size = sizeof(*database) + option.count * sizeof(*database->order);
 
-	words_or_exit(argc, argv, &(const struct command_line) {
-		"Usage: twheel-restart [OPTIONS]\n"
-		"Runs an order system that is killed and replaced twice, while its timers live on\n"
-		"in a wheel, and checks that each expires once.\n",
-		.options = list,
-	});
-	option.hold_ns = hold * SEC;
-	size = sizeof(*database) + option.count * sizeof(*database->order);
 	database = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (database == MAP_FAILED)
 		errx(1, "out of memory: try fewer orders with --count");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run(gone);
-	return report(gone) ? 0 : 1;
+	run();
+	return all_well();
 }
