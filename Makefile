@@ -87,14 +87,19 @@ TOOL_CFLAGS = -std=gnu11 -Wall -Wextra -D_GNU_SOURCE= -Iinclude/uapi -Itools/lib
 # The virtual machines of the tests have no C library.
 STATIC ?= -static
 
-# The libraries of ncurses, if they can be linked. make CURSES= does without them.
-CURSES := $(shell for libs in "-lncursesw -ltinfo" -lncursesw; do \
-	echo 'int main(void) { return endwin(); }' | $(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) \
-		-include curses.h -xc - -o /dev/null $$libs 2>/dev/null && echo $$libs && break; done)
+# The libraries of ncurses, if they can be linked. make CURSES= does without them. The test runs
+# when the command is compiled, once, and again when ncurses has been installed.
+CURSES = $(shell cat $(CURSES_FOUND))
+CURSES_FOUND := $(BUILD)/curses$(if $(wildcard /usr/include/*curses.h),-installed)
+$(CURSES_FOUND):
+	@mkdir -p $(@D)
+	@for libs in "$$(pkg-config --static --libs ncursesw 2>/dev/null)" "-lncursesw -ltinfo" \
+		-lncursesw ""; do echo 'int main(void) { return endwin(); }' | $(CC) $(CFLAGS) \
+		$(LDFLAGS) $(STATIC) -include curses.h -xc - -o /dev/null $$libs 2>/dev/null && \
+		break; done; echo "$$libs" >$@
 
 # objects FOLDER...: the object files of the C files in these folders.
-objects = $(filter-out %/command/$(if $(CURSES),no-screen,screen).o, \
-	$(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c))))
+objects = $(patsubst tools/%.c,$(BUILD)/obj/%.o,$(wildcard $(1:%=tools/%/*.c)))
 
 LIB := $(BUILD)/lib/libtwheel.a
 
@@ -124,6 +129,8 @@ $(BUILD)/kselftest: | deps
 # Unit tests test the parts of the command.
 $(BUILD)/obj/tests/unit/%.o: TOOL_CFLAGS += -Itools/command
 $(BUILD)/bin/twheel $(UNIT_TESTS:%=$(BUILD)/bin/%): LDLIBS = $(CURSES)
+$(BUILD)/obj/command/screen.o: TOOL_CFLAGS += $(if $(CURSES),-DHAVE_CURSES)
+$(BUILD)/obj/command/screen.o: $(CURSES_FOUND)
 $(UNIT_TESTS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(BUILD)/obj/tests/unit/%.o \
 	$(filter-out %/main.o,$(call objects,command)) $(call objects,common)
 
