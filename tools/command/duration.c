@@ -102,12 +102,9 @@ static bool take_part(const char **text, uint64_t *last, uint64_t *sum)
 	return true;
 }
 
-/**
- * duration_parse() - read a duration
- * @text: the duration, all of the string.
- * @ns: set to the duration in nanoseconds, rounded up, if it is valid.
- *
- * Return: NULL; or the end of a message that begins with the text: why it is not valid.
+/*
+ * Read a duration. Return NULL; or the end of a message that begins with the text: why it is not
+ * valid.
  */
 const char *duration_parse(const char *text, uint64_t *ns)
 {
@@ -125,13 +122,7 @@ const char *duration_parse(const char *text, uint64_t *ns)
 	return NULL;
 }
 
-/**
- * duration_format() - write a duration
- * @ns: the duration in nanoseconds.
- * @text: where to write it, exactly: duration_parse() reads it back unless it is negative.
- *
- * Return: @text.
- */
+/* Write a duration. Return @text. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT])
 {
 	static const char *const names[] = { "ns", "us", "ms", "s" };

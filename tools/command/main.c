@@ -23,9 +23,12 @@
 #define INTERVAL_MIN_NS		10000000
 #define INTERVAL_MAX_NS		3600000000000
 
+#define COLUMN_NAMES							\
+	"pid, command, fd, pending, unread, add, cancel, expire, fires, memory or user"
+
 struct options options = {
 	.device = TWHEEL_DEVICE,
-	.fd = -1,
+	.fd = NO_DESCRIPTOR,
 	.proc = "/proc",
 	.interval_ns = 1000000000,
 };
@@ -57,10 +60,10 @@ static const struct argp_option count_options[] = {
 
 static const struct argp_option wheel_options[] = {
 	{ "tick", 't', "DURATION", 0, "tick of the wheel, 1us to 1h (default: the module's)", 0 },
-	{ "wheel-size", 'w', "N", 0, "buckets per level, 2 to 65536 (default: the module's)", 0 },
-	{ "clock", 'c', "NAME", 0, "monotonic; boottime, which counts suspend too; realtime or tai, "
-	  "which timers follow when they are set", 0 },
-	{ "max-timers", OPTION_MAX_TIMERS, "N", 0, "how many timers the wheel may hold at once", 0 },
+	{ "wheel-size", 'w', "N", 0, "buckets per level, 2 to 65536 (default: module's)", 0 },
+	{ "clock", 'c', "NAME", 0,
+	  "monotonic; boottime (counts suspend too); realtime or tai (timers follow a set)", 0 },
+	{ "max-timers", OPTION_MAX_TIMERS, "N", 0, "how many timers it may hold at once", 0 },
 	{ "device", 'd', "PATH", 0, "the device (default: " TWHEEL_DEVICE ")", 0 },
 	{ }
 };
@@ -68,14 +71,13 @@ static const struct argp_option wheel_options[] = {
 static const struct argp_option top_options[] = {
 	{ "once", OPTION_ONCE, NULL, 0, "print one table and exit", 0 },
 	{ "interval", 'i', "DURATION", 0, "between two samples, 10ms to 1h (default: 1s)", 0 },
-	{ "sort", OPTION_SORT, "COLUMN", 0, "pid, command, fd, pending, unread, add, cancel, "
-	  "expire, fires, memory or user (default: pending)", 0 },
+	{ "sort", OPTION_SORT, "COLUMN", 0, COLUMN_NAMES " (default: pending)", 0 },
 	{ "proc", OPTION_PROC, "DIR", 0, "where the proc file system is (default: /proc)", 0 },
 	{ }
 };
 
 static const struct argp_option fd_options[] = {
-	{ "fd", OPTION_FD, "N", 0, "the wheel's descriptor, open in the shell that calls twheel", 0 },
+	{ "fd", OPTION_FD, "N", 0, "the wheel's descriptor in the calling shell", 0 },
 	{ "pid", OPTION_PID, "PID", 0, "it is a descriptor of this process instead", 0 },
 	{ }
 };
@@ -95,7 +97,7 @@ static const struct {
 	  "For every:", "--count is for every" },
 	{ { .options = wheel_options, .parser = parse_option },
 	  "For the wheel of after, every, run and info:",
-	  "--tick, --wheel-size, --clock, --max-timers and --device are for after, every, run and info" },
+	  "options of a wheel are for after, every, run and info" },
 	{ { .options = top_options, .parser = parse_option },
 	  "For top:", "--once, --interval, --sort and --proc are for top" },
 	{ { .options = fd_options, .parser = parse_option },
@@ -115,7 +117,7 @@ static __printf(1, 2) __attribute__((noreturn)) void usage_error(const char *for
 	exit(STATUS_USAGE);
 }
 
-static uint64_t number(const char *what, const char *text, uint64_t min, uint64_t max)
+static uint64_t read_number(const char *what, const char *text, uint64_t min, uint64_t max)
 {
 	uint64_t value;
 	char *end;
@@ -124,11 +126,11 @@ static uint64_t number(const char *what, const char *text, uint64_t min, uint64_
 	value = strtoull(text, &end, 10);
 	if (!isdigit((unsigned char)*text) || *end || errno || value < min || value > max)
 		usage_error("%s '%s' must be a number between %ju and %ju", what, text,
-			   (uintmax_t)min, (uintmax_t)max);
+			    (uintmax_t)min, (uintmax_t)max);
 	return value;
 }
 
-static uint64_t duration(const char *what, const char *text)
+static uint64_t read_duration(const char *what, const char *text)
 {
 	uint64_t ns = 0;
 	const char *reason = duration_parse(text, &ns);
@@ -136,6 +138,41 @@ static uint64_t duration(const char *what, const char *text)
 	if (reason)
 		usage_error("%s '%s' %s", what, text, reason);
 	return ns;
+}
+
+/* Options with a number, or with a duration if there is a text of their range. */
+static bool take_number(int key, const char *arg)
+{
+	static const struct {
+		int key;
+		const char *name;
+		uint64_t min, max;
+		uint64_t *value;
+		const char *range;
+	} all[] = {
+		{ 'n', "--count", 1, UINT64_MAX, &options.count, NULL },
+		{ 't', "--tick", TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS, &options.tick_ns,
+		  "1us and 1h" },
+		{ 'w', "--wheel-size", TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX,
+		  &options.wheel_size, NULL },
+		{ OPTION_MAX_TIMERS, "--max-timers", 1, UINT64_MAX, &options.max_timers, NULL },
+		{ 'i', "--interval", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &options.interval_ns,
+		  "10ms and 1h" },
+		{ OPTION_FD, "--fd", 0, INT32_MAX, &options.fd, NULL },
+		{ OPTION_PID, "--pid", 1, INT32_MAX, &options.pid, NULL },
+	}, *at;
+
+	for (at = all; at->key != key; at++) {
+		if (at == &all[ARRAY_SIZE(all) - 1])
+			return false;
+	}
+	if (at->range)
+		*at->value = read_duration(at->name, arg);
+	else
+		*at->value = read_number(at->name, arg, at->min, at->max);
+	if (*at->value < at->min || *at->value > at->max)
+		usage_error("%s '%s' must be between %s", at->name, arg, at->range);
+	return true;
 }
 
 static int show_help(const char *name, unsigned int flags);
@@ -160,25 +197,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'j':
 		style = STYLE_JSON;
 		break;
-	case 'n':
-		options.count = number("--count", arg, 1, UINT64_MAX);
-		break;
-	case 't':
-		options.tick_ns = duration("--tick", arg);
-		if (options.tick_ns < TWHEEL_TICK_MIN_NS || options.tick_ns > TWHEEL_TICK_MAX_NS)
-			usage_error("--tick '%s' must be between 1us and 1h", arg);
-		break;
-	case 'w':
-		options.wheel_size = number("--wheel-size", arg, TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX);
-		break;
 	case 'c':
 		options.clock = arg;
 		if (!clock_named(arg, &clock_id))
 			usage_error("--clock '%s' must be monotonic, boottime, realtime or tai",
-				   arg);
-		break;
-	case OPTION_MAX_TIMERS:
-		options.max_timers = number("--max-timers", arg, 1, UINT64_MAX);
+				    arg);
 		break;
 	case 'd':
 		options.device = arg;
@@ -186,28 +209,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_ONCE:
 		options.once = true;
 		break;
-	case 'i':
-		options.interval_ns = duration("--interval", arg);
-		if (options.interval_ns < INTERVAL_MIN_NS || options.interval_ns > INTERVAL_MAX_NS)
-			usage_error("--interval '%s' must be between 10ms and 1h", arg);
-		break;
 	case OPTION_SORT:
 		options.sort = column_named(arg);
 		if (options.sort < 0)
-			usage_error("--sort '%s' is not a column: use one of %s", arg,
-				   top_options[2].doc);
+			usage_error("--sort '%s' is not a column: use one of " COLUMN_NAMES, arg);
 		break;
 	case OPTION_PROC:
 		options.proc = arg;
 		break;
-	case OPTION_FD:
-		options.fd = (int)number("--fd", arg, 0, INT32_MAX);
-		break;
-	case OPTION_PID:
-		options.pid = (pid_t)number("--pid", arg, 1, INT32_MAX);
-		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		if (!take_number(key, arg))
+			return ARGP_ERR_UNKNOWN;
 	}
 	for (set = 0; set < NR_SETS; set++) {
 		for (option = sets[set].argp.options; option->name; option++)
@@ -223,14 +235,14 @@ static void add_pairs(char **args, bool periodic)
 	char **at;
 
 	for (at = args; *at && at[1]; at += 2)
-		duration("the duration", *at);
+		read_duration("the duration", *at);
 	if (at == args || *at)
 		usage_error("a duration and a label are needed for each timer");
 	wheel_open();
 	/* All delays begin at the same moment, no matter how long adding takes. */
 	now_ns = now_on(wheel.clock_id);
 	for (at = args; *at; at += 2) {
-		if (!timer_add(at[1], now_ns, duration("the duration", *at), periodic))
+		if (!timer_add(at[1], now_ns, read_duration("the duration", *at), periodic))
 			errx(STATUS_ERROR, "cannot add the timer '%s' of %s: %s", at[1], *at,
 			     explain(wheel.fd, errno, wheel.tick_ns));
 	}
@@ -272,24 +284,16 @@ static void do_info(char **args)
 
 static void do_top(char **args)
 {
-	top(*args ? (pid_t)number("the process", *args, 1, INT32_MAX) : 0);
-}
-
-static void need_fd(const char *command)
-{
-	if (options.fd < 0)
-		usage_error("%s needs --fd N, the descriptor of a wheel that is open", command);
+	top(*args ? (pid_t)read_number("the process", *args, 1, INT32_MAX) : 0);
 }
 
 static void do_save(char **args)
 {
-	need_fd("save");
 	save(*args);
 }
 
 static void do_load(char **args)
 {
-	need_fd("load");
 	if (!*args && !options.pid && options.fd == STDIN_FILENO)
 		usage_error("load cannot have both the wheel and the timers on standard input");
 	load(*args);
@@ -365,7 +369,8 @@ static void choose_options(struct argp_child *child, const struct command *only)
 
 	for (set = 0; set < NR_SETS; set++) {
 		if (!set || !only || only->sets & 1U << set)
-			*child++ = (struct argp_child){ &sets[set].argp, 0, sets[set].header, set + 1 };
+			*child++ = (struct argp_child){ &sets[set].argp, 0, sets[set].header,
+							set + 1 };
 	}
 	*child = (struct argp_child){ };
 }
@@ -383,7 +388,8 @@ static int show_help(const char *name, unsigned int flags)
 	if (!doc_text || !args_text)
 		err(STATUS_ERROR, "cannot show the help");
 	choose_options(children, only);
-	fputs(only ? "\n" : "\nTimers of the kernel's timing wheel, " TWHEEL_DEVICE ".\n\n", doc_text);
+	fputs(only ? "\n" : "\nTimers of the kernel's timing wheel, " TWHEEL_DEVICE ".\n\n",
+	      doc_text);
 	for (command = commands; command < commands + ARRAY_SIZE(commands); command++) {
 		if (only && only != command)
 			continue;
@@ -425,9 +431,12 @@ static void check_options(const struct command *command, int nr_args)
 		if (given & ~command->sets & 1U << set)
 			usage_error("%s, not for %s", sets[set].belongs, command->name);
 	}
+	if (command->sets & 1 << SET_FD && options.fd == NO_DESCRIPTOR)
+		usage_error("%s needs --fd N, the descriptor of a wheel that is open",
+			    command->name);
 	if (nr_args > command->max_args)
 		usage_error("too many arguments: the command is twheel %s %s", command->name,
-			   command->args);
+			    command->args);
 }
 
 int main(int argc, char **argv)
@@ -445,7 +454,8 @@ int main(int argc, char **argv)
 	options.sort = column_named("pending");
 	/* A negative duration would be an option, unless it is the value of one. */
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-		if (argv[i][0] == '-' && isdigit((unsigned char)argv[i][1]) && argv[i - 1][0] != '-')
+		if (argv[i][0] == '-' && isdigit((unsigned char)argv[i][1]) &&
+		    argv[i - 1][0] != '-')
 			usage_error("'%s' is not a duration: it must not be negative", argv[i]);
 	}
 	choose_options(children, NULL);

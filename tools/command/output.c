@@ -15,26 +15,25 @@
 /* Clears the line with the prompt, for a record that comes while it is shown. */
 #define CLEAR_LINE	"\r\033[K"
 
-#define FIELD(name, fdinfo, member)					\
-	{ name, fdinfo, offsetof(struct twheel_info, member),		\
-	  sizeof(((struct twheel_info *)0)->member) }
+#define FIELD(name, fdinfo, member, size) \
+	{ name, fdinfo, offsetof(struct twheel_info, member), size }
 
 const struct info_field info_fields[] = {
-	FIELD("tick", "tick-ns", tick_ns),
-	FIELD("wheel_size", "wheel-size", wheel_size),
-	FIELD("clock", "clock-id", clock_id),
-	FIELD("max_timers", "max-timers", max_timers),
-	FIELD("pending", "pending", pending),
-	FIELD("expired", "expired", expired),
-	FIELD("added", "added", added),
-	FIELD("modified", "modified", modified),
-	FIELD("cancelled", "cancelled", cancelled),
-	FIELD("delivered", "delivered", delivered),
-	FIELD("cascaded", "cascaded", cascaded),
-	FIELD("fires", "fires", fires),
-	FIELD("levels", "levels", levels),
-	FIELD("memory", "memory", memory),
-	FIELD("now", "now-ns", now_ns),
+	FIELD("tick", "tick-ns", tick_ns, 8),
+	FIELD("wheel_size", "wheel-size", wheel_size, 4),
+	FIELD("clock", "clock-id", clock_id, 4),
+	FIELD("max_timers", "max-timers", max_timers, 8),
+	FIELD("pending", "pending", pending, 8),
+	FIELD("expired", "expired", expired, 8),
+	FIELD("added", "added", added, 8),
+	FIELD("modified", "modified", modified, 8),
+	FIELD("cancelled", "cancelled", cancelled, 8),
+	FIELD("delivered", "delivered", delivered, 8),
+	FIELD("cascaded", "cascaded", cascaded, 8),
+	FIELD("fires", "fires", fires, 8),
+	FIELD("levels", "levels", levels, 4),
+	FIELD("memory", "memory", memory, 8),
+	FIELD("now", "now-ns", now_ns, 8),
 };
 
 const size_t nr_info_fields = ARRAY_SIZE(info_fields);
@@ -52,12 +51,7 @@ static const struct {
 enum style style;
 static bool prompted;
 
-/**
- * clock_name() - name a clock as options and records do
- * @clock_id: the clock.
- *
- * Return: its name.
- */
+/* Name a clock as options and records do. Return its name. */
 const char *clock_name(uint32_t clock_id)
 {
 	size_t i;
@@ -69,13 +63,7 @@ const char *clock_name(uint32_t clock_id)
 	return "unknown";
 }
 
-/**
- * clock_named() - find the clock with a name
- * @name: the name.
- * @clock_id: set to the clock.
- *
- * Return: true if there is one.
- */
+/* Find the clock with a name. Return true if there is one. */
 bool clock_named(const char *name, uint32_t *clock_id)
 {
 	size_t i;
@@ -150,10 +138,7 @@ static void put_json(const unsigned char *at)
 	putchar('"');
 }
 
-/**
- * record_begin() - begin a record
- * @kind: its kind, the first word.
- */
+/* Begin a record. */
 void record_begin(const char *kind)
 {
 	if (prompted)
@@ -165,9 +150,7 @@ void record_begin(const char *kind)
 		fputs(kind, stdout);
 }
 
-/**
- * record_end() - end a record
- */
+/* End a record. */
 void record_end(void)
 {
 	if (style == STYLE_JSON)
@@ -176,20 +159,13 @@ void record_end(void)
 		putchar('\n');
 }
 
-/**
- * put_id() - write the number of the record's timer
- * @id: the number.
- */
+/* Write the number of the record's timer. */
 void put_id(uint64_t id)
 {
 	printf(style == STYLE_JSON ? ",\"id\":%ju" : " %ju", (uintmax_t)id);
 }
 
-/**
- * put_string() - write text, without its name unless as JSON
- * @name: "label"; anything else is a message after a colon.
- * @text: any bytes.
- */
+/* Write text, without its name unless as JSON. */
 void put_string(const char *name, const char *text)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
@@ -203,11 +179,7 @@ void put_string(const char *name, const char *text)
 	}
 }
 
-/**
- * put_word() - write a field
- * @name: the name of the field.
- * @word: its value, one of a few words.
- */
+/* Write a field. */
 void put_word(const char *name, const char *word)
 {
 	static const char *const formats[] = { " %s=%s", ",\"%s\":\"%s\"", "%-12s%s\n" };
@@ -215,11 +187,7 @@ void put_word(const char *name, const char *word)
 	printf(formats[style], name, word);
 }
 
-/**
- * put_number() - write a field that is a number
- * @name: the name of the field.
- * @number: its value.
- */
+/* Write a field that is a number. */
 void put_number(const char *name, uint64_t number)
 {
 	static const char *const formats[] = { " %s=%ju", ",\"%s\":%ju", "%-12s%ju\n" };
@@ -227,11 +195,7 @@ void put_number(const char *name, uint64_t number)
 	printf(formats[style], name, (uintmax_t)number);
 }
 
-/**
- * put_duration() - write a field that is a duration
- * @name: the name of the field; JSON adds "_ns" to it.
- * @ns: its value.
- */
+/* Write a field that is a duration. */
 void put_duration(const char *name, int64_t ns)
 {
 	char text[DURATION_TEXT];
@@ -242,10 +206,7 @@ void put_duration(const char *name, int64_t ns)
 		put_word(name, duration_format(ns, text));
 }
 
-/**
- * put_info() - write the parameters and counters of a wheel
- * @info: the parameters and counters.
- */
+/* Write the parameters and counters of a wheel. */
 void put_info(const struct twheel_info *info)
 {
 	const struct info_field *field;
@@ -263,10 +224,7 @@ void put_info(const struct twheel_info *info)
 	}
 }
 
-/**
- * prompt() - show a prompt for a command, unless it is shown already
- * @text: the prompt. Records replace it; JSON has none.
- */
+/* Show a prompt for a command, unless it is shown already. */
 void prompt(const char *text)
 {
 	if (prompted || style == STYLE_JSON)
@@ -275,20 +233,15 @@ void prompt(const char *text)
 	prompted = true;
 }
 
-/**
- * prompt_answered() - note that the line with the prompt has ended
- */
+/* Note that the line with the prompt has ended. */
 void prompt_answered(void)
 {
 	prompted = false;
 }
 
-/**
- * output_gone() - exit because output cannot be written
- * @error: the errno.
- *
- * A reader that closes a pipe has seen enough: SIGPIPE ends the program without a message, as
- * usual. There is a message only if SIGPIPE is ignored.
+/*
+ * Exit because output cannot be written. A reader that closes a pipe has seen enough: SIGPIPE
+ * ends the program without a message, as usual. There is a message only if SIGPIPE is ignored.
  */
 void output_gone(int error)
 {
@@ -298,9 +251,7 @@ void output_gone(int error)
 	err(STATUS_ERROR, "cannot write to standard output");
 }
 
-/**
- * flush_output() - write out all records; needed before every wait, and at the end
- */
+/* Write out all records; needed before every wait, and at the end. */
 void flush_output(void)
 {
 	if (fflush(stdout))

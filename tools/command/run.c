@@ -25,11 +25,11 @@
 /* Timers listed with one call of the kernel. */
 #define LIST_AT_ONCE	256
 
-struct command {
-	const char *name;
-	const char *args;
-	const char *help;
-	void (*execute)(char *args);
+/* The arguments of a command. */
+struct request {
+	struct timer *timer;
+	uint64_t ns;
+	const char *label;
 };
 
 /* Set by `quit`. */
@@ -48,11 +48,6 @@ static __printf(1, 2) void refuse(const char *format, ...)
 	record_end();
 }
 
-static void refuse_timer(void)
-{
-	refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
-}
-
 /* Cut the first word off @rest; it is empty if there is none. */
 static char *take_word(char **rest)
 {
@@ -62,15 +57,6 @@ static char *take_word(char **rest)
 	*rest = end + strspn(end, BLANKS);
 	*end = '\0';
 	return word;
-}
-
-static bool parse_duration(const char *text, uint64_t *ns)
-{
-	const char *reason = duration_parse(text, ns);
-
-	if (reason)
-		refuse("%.64s %s", text, reason);
-	return !reason;
 }
 
 static struct timer *find_timer(const char *text)
@@ -101,77 +87,47 @@ static void answer(const char *kind, uint64_t number, const char *label)
 	record_end();
 }
 
-static void add_timer(char *args, bool periodic)
+static void refuse_timer(void)
 {
-	const char *duration = take_word(&args);
-	struct timer *timer;
-	uint64_t delay_ns;
+	refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
+}
 
-	if (!*args) {
-		refuse("a duration and a label are needed: %s 1.5s LABEL",
-		       periodic ? "every" : "add");
-		return;
-	}
-	if (!parse_duration(duration, &delay_ns))
-		return;
-	timer = timer_add(args, now_on(wheel.clock_id), delay_ns, periodic);
+static void add(const char *label, uint64_t ns, bool periodic)
+{
+	struct timer *timer = timer_add(label, now_on(wheel.clock_id), ns, periodic);
+
 	if (timer)
 		answer("added", timer->number, timer->label);
 	else
 		refuse_timer();
 }
 
-static void run_add(char *args)
+static void run_add(const struct request *what)
 {
-	add_timer(args, false);
+	add(what->label, what->ns, false);
 }
 
-static void run_every(char *args)
+static void run_every(const struct request *what)
 {
-	add_timer(args, true);
+	add(what->label, what->ns, true);
 }
 
-static void cancel_timer(struct timer *timer)
+static void run_cancel(const struct request *what)
 {
-	uint64_t number = timer->number;
+	uint64_t number = what->timer->number;
 
-	if (timer_cancel(timer))
+	if (timer_cancel(what->timer))
 		refuse_timer();
 	else
 		answer("cancelled", number, NULL);
 }
 
-static void run_cancel(char *args)
+static void run_modify(const struct request *what)
 {
-	const char *number = take_word(&args);
-	struct timer *timer;
-
-	if (!*number || *args) {
-		refuse("the number of one timer is needed: cancel ID");
-		return;
-	}
-	timer = find_timer(number);
-	if (timer)
-		cancel_timer(timer);
-}
-
-static void run_modify(char *args)
-{
-	const char *number = take_word(&args), *duration = take_word(&args);
-	struct timer *timer;
-	uint64_t ns;
-
-	if (!*duration || *args) {
-		refuse("the number of one timer and a duration are needed: modify ID 5s");
-		return;
-	}
-	timer = find_timer(number);
-	if (!timer || !parse_duration(duration, &ns))
-		return;
-	if (twheel_modify_timer(wheel.fd, timer->id, ns, 0))
+	if (twheel_modify_timer(wheel.fd, what->timer->id, what->ns, 0))
 		refuse_timer();
 	else
-		answer("modified", timer->number, NULL);
+		answer("modified", what->timer->number, NULL);
 }
 
 static void print_timer(const struct timer *timer, uint32_t state, uint64_t deadline_ns,
@@ -189,23 +145,14 @@ static void print_timer(const struct timer *timer, uint32_t state, uint64_t dead
 	record_end();
 }
 
-static void run_query(char *args)
+static void run_query(const struct request *what)
 {
-	const char *number = take_word(&args);
 	struct twheel_query query;
-	struct timer *timer;
 
-	if (!*number || *args) {
-		refuse("the number of one timer is needed: query ID");
-		return;
-	}
-	timer = find_timer(number);
-	if (!timer)
-		return;
-	if (twheel_query_timer(wheel.fd, timer->id, &query))
+	if (twheel_query_timer(wheel.fd, what->timer->id, &query))
 		refuse_timer();
 	else
-		print_timer(timer, query.state, query.deadline_ns, query.interval_ns);
+		print_timer(what->timer, query.state, query.deadline_ns, query.interval_ns);
 }
 
 /* Print all timers; or, if @cancel is set, cancel the periodic ones. */
@@ -223,7 +170,7 @@ static bool list_timers(bool cancel, uint64_t *count)
 			if (timer && !cancel)
 				print_timer(timer, at->state, at->deadline_ns, at->interval_ns);
 			else if (timer && timer->periodic)
-				cancel_timer(timer);
+				run_cancel(&(struct request){ .timer = timer });
 		}
 	}
 	if (n < 0)
@@ -232,45 +179,47 @@ static bool list_timers(bool cancel, uint64_t *count)
 	return !n;
 }
 
-static void run_list(char *args)
+static void run_list(const struct request *what)
 {
 	uint64_t count = 0;
 
-	if (*args) {
-		refuse("list takes no arguments");
-	} else if (list_timers(false, &count)) {
-		record_begin("listed");
-		put_number("count", count);
-		record_end();
-	}
+	(void)what;
+	if (!list_timers(false, &count))
+		return;
+	record_begin("listed");
+	put_number("count", count);
+	record_end();
 }
 
-static void run_info(char *args)
+static void run_info(const struct request *what)
 {
 	struct twheel_info info;
 
-	if (*args) {
-		refuse("info takes no arguments");
-	} else if (twheel_get_info(wheel.fd, &info)) {
+	(void)what;
+	if (twheel_get_info(wheel.fd, &info)) {
 		refuse("cannot query the wheel: %s", strerror(errno));
-	} else {
-		record_begin("info");
-		put_info(&info);
-		record_end();
+		return;
 	}
+	record_begin("info");
+	put_info(&info);
+	record_end();
 }
 
-static void run_quit(char *args)
+static void run_quit(const struct request *what)
 {
-	if (*args)
-		refuse("quit takes no arguments");
-	else
-		quit = true;
+	(void)what;
+	quit = true;
 }
 
-static void print_commands(char *args);
+static void print_commands(const struct request *what);
 
-static const struct command commands[] = {
+/* The commands; @args says what @execute gets. */
+static const struct command {
+	const char *name;
+	const char *args;
+	const char *help;
+	void (*execute)(const struct request *what);
+} commands[] = {
 	{ "add", "DURATION LABEL", "expire once, after DURATION", run_add },
 	{ "every", "DURATION LABEL", "expire every DURATION", run_every },
 	{ "cancel", "ID", "never expire", run_cancel },
@@ -282,10 +231,7 @@ static const struct command commands[] = {
 	{ "quit", "", "end at once", run_quit },
 };
 
-/**
- * run_help() - list the commands, for people
- * @stream: where to.
- */
+/* List the commands, for people. */
 void run_help(FILE *stream)
 {
 	size_t i;
@@ -295,15 +241,12 @@ void run_help(FILE *stream)
 			commands[i].help);
 }
 
-static void print_commands(char *args)
+static void print_commands(const struct request *what)
 {
 	char message[128];
 	size_t i;
 
-	if (*args) {
-		refuse("help takes no arguments");
-		return;
-	}
+	(void)what;
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		snprintf(message, sizeof(message), "%s%s%s - %s", commands[i].name,
 			 *commands[i].args ? " " : "", commands[i].args, commands[i].help);
@@ -313,8 +256,34 @@ static void print_commands(char *args)
 	}
 }
 
+/* Read the arguments of a command, and execute it. */
+static void execute(const struct command *command, char *rest)
+{
+	bool id = strstr(command->args, "ID"), duration = strstr(command->args, "DURATION");
+	bool label = strstr(command->args, "LABEL");
+	const char *id_word = id ? take_word(&rest) : "-";
+	const char *duration_word = duration ? take_word(&rest) : "0", *reason;
+	struct request what = { 0 };
+
+	if (!*id_word || !*duration_word || !*rest == label) {
+		refuse(*command->args ? "write it like this: %s %s" : "%s takes no arguments",
+		       command->name, command->args);
+		return;
+	}
+	if (id)
+		what.timer = find_timer(id_word);
+	if (id && !what.timer)
+		return;
+	what.label = rest;
+	reason = duration_parse(duration_word, &what.ns);
+	if (reason)
+		refuse("%.64s %s", duration_word, reason);
+	else
+		command->execute(&what);
+}
+
 /* Execute a line of @len bytes. Blank ones, and comments that begin with #, are ignored. */
-static void execute(char *line, size_t len)
+static void execute_line(char *line, size_t len)
 {
 	char *rest = line;
 	const char *name;
@@ -330,7 +299,7 @@ static void execute(char *line, size_t len)
 	while (i < ARRAY_SIZE(commands) && strcmp(commands[i].name, name))
 		i++;
 	if (i < ARRAY_SIZE(commands))
-		commands[i].execute(rest);
+		execute(&commands[i], rest);
 	else
 		refuse("%.64s is not a command: help lists them", name);
 }
@@ -361,7 +330,7 @@ static bool read_input(bool terminal)
 	while (!quit && (end = memchr(line, '\n', len))) {
 		*end = '\0';
 		if (!skip)
-			execute(line, (size_t)(end - line));
+			execute_line(line, (size_t)(end - line));
 		skip = false;
 		len -= (size_t)(end + 1 - line);
 		line = end + 1;
@@ -376,10 +345,9 @@ static bool read_input(bool terminal)
 	return n;
 }
 
-/**
- * run() - execute commands from standard input and print what expires
- *
- * A terminal gets a prompt. At the end of the input, waits for the timers that expire once.
+/*
+ * Execute commands from standard input and print what expires. A terminal gets a prompt. At the
+ * end of the input, waits for the timers that expire once.
  */
 void run(void)
 {

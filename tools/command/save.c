@@ -22,7 +22,6 @@
 
 #include "helpers.h"
 #include "libtwheel.h"
-#include "save.h"
 #include "twheel.h"
 
 #define VERSION		1
@@ -74,17 +73,17 @@ static int take_descriptor(pid_t pid, int fd)
 /* Return the descriptor of the wheel that the options name. */
 static int find_wheel(struct twheel_info *info)
 {
-	int fd = options.fd;
+	int fd = (int)options.fd;
 
 	if (options.pid)
-		fd = take_descriptor(options.pid, options.fd);
+		fd = take_descriptor((pid_t)options.pid, fd);
 	if (!twheel_get_info(fd, info))
 		return fd;
 	if (errno == EBADF)
 		errx(STATUS_ERROR, "descriptor %d is not open: a shell opens a wheel with exec %d<>"
 		     TWHEEL_DEVICE, fd, fd);
 	if (errno == ENOTTY || errno == EINVAL)
-		errx(STATUS_ERROR, "descriptor %d is not a wheel", options.fd);
+		errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
 	err(STATUS_ERROR, "cannot query the wheel");
 }
 
@@ -112,14 +111,10 @@ static int64_t saturated_sum(uint64_t time_ns, int64_t offset_ns)
 	return __builtin_add_overflow((int64_t)time_ns, offset_ns, &sum) ? INT64_MAX : sum;
 }
 
-/**
- * to_wall() - convert a deadline to the wall clock
- * @now: a moment on both clocks.
- * @deadline_ns: the deadline on the wheel's clock, up to TWHEEL_TIME_MAX_NS.
- *
- * Errors of @now make it later, never earlier. The end of time stays the end of time.
- *
- * Return: the deadline in nanoseconds since 1970; 0 for anything before.
+/*
+ * Convert a deadline to the wall clock. Return the deadline in nanoseconds since 1970; 0 for
+ * anything before. Errors of @now make it later, never earlier. The end of time stays the end of
+ * time.
  */
 uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
 {
@@ -130,15 +125,10 @@ uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
 	return wall_ns > 0 ? (uint64_t)wall_ns : 0;
 }
 
-/**
- * to_wheel() - convert a deadline to a wheel's clock
- * @now: a moment on both clocks.
- * @wall_ns: the deadline in nanoseconds since 1970, up to TWHEEL_TIME_MAX_NS.
- * @interval_ns: the period, which keeps its phase; or 0.
- *
- * Errors of @now make it later, never earlier. The end of time stays the end of time.
- *
- * Return: the deadline; 0 for anything before the wheel's clock began.
+/*
+ * Convert a deadline to a wheel's clock. Return the deadline; 0 for anything before the wheel's
+ * clock began. Errors of @now make it later, never earlier. The end of time stays the end of
+ * time.
  */
 uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns)
 {
@@ -172,15 +162,6 @@ static void show_progress(const char *what, uint64_t count)
 	shown = true;
 }
 
-static void print_result(const char *kind, uint64_t count, const uint64_t *past)
-{
-	record_begin(kind);
-	put_number("count", count);
-	if (past)
-		put_number("past", *past);
-	record_end();
-}
-
 /* Write all lines; return the number of timers. */
 static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 {
@@ -207,31 +188,21 @@ static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 	return n < 0 ? UINT64_MAX : count;
 }
 
-/**
- * save() - write the timers of a wheel, which keeps them
- * @path: the file to write, or NULL for standard output. A regular file is replaced when all
- *	is written; anything else, such as a pipe, is written directly.
- */
+/* Write the timers of a wheel, which keeps them. */
 void save(const char *path)
 {
 	struct stat old = { .st_mode = S_IFREG | 0666 };
 	bool replace = path && (stat(path, &old) || S_ISREG(old.st_mode));
 	struct twheel_info info;
-	int fd = find_wheel(&info), part_fd;
+	int fd = find_wheel(&info), error = 0;
 	FILE *file = stdout;
-	char *part = NULL;
+	char part[4200];
 	uint64_t count;
-	int error = 0;
 
-	if (replace) {
-		if (asprintf(&part, "%s.%d", path, (int)getpid()) < 0)
-			err(STATUS_ERROR, "cannot write %s", path);
-		part_fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old.st_mode & 0777);
-		file = part_fd < 0 ? NULL : fdopen(part_fd, "w");
-	} else if (path) {
-		file = fopen(path, "we");
-	}
-	if (!file)
+	snprintf(part, sizeof(part), "%s.%d", path ? path : "", (int)getpid());
+	if (path)
+		file = fopen(replace ? part : path, replace ? "wxe" : "we");
+	if (!file || (replace && !stat(path, &old) && fchmod(fileno(file), old.st_mode & 0777)))
 		err(STATUS_ERROR, "cannot write %s", path);
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	count = write_timers(file, fd, &info);
@@ -249,38 +220,25 @@ void save(const char *path)
 		err(STATUS_ERROR, "cannot write %s", path);
 	if (count == UINT64_MAX)
 		exit(STATUS_ERROR);
-	print_result("saved", count, NULL);
+	record_begin("saved");
+	put_number("count", count);
+	record_end();
 }
 
-/**
- * struct loading - a file that is being loaded
- * @fd: the wheel.
- * @info: its parameters.
- * @now: the time.
- * @file: the file.
- * @name: its name, for messages.
- * @line: the number of the line that was read last, from 1 on.
- * @adds: timers that have not been added yet, one from each of the last lines.
- * @nr_adds: how many there are.
- * @first: the line of the first of them.
- * @loaded: how many have been added.
- * @past: how many of them were due before that.
- */
-struct loading {
-	int fd;
+/* The file that is being loaded. */
+static struct {
+	int fd;			/* the wheel */
 	struct twheel_info info;
 	struct moment now;
 	FILE *file;
 	const char *name;
-	uint64_t line;
-	struct twheel_add adds[BATCH];
+	uint64_t line;		/* the number of the line that was read last */
+	struct twheel_add adds[BATCH]; /* timers of the last lines, not added yet */
 	uint32_t nr_adds;
-	uint64_t first;
+	uint64_t first;		/* the line of the first of them */
 	uint64_t loaded;
-	uint64_t past;
-};
-
-static struct loading loading;
+	uint64_t past;		/* how many were due before they were added */
+} loading;
 
 /* Exit with a message about a line, and how many timers were loaded. */
 static void fail_line(uint64_t line, const char *message)
@@ -307,7 +265,8 @@ static void flush_adds(void)
 			fail_line(loading.first + done, message);
 		}
 		if (n < 0)
-			fail_line(loading.first + done, explain(loading.fd, errno, loading.info.tick_ns));
+			fail_line(loading.first + done,
+				  explain(loading.fd, errno, loading.info.tick_ns));
 		done += (uint32_t)n;
 		loading.loaded += (uint32_t)n;
 	}
@@ -397,10 +356,7 @@ static bool load_timer(const char *line)
 	return true;
 }
 
-/**
- * load() - add the timers of a file to a wheel
- * @path: the file, or NULL for standard input.
- */
+/* Add the timers of a file to a wheel. */
 void load(const char *path)
 {
 	char line[LINE_SIZE];
@@ -429,5 +385,8 @@ void load(const char *path)
 	if (read_line(line))
 		refuse_line("a line after the end");
 	show_progress(NULL, 0);
-	print_result("loaded", loading.loaded, &loading.past);
+	record_begin("loaded");
+	put_number("count", loading.loaded);
+	put_number("past", loading.past);
+	record_end();
 }

@@ -36,22 +36,14 @@ void run_screen(struct top *top)
 #define BAR_WIDTH	20
 #define GONE		(-8)	/* what read_key() returns when the terminal is closed */
 
-/**
- * struct view - what the screen shows
- * @selected: the number of the wheel that is selected.
- * @row: its row.
- * @first: the first row that is shown, or line of one wheel.
- * @open: the number of the wheel that is shown alone, or 0.
- * @shown: that wheel as it was last seen.
- * @utf8: the terminal can show more than ASCII.
- */
-static struct view {
-	uint64_t selected;
-	size_t row;
-	size_t first;
-	uint64_t open;
-	struct wheel shown;
-	bool utf8;
+/* What the screen shows. */
+static struct {
+	uint64_t selected;	/* the number of the wheel that is selected */
+	size_t row;		/* its row */
+	size_t first;		/* the first row that is shown, or line of one wheel */
+	uint64_t open;		/* the number of the wheel that is shown alone, or 0 */
+	struct wheel shown;	/* that wheel as it was last seen */
+	bool utf8;		/* the terminal can show more than ASCII */
 } view;
 
 static sigset_t mask;
@@ -120,7 +112,7 @@ static int read_escape(void)
 	do {
 		key = getch();
 	} while (key >= ' ' && key < '@');
-	return ERR;
+	return 0;
 }
 
 static int read_key(int timeout_ms)
@@ -189,7 +181,9 @@ static void put_table(FILE *stream, const struct top *top)
 /* Write a small bar for each value, the highest for the largest one, and the smallest for 0. */
 static void put_bars(FILE *stream, const float *values, size_t n, float most)
 {
-	static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const bars[] = {
+		"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
 	size_t height;
 
 	for (; n--; values++) {
@@ -269,11 +263,10 @@ static void put_wheel(FILE *stream, const struct wheel *wheel)
 		short_bytes((double)info->memory, memory), (uintmax_t)wheel->user_id,
 		short_bytes((double)wheel->user_memory, held),
 		short_bytes((double)wheel->user_limit, limit), format_value(wheel, USER, share));
-	fprintf(stream, "pending %ju, unread %ju\n", (uintmax_t)info->pending,
-		(uintmax_t)info->expired);
-	fprintf(stream, "added %ju, modified %ju, cancelled %ju\n", (uintmax_t)info->added,
-		(uintmax_t)info->modified, (uintmax_t)info->cancelled);
-	fprintf(stream, "delivered %ju, cascaded %ju, fires %ju\n", (uintmax_t)info->delivered,
+	fprintf(stream, "pending %ju, unread %ju\nadded %ju, modified %ju, cancelled %ju\n"
+		"delivered %ju, cascaded %ju, fires %ju\n", (uintmax_t)info->pending,
+		(uintmax_t)info->expired, (uintmax_t)info->added, (uintmax_t)info->modified,
+		(uintmax_t)info->cancelled, (uintmax_t)info->delivered,
 		(uintmax_t)info->cascaded, (uintmax_t)info->fires);
 	put_rates(stream, wheel);
 	put_levels(stream, wheel);
@@ -289,14 +282,6 @@ static void put_wheel_title(FILE *stream, const struct top *top)
 		wheel ? "" : " has been closed; it was");
 	put_name(stream, &view.shown, sizeof(view.shown.comm));
 	fprintf(stream, ", process %d, descriptor %d\n", view.shown.pid, view.shown.fd);
-}
-
-/* Draw a line; this function of ncurses does not wrap. */
-static void draw_line(int row, const char *line, bool marked)
-{
-	mvinsstr(row, 0, line);
-	if (marked)
-		mvchgat(row, 0, -1, A_REVERSE, 0, NULL);
 }
 
 /* Draw lines from @text, and the keys below; of one wheel, its title and lines from @first on. */
@@ -323,8 +308,11 @@ static void draw(const struct top *top)
 			skip++;
 			continue;
 		}
-		draw_line(row, line, view.open ? row == 0 : row == 1 ||
-			  (top->now.count && row == (int)(view.row - view.first) + 2));
+		/* Unlike other functions, this one does not wrap. */
+		mvinsstr(row, 0, line);
+		if (view.open ? row == 0 : row == 1 ||
+		    (top->now.count && row == (int)(view.row - view.first) + 2))
+			mvchgat(row, 0, -1, A_REVERSE, 0, NULL);
 		row++;
 	}
 	if (view.open)
@@ -385,18 +373,14 @@ static bool do_key(struct top *top, int key)
 		return false;
 	case KEY_UP:
 	case 'k':
-		move_by(-1);
+	case KEY_PPAGE:
+		move_by(key == KEY_PPAGE ? -(long)rows_on_screen() : -1);
 		break;
 	case KEY_DOWN:
 	case 'j':
-		move_by(1);
-		break;
-	case KEY_PPAGE:
-		move_by(-(long)rows_on_screen());
-		break;
 	case KEY_NPAGE:
 	case ' ':
-		move_by((long)rows_on_screen());
+		move_by(key == KEY_NPAGE || key == ' ' ? (long)rows_on_screen() : 1);
 		break;
 	case KEY_ENTER:
 	case '\n':
@@ -418,10 +402,7 @@ static bool do_key(struct top *top, int key)
 	return true;
 }
 
-/**
- * run_screen() - show wheels until the user quits
- * @top: the first sample.
- */
+/* Show wheels until the user quits. */
 void run_screen(struct top *top)
 {
 	uint64_t next_ns = now_on(CLOCK_MONOTONIC) + options.interval_ns;

@@ -63,9 +63,7 @@ static void fail_setup(const struct twheel_setup *setup)
 	err(STATUS_ERROR, "cannot set up the wheel");
 }
 
-/**
- * wheel_open() - open a wheel, and set it up if there are options for that
- */
+/* Open a wheel, and set it up if there are options for that. */
 void wheel_open(void)
 {
 	struct twheel_setup setup = { .max_timers = options.max_timers };
@@ -77,7 +75,7 @@ void wheel_open(void)
 		fail_open(device);
 	if (twheel_get_info(wheel.fd, &info)) {
 		if (errno == ENOTTY || errno == EINVAL)
-			errx(STATUS_ERROR, "%s is not a twheel device: give the right one with --device",
+			errx(STATUS_ERROR, "%s is not a twheel device: give one with --device",
 			     device);
 		err(STATUS_ERROR, "cannot query %s", device);
 	}
@@ -93,12 +91,7 @@ void wheel_open(void)
 		fail_setup(&setup);
 }
 
-/**
- * now_on() - read a clock
- * @clock_id: the clock.
- *
- * Return: its time in nanoseconds.
- */
+/* Read a clock. Return its time in nanoseconds. */
 uint64_t now_on(uint32_t clock_id)
 {
 	uint64_t now_ns;
@@ -108,14 +101,7 @@ uint64_t now_on(uint32_t clock_id)
 	return now_ns;
 }
 
-/**
- * explain() - explain why a timer was refused, and what to do
- * @fd: the wheel.
- * @error: the errno.
- * @tick_ns: the wheel's tick.
- *
- * Return: the explanation, until the next call.
- */
+/* Explain why a timer was refused, and what to do. Return the explanation, until the next call. */
 const char *explain(int fd, int error, uint64_t tick_ns)
 {
 	static char text[192];
@@ -125,15 +111,15 @@ const char *explain(int fd, int error, uint64_t tick_ns)
 	switch (error) {
 	case EINVAL:
 		snprintf(text, sizeof(text),
-			 "a period must be at least one tick, %s here: choose a longer one or a smaller --tick",
+			 "a period must be at least one tick, %s: make it longer or --tick smaller",
 			 duration_format((int64_t)tick_ns, tick));
 		return text;
 	case ENOSPC:
-		if (!twheel_get_info(fd, &info) && info.pending + info.expired >= info.max_timers)
-			return "too many timers for the wheel: cancel some, or raise --max-timers or "
-			       LIMITS "/max_timers";
-		return "the user's wheels hold too much memory: cancel timers, or raise "
-		       LIMITS "/max_user_bytes";
+		if (twheel_get_info(fd, &info) || info.pending + info.expired < info.max_timers)
+			return "the user's wheels hold too much memory: cancel timers, or raise "
+			       LIMITS "/max_user_bytes";
+		return "too many timers for the wheel: cancel some, or raise --max-timers or "
+		       LIMITS "/max_timers";
 	case ENOMEM:
 		return "no memory for another timer: cancel some";
 	default:
@@ -148,12 +134,7 @@ static int compare(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/**
- * timer_find() - find a timer
- * @number: its number.
- *
- * Return: the timer, or NULL if there is none.
- */
+/* Find a timer. Return the timer, or NULL if there is none. */
 struct timer *timer_find(uint64_t number)
 {
 	const struct timer key = { .number = number };
@@ -169,15 +150,7 @@ static void forget(struct timer *timer)
 	wheel.timers--;
 }
 
-/**
- * timer_add() - arm a timer
- * @label: its label, copied.
- * @from_ns: when the delay begins, on the wheel's clock.
- * @delay_ns: the delay.
- * @periodic: expire every @delay_ns, or once.
- *
- * Return: the timer, or NULL with errno set.
- */
+/* Arm a timer. Return the timer, or NULL with errno set. */
 struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, bool periodic)
 {
 	static uint64_t last;
@@ -218,12 +191,7 @@ struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, 
 	return timer;
 }
 
-/**
- * timer_cancel() - cancel a timer and forget it
- * @timer: the timer; gone when the call succeeds.
- *
- * Return: 0, or -1 with errno set.
- */
+/* Cancel a timer and forget it. Return 0, or -1 with errno set. */
 int timer_cancel(struct timer *timer)
 {
 	if (twheel_cancel_timer(wheel.fd, timer->id))
@@ -269,14 +237,10 @@ static void read_wheel(void)
 		deliver(&events[i], now_ns);
 }
 
-/**
- * wait_for_timers() - wait for expiries, which are printed, and for input
- * @input: a file descriptor that ends the wait when it is readable, or -1.
- *
- * Writes out all output first. A reader of the output that goes away ends the program, too:
- * the next expiry, which would notice, may be far.
- *
- * Return: true if there is input.
+/*
+ * Wait for expiries, which are printed, and for input. Return true if there is input. Writes out
+ * all output first. A reader of the output that goes away ends the program, too: the next expiry,
+ * which would notice, may be far.
  */
 bool wait_for_timers(int input)
 {

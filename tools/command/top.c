@@ -37,12 +37,7 @@ const struct column columns[NR_COLUMNS] = {
 	[USER] = { "USER", 's', "user", 5 },
 };
 
-/**
- * column_named() - find the column that an option names
- * @word: the name.
- *
- * Return: its index, or -1.
- */
+/* Find the column that an option names. Return its index, or -1. */
 int column_named(const char *word)
 {
 	int i;
@@ -59,7 +54,7 @@ struct scale {
 	double factor;
 };
 
-/* Format @n with three digits, in the largest unit that it reaches. */
+/* Format @n with three digits, in the largest unit that it reaches; below the last, as it is. */
 static char *scaled(double n, const struct scale *scale, char text[SHORT_TEXT])
 {
 	double value;
@@ -71,13 +66,7 @@ static char *scaled(double n, const struct scale *scale, char text[SHORT_TEXT])
 	return text;
 }
 
-/**
- * short_count() - format a number, in at most six characters
- * @n: the number, not negative.
- * @text: where to write it.
- *
- * Return: @text.
- */
+/* Format a number that is not negative, in at most six characters. Return @text. */
 char *short_count(double n, char text[SHORT_TEXT])
 {
 	static const struct scale scales[] = {
@@ -85,19 +74,11 @@ char *short_count(double n, char text[SHORT_TEXT])
 		{ "k", 1e3 }, { NULL, 0 },
 	};
 
-	if (n >= 99999.5)
-		return scaled(n, scales, text);
 	snprintf(text, SHORT_TEXT, "%.*f", n < 9.95 && n != floor(n), n);
-	return text;
+	return n < 99999.5 ? text : scaled(n, scales, text);
 }
 
-/**
- * short_bytes() - format an amount of memory, in at most six characters
- * @n: bytes.
- * @text: where to write it.
- *
- * Return: @text.
- */
+/* Format a number of bytes, in at most six characters. Return @text. */
 char *short_bytes(double n, char text[SHORT_TEXT])
 {
 	static const struct scale scales[] = {
@@ -105,19 +86,11 @@ char *short_bytes(double n, char text[SHORT_TEXT])
 		{ "M", 0x1p20 }, { "K", 0x1p10 }, { NULL, 0 },
 	};
 
-	if (n >= 1024)
-		return scaled(n, scales, text);
 	snprintf(text, SHORT_TEXT, "%.0f", n);
-	return text;
+	return n < 1024 ? text : scaled(n, scales, text);
 }
 
-/**
- * short_span() - format an approximate duration: 1ms, 65.5s
- * @ns: nanoseconds.
- * @text: where to write it.
- *
- * Return: @text.
- */
+/* Format an approximate duration: 1ms, 65.5s. Return @text. */
 char *short_span(double ns, char text[SHORT_TEXT])
 {
 	static const struct scale scales[] = {
@@ -125,12 +98,10 @@ char *short_span(double ns, char text[SHORT_TEXT])
 		{ "min", 60e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
 		{ NULL, 0 },
 	};
-	char *point, *end;
+	char *point = strchr(scaled(ns, scales, text), '.');
+	char *end = point ? point + 1 + strspn(point + 1, "0") : NULL;
 
-	scaled(ns, scales, text);
 	/* "1.00ms" is "1ms". */
-	point = strchr(text, '.');
-	end = point ? point + 1 + strspn(point + 1, "0") : NULL;
 	if (end && (*end < '0' || *end > '9'))
 		memmove(point, end, strlen(end) + 1);
 	return text;
@@ -166,14 +137,7 @@ static double value_of(const struct wheel *wheel, int column)
 	}
 }
 
-/**
- * format_value() - format the value of a column
- * @wheel: the wheel.
- * @column: any column except COMMAND.
- * @text: where to write it.
- *
- * Return: @text.
- */
+/* Format the value of a column. Return @text. */
 char *format_value(const struct wheel *wheel, int column, char text[SHORT_TEXT])
 {
 	double n = value_of(wheel, column);
@@ -193,14 +157,9 @@ char *format_value(const struct wheel *wheel, int column, char text[SHORT_TEXT])
 	return text;
 }
 
-/**
- * put_name() - write the name of a wheel's process, and how many more have the wheel
- * @stream: where to.
- * @wheel: the wheel; its process can call itself anything, but a terminal is shown no control
- *	character.
- * @width: the most characters.
- *
- * Return: how many characters.
+/*
+ * Write the name of a wheel's process, and how many more have the wheel. Return how many
+ * characters.
  */
 int put_name(FILE *stream, const struct wheel *wheel, int width)
 {
@@ -230,11 +189,7 @@ static int width_of(int column, int width)
 	return left > COMMAND_MAX ? COMMAND_MAX : left;
 }
 
-/**
- * put_head() - write the line above the table
- * @stream: where to.
- * @width: how wide the terminal is.
- */
+/* Write the line above the table. */
 void put_head(FILE *stream, int width)
 {
 	int i;
@@ -245,12 +200,7 @@ void put_head(FILE *stream, int width)
 	fputc('\n', stream);
 }
 
-/**
- * put_row() - write the row of a wheel
- * @stream: where to.
- * @wheel: the wheel.
- * @width: how wide the terminal is.
- */
+/* Write the row of a wheel. */
 void put_row(FILE *stream, const struct wheel *wheel, int width)
 {
 	int i, room = width_of(COMMAND, width);
@@ -288,10 +238,7 @@ static int compare(const void *a, const void *b)
 	return order ? order : (left->id > right->id) - (left->id < right->id);
 }
 
-/**
- * sort_rows() - put the wheels into the order of a column
- * @top: the wheels and the column.
- */
+/* Put the wheels into the order of a column. */
 void sort_rows(struct top *top)
 {
 	size_t i;
@@ -303,12 +250,7 @@ void sort_rows(struct top *top)
 		qsort(top->rows, top->now.count, sizeof(*top->rows), compare);
 }
 
-/**
- * take_sample() - take a sample, and keep the one before
- * @top: where to.
- *
- * Return: 0 or an errno, as wheels_scan() does.
- */
+/* Take a sample, and keep the one before. Return 0 or an errno, as wheels_scan() does. */
 int take_sample(struct top *top)
 {
 	struct wheels spare = top->before;
@@ -327,12 +269,7 @@ int take_sample(struct top *top)
 	return 0;
 }
 
-/**
- * fail_sample() - exit because a sample could not be taken
- * @top: the wheels that were looked for.
- * @error: the errno.
- * @again: it was not the first one.
- */
+/* Exit because a sample could not be taken. */
 void fail_sample(const struct top *top, int error, bool again)
 {
 	if (error == ESRCH)
@@ -348,10 +285,7 @@ void fail_sample(const struct top *top, int error, bool again)
 	err(STATUS_ERROR, "cannot look for wheels in %s", options.proc);
 }
 
-/**
- * ms_until() - return the milliseconds until a moment, rounded up
- * @time_ns: the moment on CLOCK_MONOTONIC.
- */
+/* Return the milliseconds until a moment, rounded up. */
 int ms_until(uint64_t time_ns)
 {
 	uint64_t now_ns = now_on(CLOCK_MONOTONIC);
@@ -426,10 +360,7 @@ static void print_samples(struct top *top)
 		      top->now.hidden == 1 ? "" : "es");
 }
 
-/**
- * top() - show the wheels of the machine
- * @only: the process whose wheels to show, or 0 for all.
- */
+/* Show the wheels of the machine. */
 void top(pid_t only)
 {
 	struct top top = { .only = only, .sort = options.sort };

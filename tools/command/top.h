@@ -23,32 +23,16 @@
 
 enum rate { RATE_ADD, RATE_CANCEL, RATE_EXPIRE, RATE_FIRES, NR_RATES };
 
-/**
- * struct wheel - a wheel at one moment
- * @id: its number.
- * @pid: a process that has it open: that with the lowest number.
- * @fd: its descriptor there.
- * @comm: the name of that process.
- * @descriptors: how many descriptors lead to the wheel.
- * @processes: how many processes have one.
- * @user_id: the user that opened it.
- * @user_memory: how many bytes all wheels of that user hold.
- * @user_limit: how many they may.
- * @info: parameters and counters.
- * @nr_levels: how many levels there are in @level.
- * @level: the timers and the busy buckets of each level.
- * @nr_samples: how many samples have rates in @history.
- * @history: the rates, per second; the latest one is last.
- */
+/* A wheel at one moment. */
 struct wheel {
 	uint64_t id;
-	pid_t pid;
-	int fd;
-	char comm[64];
-	unsigned int descriptors;
-	unsigned int processes;
+	pid_t pid;			/* of the processes that have it, the lowest one */
+	int fd;				/* its descriptor there */
+	char comm[64];			/* the name of that process */
+	unsigned int descriptors;	/* how many lead to it */
+	unsigned int processes;		/* how many have one */
 	uint64_t user_id;
-	uint64_t user_memory;
+	uint64_t user_memory;		/* bytes that all wheels of its user hold */
 	uint64_t user_limit;
 	struct twheel_info info;
 	unsigned int nr_levels;
@@ -56,22 +40,16 @@ struct wheel {
 		uint64_t timers;
 		uint64_t busy;
 	} level[WHEEL_LEVELS];
-	unsigned int nr_samples;
-	float history[NR_RATES][WHEEL_HISTORY];
+	unsigned int nr_samples;	/* how many have rates */
+	float history[NR_RATES][WHEEL_HISTORY];	/* per second; the latest one is last */
 };
 
-/**
- * struct wheels - wheels at one moment, in the order of their numbers
- * @wheel: the wheels.
- * @count: how many.
- * @room: for how many there is memory.
- * @hidden: processes that the caller may not inspect.
- */
+/* Wheels at one moment, in the order of their numbers, and memory for more. */
 struct wheels {
 	struct wheel *wheel;
 	size_t count;
 	size_t room;
-	unsigned int hidden;
+	unsigned int hidden;		/* processes that the caller may not inspect */
 };
 
 /* A column of the table; the key sorts by it, and options call it @word. */
@@ -86,15 +64,7 @@ enum {
 	PID, COMMAND, FD, PENDING, UNREAD, ADD, CANCEL, EXPIRE, FIRES, MEMORY, USER, NR_COLUMNS
 };
 
-/**
- * struct top - what is being shown
- * @only: the process whose wheels are shown, or 0.
- * @now: the latest sample.
- * @before: the previous sample.
- * @rows: the wheels of @now, in order.
- * @sort: the column that they are ordered by.
- * @reverse: the other way round.
- */
+/* What is shown: the wheels of all processes or one, the rows in order of a column. */
 struct top {
 	pid_t only;
 	struct wheels now;

@@ -21,36 +21,23 @@
 /* Where the module shows its limits, and root changes them. */
 #define LIMITS	"/sys/module/twheel/parameters"
 
-/**
- * struct options - the options of the command line; 0 if they were not given, unless noted
- * @device: the device.
- * @tick_ns: the tick of a new wheel.
- * @wheel_size: its number of buckets in a level.
- * @max_timers: how many timers it may hold.
- * @clock: the name of its clock.
- * @count: events of each label until `every` ends.
- * @fd: the descriptor of the wheel of `save` and `load`, or -1.
- * @pid: the process that has this descriptor.
- * @proc: where the proc file system is.
- * @interval_ns: the time between two samples of `top`.
- * @sort: the index of the column that `top` sorts by.
- * @once: `top` prints one table.
- */
+/* The options of the command line; 0 if they were not given, unless noted. */
 struct options {
 	const char *device;
-	uint64_t tick_ns;
+	uint64_t tick_ns;	/* of a new wheel, as are the next three */
 	uint64_t wheel_size;
 	uint64_t max_timers;
 	const char *clock;
-	uint64_t count;
-	int fd;
-	pid_t pid;
+	uint64_t count;		/* events of each label until `every` ends */
+	uint64_t fd;		/* of the wheel of `save` and `load`; or NO_DESCRIPTOR */
+	uint64_t pid;		/* the process that has this descriptor */
 	const char *proc;
-	uint64_t interval_ns;
-	int sort;
+	uint64_t interval_ns;	/* between two samples of `top` */
+	int sort;		/* the index of the column that `top` sorts by */
 	bool once;
 };
 
+#define NO_DESCRIPTOR	UINT64_MAX
 extern struct options options;
 
 /* duration.c; the text of any duration fits. */
@@ -97,18 +84,11 @@ bool clock_named(const char *name, uint32_t *clock_id);
 
 /* timers.c: a wheel of our own, whose timers have labels */
 
-/**
- * struct timer - a timer that has events to come
- * @number: the user's name for the timer, and its data in the kernel.
- * @id: the kernel's name for the timer.
- * @left: events until a periodic timer is cancelled, or 0 for no end.
- * @periodic: it expires again and again.
- * @label: the text to print.
- */
+/* A timer that has events to come. */
 struct timer {
-	uint64_t number;
-	uint64_t id;
-	uint64_t left;
+	uint64_t number;	/* the user's name for it, and its data in the kernel */
+	uint64_t id;		/* the kernel's name for it */
+	uint64_t left;		/* events until a periodic timer is cancelled; 0: no end */
 	bool periodic;
 	char label[];
 };
@@ -135,6 +115,16 @@ uint64_t now_on(uint32_t clock_id);
 void run(void);
 void run_help(FILE *stream);
 void save(const char *path);
+
+/* One moment on two clocks: the wall clock, and the wheel's just before and after. */
+struct moment {
+	uint64_t before_ns;
+	uint64_t wall_ns;
+	uint64_t after_ns;
+};
+
+uint64_t to_wall(const struct moment *now, uint64_t deadline_ns);
+uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns);
 void load(const char *path);
 void top(pid_t only);
 int column_named(const char *word);

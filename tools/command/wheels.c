@@ -45,19 +45,17 @@ static void parse_line(const char *line, struct wheel *wheel)
 		else
 			*(uint64_t *)at = value;
 	}
-	if (!strcmp(name, "id")) {
+	if (!strcmp(name, "id"))
 		wheel->id = value;
-	} else if (!strcmp(name, "user-id")) {
+	if (!strcmp(name, "user-id"))
 		wheel->user_id = value;
-	} else if (!strcmp(name, "user-memory")) {
+	if (!strcmp(name, "user-memory"))
 		wheel->user_memory = value;
-	} else if (!strcmp(name, "user-limit")) {
+	if (!strcmp(name, "user-limit"))
 		wheel->user_limit = value;
-	} else if (sscanf(name, "level-%2u", &level) == 1 && level < WHEEL_LEVELS) {
-		if (strstr(name, "-timers"))
-			wheel->level[level].timers = value;
-		else
-			wheel->level[level].busy = value;
+	if (sscanf(name, "level-%2u", &level) == 1 && level < WHEEL_LEVELS) {
+		*(strstr(name, "-busy") ? &wheel->level[level].busy :
+		  &wheel->level[level].timers) = value;
 		if (wheel->nr_levels <= level)
 			wheel->nr_levels = level + 1;
 	}
@@ -74,13 +72,22 @@ static void append(struct wheels *wheels, const struct wheel *wheel)
 	wheels->wheel[wheels->count++] = *wheel;
 }
 
+/* Open PID/NAME of the proc file system. */
+static FILE *open_file(pid_t pid, const char *name)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%d/%s", options.proc, pid, name);
+	return fopen(path, "re");
+}
+
 /* Append the wheels among the descriptors of a process; return 0 or an errno. */
 static int scan_process(struct wheels *wheels, pid_t pid)
 {
 	const struct wheel process = { .pid = pid, .descriptors = 1, .processes = 1 };
 	struct dirent *entry;
 	struct wheel wheel;
-	char path[4200], line[256];
+	char path[4200], line[280];
 	FILE *file;
 	DIR *dir;
 
@@ -91,8 +98,8 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 	while ((entry = readdir(dir))) {
 		wheel = process;
 		wheel.fd = number_of(entry->d_name);
-		snprintf(path, sizeof(path), "%s/%d/fdinfo/%s", options.proc, pid, entry->d_name);
-		file = wheel.fd < 0 ? NULL : fopen(path, "re");
+		snprintf(line, sizeof(line), "fdinfo/%s", entry->d_name);
+		file = wheel.fd < 0 ? NULL : open_file(pid, line);
 		while (file && fgets(line, sizeof(line), file))
 			parse_line(line, &wheel);
 		if (file)
@@ -101,10 +108,10 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 			continue;
 		if (!wheel.id) {
 			closedir(dir);
-			return EPROTO;
+			errno = EPROTO;
+			return errno;
 		}
-		snprintf(path, sizeof(path), "%s/%d/comm", options.proc, pid);
-		file = fopen(path, "re");
+		file = open_file(pid, "comm");
 		if (file && fgets(wheel.comm, sizeof(wheel.comm), file))
 			wheel.comm[strcspn(wheel.comm, "\n")] = '\0';
 		if (file)
@@ -118,12 +125,10 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 /* Return true for a zombie, which still has a folder. */
 static bool has_ended(pid_t pid)
 {
-	char path[4200], line[256];
+	FILE *file = open_file(pid, "status");
 	bool ended = false;
-	FILE *file;
+	char line[256];
 
-	snprintf(path, sizeof(path), "%s/%d/status", options.proc, pid);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
 		ended |= !strncmp(line, "State:\tZ", strlen("State:\tZ"));
 	if (file)
@@ -160,13 +165,9 @@ static int compare(const void *a, const void *b)
 	return left->pid != right->pid ? left->pid - right->pid : left->fd - right->fd;
 }
 
-/**
- * wheels_scan() - look for wheels
- * @wheels: empty or from before; filled in: each wheel once, with the number of its descriptors.
- * @only: the process to look at, or 0 for all.
- *
- * Return: 0; or an errno: ESRCH if there is no such process, EACCES if it may not be inspected,
- * EPROTO if the module is too old.
+/*
+ * Look for wheels. Return 0; or an errno: ESRCH if there is no such process, EACCES if it may not
+ * be inspected, EPROTO if the module is too old.
  */
 int wheels_scan(struct wheels *wheels, pid_t only)
 {
@@ -178,8 +179,9 @@ int wheels_scan(struct wheels *wheels, pid_t only)
 	wheels->count = 0;
 	wheels->hidden = 0;
 	if (only && has_ended(only))
-		return ESRCH;
-	error = only ? scan_process(wheels, only) : scan_all(wheels);
+		error = ESRCH;
+	else
+		error = only ? scan_process(wheels, only) : scan_all(wheels);
 	if (wheels->count)
 		qsort(wheels->wheel, wheels->count, sizeof(*wheels->wheel), compare);
 	for (i = 0; i < wheels->count; i++) {
@@ -195,7 +197,7 @@ int wheels_scan(struct wheels *wheels, pid_t only)
 	}
 	wheels->count = count;
 	if (only && error == ENOENT)
-		return ESRCH;
+		error = ESRCH;
 	return error == EPERM ? EACCES : error;
 }
 
@@ -206,26 +208,16 @@ static int compare_id(const void *id, const void *wheel)
 	return (left > right) - (left < right);
 }
 
-/**
- * wheels_find() - find a wheel
- * @wheels: the list.
- * @id: the number of the wheel.
- *
- * Return: the wheel, or NULL.
- */
+/* Find a wheel. Return the wheel, or NULL. */
 struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
 {
 	return wheels->count ? bsearch(&id, wheels->wheel, wheels->count,
 				       sizeof(*wheels->wheel), compare_id) : NULL;
 }
 
-/**
- * wheels_compare() - work out rates
- * @wheels: the wheels now.
- * @before: the wheels some time ago, with the rates they had then.
- *
- * A new wheel has no rates. Expired timers were read, or wait to be; cancelling an unread one
- * lowers their number, which is not a rate.
+/*
+ * Work out rates. A new wheel has no rates. Expired timers were read, or wait to be; cancelling
+ * an unread one lowers their number, which is not a rate.
  */
 void wheels_compare(struct wheels *wheels, const struct wheels *before)
 {

@@ -386,17 +386,17 @@ test_run_errors()
 	done <<-'END'
 		frob is not a command|frob
 		ADD is not a command|ADD 1s a
-		a duration and a label|add
-		a duration and a label|add 1s
-		a duration and a label|add 1s \t
-		a duration and a label|every 1s
+		write it like this: add DURATION LABEL|add
+		write it like this: add DURATION LABEL|add 1s
+		write it like this: add DURATION LABEL|add 1s \t
+		write it like this: every DURATION LABEL|every 1s
 		1x is not a duration|add 1x a
 		-1s is not a duration|add -1s a
 		is too long|add 9223372037s a
 		at least one tick|every 1us a
 		at least one tick|every 0 a
-		the number of one timer|cancel
-		the number of one timer|cancel 1 2
+		write it like this: cancel ID|cancel
+		write it like this: cancel ID|cancel 1 2
 		x is not a timer|cancel x
 		-1 is not a timer|cancel -1
 		+1 is not a timer|cancel +1
@@ -404,10 +404,10 @@ test_run_errors()
 		18446744073709551616 is not a timer|cancel 18446744073709551616
 		there is no timer 0|cancel 0
 		there is no timer 18446744073709551615|cancel 18446744073709551615
-		the number of one timer|modify 1
-		the number of one timer|modify 1 1s 2
+		write it like this: modify ID DURATION|modify 1
+		write it like this: modify ID DURATION|modify 1 1s 2
 		there is no timer 1|modify 1 1s
-		the number of one timer|query
+		write it like this: query ID|query
 		there is no timer 5|query 5
 		list takes no arguments|list 1
 		info takes no arguments|info 1

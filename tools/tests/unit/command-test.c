@@ -7,7 +7,6 @@
 
 #include "helpers.h"
 #include "libtwheel.h"
-#include "save.h"
 #include "tap.h"
 #include "twheel.h"
 
@@ -21,7 +20,8 @@ static const struct {
 } valid[] = {
 	{ "0", 0 }, { "0s", 0 }, { "0h0m0s", 0 }, { "0.000ns", 0 },
 	{ "1ns", 1 }, { "1nsec", 1 },
-	{ "150us", 150000 }, { "5usec", 5000 }, { "150\302\265s", 150000 }, { "150\316\274s", 150000 },
+	{ "150us", 150000 }, { "5usec", 5000 },
+	{ "150\302\265s", 150000 }, { "150\316\274s", 150000 },
 	{ "200ms", 200000000 }, { "5msec", 5000000 },
 	{ "3s", 3000000000 }, { "007s", 7000000000 }, { "5sec", 5000000000 },
 	{ "5secs", 5000000000 }, { "1second", 1000000000 }, { "2seconds", 2000000000 },
@@ -186,7 +186,8 @@ static void test_output(void)
 		snprintf(expected, sizeof(expected), ",\"label\":\"%s\"", labels[i].json);
 		check_output(print_label, labels[i].label, expected, labels[i].what);
 	}
-	check_output(print_prompt, NULL, "{\"event\":\"expired\",\"id\":1}\n", "JSON has no prompt");
+	check_output(print_prompt, NULL, "{\"event\":\"expired\",\"id\":1}\n",
+		     "JSON has no prompt");
 	style = STYLE_LINE;
 	check_output(print_prompt, NULL, "> \r\033[Kexpired 1\n> ", "a record replaces a prompt");
 	check_output(print_prompt, "", "> expired 1\n> ", "a record below an answered prompt");
@@ -220,7 +221,8 @@ static const struct {
 	uint64_t interval_ns;
 	uint64_t deadline_ns;
 } wheels[] = {
-	{ &boot, NOW, 0, 1010 }, { &boot, NOW + YEAR, 0, YEAR + 1010 }, { &boot, NOW - 10, 0, 1000 },
+	{ &boot, NOW, 0, 1010 }, { &boot, NOW + YEAR, 0, YEAR + 1010 },
+	{ &boot, NOW - 10, 0, 1000 },
 	{ &boot, NOW - 1010, 0, 0 }, { &boot, NOW - YEAR, 0, 0 }, { &boot, 0, 0, 0 },
 	{ &boot, NOW - 1010 - 7, 10, 3 }, { &boot, NOW - 1010 - 70, 10, 0 },
 	{ &boot, 0, LAST, LAST - NOW + 1010 }, { &boot, LAST - 1, 0, LAST - 1 - NOW + 1010 },
