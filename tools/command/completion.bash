@@ -30,7 +30,7 @@ _twheel_options()
 {
 	local wheel="--tick --wheel-size --clock --max-timers --device"
 
-	echo "--help --version"
+	echo "--help --usage --version"
 	case $1 in
 	after | run | info) echo "--json $wheel" ;;
 	every) echo "--json --count $wheel" ;;

@@ -1,81 +1,68 @@
 // SPDX-License-Identifier: MIT
 /*
- * Durations as people write them
+ * Durations: 150us, 1.5s, 30m, 2h30m; twheel(1) has the grammar
  *
- *	duration = "0" | part { part }
- *	part     = number unit
- *	number   = digits [ "." digits ] | "." digits
- *	unit     = "w" | "d" | "h" | "m" | "s" | "ms" | "us" | "µs" | "ns"
- *
- * or a unit's longer names, as the table below has them: 5min, 90sec, 2days.
- *
- * The parts come from the largest unit to the smallest, none twice. All
- * arithmetic is on integers, so that a duration that is a whole number of
- * nanoseconds is exact.
+ * All arithmetic is on integers, so a duration that is a whole number of nanoseconds is exact.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "duration.h"
 #include "helpers.h"
+#include "twheel.h"
 
 #define SECOND	UINT64_C(1000000000)
 #define MINUTE	(60 * SECOND)
 #define HOUR	(60 * MINUTE)
 #define DAY	(24 * HOUR)
-#define WEEK	(7 * DAY)
-
-struct unit {
-	const char *name;
-	uint64_t ns;
-};
+#define DIGITS	"0123456789"
 
 /* The micro sign is written in two ways in UTF-8. */
-static const struct unit units[] = {
-	{ "w", WEEK }, { "week", WEEK }, { "weeks", WEEK },
-	{ "d", DAY }, { "day", DAY }, { "days", DAY },
-	{ "h", HOUR }, { "hr", HOUR }, { "hour", HOUR }, { "hours", HOUR },
-	{ "m", MINUTE }, { "min", MINUTE }, { "mins", MINUTE }, { "minute", MINUTE },
-	{ "minutes", MINUTE },
-	{ "s", SECOND }, { "sec", SECOND }, { "secs", SECOND }, { "second", SECOND },
-	{ "seconds", SECOND },
-	{ "ms", 1000000 }, { "msec", 1000000 },
-	{ "us", 1000 }, { "usec", 1000 }, { "\302\265s", 1000 }, { "\316\274s", 1000 },
-	{ "ns", 1 }, { "nsec", 1 },
+static const struct unit {
+	const char *names;
+	uint64_t ns;
+} units[] = {
+	{ " w week weeks ", 7 * DAY },
+	{ " d day days ", DAY },
+	{ " h hr hour hours ", HOUR },
+	{ " m min mins minute minutes ", MINUTE },
+	{ " s sec secs second seconds ", SECOND },
+	{ " ms msec ", 1000000 },
+	{ " us usec \302\265s \316\274s ", 1000 },
+	{ " ns nsec ", 1 },
 };
 
-static size_t count_digits(const char *text)
+/* Return the length of the unit that begins @text, or 0 if there is no such unit. */
+static uint64_t take_unit(const char **text)
 {
-	size_t n = 0;
-
-	while (isdigit((unsigned char)text[n]))
-		n++;
-	return n;
-}
-
-/* The unit that starts @text, up to the next number or the end; or NULL. */
-static const struct unit *find_unit(const char *text, size_t *len)
-{
+	int len = (int)strcspn(*text, DIGITS ".");
+	char word[16];
 	size_t i;
 
-	*len = strcspn(text, "0123456789.");
-	for (i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strlen(units[i].name) == *len &&
-		    !memcmp(units[i].name, text, *len))
-			return &units[i];
+	snprintf(word, sizeof(word), " %.*s ", len, *text);
+	*text += len;
+	for (i = 0; len && i < ARRAY_SIZE(units); i++) {
+		if (!strchr(*text - len, ' ') && strstr(units[i].names, word))
+			return units[i].ns;
 	}
-	return NULL;
+	return 0;
 }
 
-/*
- * Each step is exact: the digits times the unit, divided by ten. The remainder
- * is less than a nanosecond and is rounded up: a timer is never early.
- */
-static uint64_t scale_fraction(const char *digits, size_t n, uint64_t unit)
+/* Multiply the digits of a whole number by the unit; saturate. */
+static uint64_t scale_whole(const char *digits, size_t n, uint64_t unit)
+{
+	uint64_t sum = 0;
+
+	for (; n--; digits++) {
+		if (__builtin_mul_overflow(sum, 10, &sum) ||
+		    __builtin_add_overflow(sum, *digits - '0', &sum))
+			return UINT64_MAX;
+	}
+	return __builtin_mul_overflow(sum, unit, &sum) ? UINT64_MAX : sum;
+}
+
+/* Multiply decimals by the unit; round up, as no timer may be early. */
+static uint64_t scale_decimals(const char *digits, size_t n, uint64_t unit)
 {
 	uint64_t sum = 0;
 	bool inexact = false;
@@ -88,127 +75,67 @@ static uint64_t scale_fraction(const char *digits, size_t n, uint64_t unit)
 	return sum + inexact;
 }
 
-static int scale_whole(const char *digits, size_t n, uint64_t unit,
-		       uint64_t *ns)
+/* Add the part that begins @text, with a unit below @last; return whether it is valid. */
+static bool take_part(const char **text, uint64_t *last, uint64_t *sum)
 {
-	uint64_t sum = 0;
-	size_t i;
+	const char *whole = *text, *decimals;
+	size_t nr_whole = strspn(whole, DIGITS), nr_decimals = 0;
+	uint64_t unit;
 
-	for (i = 0; i < n; i++) {
-		if (__builtin_mul_overflow(sum, 10, &sum) ||
-		    __builtin_add_overflow(sum, digits[i] - '0', &sum))
-			return -ERANGE;
+	*text += nr_whole;
+	decimals = *text + 1;
+	if (**text == '.') {
+		nr_decimals = strspn(decimals, DIGITS);
+		*text = decimals + nr_decimals;
+		if (!nr_decimals)
+			return false;
+	} else if (!nr_whole) {
+		return false;
 	}
-	return __builtin_mul_overflow(sum, unit, ns) ? -ERANGE : 0;
+	unit = take_unit(text);
+	if (!unit || unit >= *last)
+		return false;
+	*last = unit;
+	if (__builtin_add_overflow(*sum, scale_whole(whole, nr_whole, unit), sum) ||
+	    __builtin_add_overflow(*sum, scale_decimals(decimals, nr_decimals, unit), sum))
+		*sum = UINT64_MAX;
+	return true;
 }
 
 /*
- * Take one part off @text and add it to @sum. @last is the unit of the part
- * before it, or 0.
+ * Read a duration. Return NULL; or the end of a message that begins with the text: why it is not
+ * valid.
  */
-static int parse_part(const char **text, uint64_t *last, uint64_t *sum)
+const char *duration_parse(const char *text, uint64_t *ns)
 {
-	const char *whole = *text, *fraction = NULL;
-	size_t nr_whole, nr_fraction = 0, len;
-	const struct unit *unit;
-	uint64_t ns;
-	int err;
+	uint64_t sum = 0, last = UINT64_MAX;
 
-	nr_whole = count_digits(whole);
-	*text += nr_whole;
-	if (**text == '.') {
-		fraction = *text + 1;
-		nr_fraction = count_digits(fraction);
-		*text = fraction + nr_fraction;
+	if (strcmp(text, "0")) {
+		do {
+			if (!take_part(&text, &last, &sum))
+				return "is not a duration: write it like 150us, 1.5s, 30m or 2h30m";
+		} while (*text);
 	}
-	if (fraction ? !nr_fraction : !nr_whole)
-		return -EINVAL;
-
-	unit = find_unit(*text, &len);
-	if (!unit || (*last && unit->ns >= *last))
-		return -EINVAL;
-	*text += len;
-	*last = unit->ns;
-
-	err = scale_whole(whole, nr_whole, unit->ns, &ns);
-	if (err)
-		return err;
-	if (__builtin_add_overflow(*sum, ns, sum))
-		return -ERANGE;
-	ns = fraction ? scale_fraction(fraction, nr_fraction, unit->ns) : 0;
-	return __builtin_add_overflow(*sum, ns, sum) ? -ERANGE : 0;
-}
-
-/**
- * duration_parse() - read a duration
- * @text: the duration, all of the string.
- * @ns: set to the duration in nanoseconds, rounded up, when it is valid.
- *
- * Return: 0; -EINVAL when @text is not a duration; -ERANGE when it is longer than
- * INT64_MAX nanoseconds (292 years), the longest a wheel takes.
- */
-int duration_parse(const char *text, uint64_t *ns)
-{
-	uint64_t sum = 0, last = 0;
-	bool too_long = false;
-	int err;
-
-	if (!strcmp(text, "0")) {
-		*ns = 0;
-		return 0;
-	}
-	/* Go on after an overflow: text that is not a duration is always -EINVAL. */
-	do {
-		err = parse_part(&text, &last, &sum);
-		if (err == -EINVAL)
-			return err;
-		too_long |= err == -ERANGE || sum > INT64_MAX;
-	} while (*text);
-	if (too_long)
-		return -ERANGE;
+	if (sum > INT64_MAX)
+		return "is too long: at most 292 years";
 	*ns = sum;
-	return 0;
+	return NULL;
 }
 
-/**
- * duration_format() - write a duration for people
- * @ns: the duration in nanoseconds.
- * @text: where to write it.
- *
- * The text is exact: duration_parse() reads it back, except for a minus sign.
- *
- * Return: @text.
- */
+/* Write a duration. Return @text. */
 char *duration_format(int64_t ns, char text[DURATION_TEXT])
 {
-	static const struct {
-		const char *name;
-		uint64_t ns;
-		int digits;
-	} scales[] = {
-		{ "s", 1000000000, 9 },
-		{ "ms", 1000000, 6 },
-		{ "us", 1000, 3 },
-		{ "ns", 1, 0 },
-	};
-	uint64_t abs = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-	const char *sign = ns < 0 ? "-" : "";
-	uint64_t fraction;
-	int i = 0, digits;
+	static const char *const names[] = { "ns", "us", "ms", "s" };
+	uint64_t abs = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, scale = 1;
+	char decimals[16];
+	int unit = 0, digits;
 
-	while (scales[i].ns > 1 && abs < scales[i].ns)
-		i++;
-	fraction = abs % scales[i].ns;
-	digits = scales[i].digits;
-	for (; fraction && fraction % 10 == 0; digits--)
-		fraction /= 10;
-
-	if (fraction)
-		snprintf(text, DURATION_TEXT, "%s%ju.%0*ju%s", sign,
-			 (uintmax_t)(abs / scales[i].ns), digits,
-			 (uintmax_t)fraction, scales[i].name);
-	else
-		snprintf(text, DURATION_TEXT, "%s%ju%s", sign,
-			 (uintmax_t)(abs / scales[i].ns), scales[i].name);
+	for (; unit < 3 && abs / scale >= 1000; unit++)
+		scale *= 1000;
+	digits = snprintf(decimals, sizeof(decimals), ".%0*ju", 3 * unit, (uintmax_t)(abs % scale));
+	while (digits && strchr(".0", decimals[digits - 1]))
+		digits--;
+	snprintf(text, DURATION_TEXT, "%s%ju%.*s%s", ns < 0 ? "-" : "",
+		 (uintmax_t)(abs / scale), digits, decimals, names[unit]);
 	return text;
 }

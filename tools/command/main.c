@@ -2,52 +2,411 @@
 /*
  * twheel - timers of /dev/twheel on the command line; see twheel(1)
  *
- * The commands, and help on them. Options are read in arguments.c; a wheel with labels is in
- * session.c, `twheel run` in run.c, `twheel top` in top.c; `twheel save` and `twheel load` are in
- * save.c and load.c.
+ * The options, the commands, and help on them.
  */
+#include <argp.h>
+#include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "arguments.h"
-#include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
-#include "messages.h"
-#include "output.h"
-#include "run.h"
-#include "session.h"
-#include "snapshot.h"
-#include "top.h"
-#include "view.h"
+#include "twheel.h"
 
-/* For messages: all commands except `help`. */
-#define COMMANDS	"after, every, run, info, top, save, load "
+/* A screen that changes more often cannot be read. */
+#define INTERVAL_MIN_NS		10000000
+#define INTERVAL_MAX_NS		3600000000000
 
-/**
- * struct command - a command of the command line
- * @name: the word.
- * @args: what follows it, for people.
- * @about: what it does.
- * @takes_pairs: its arguments are pairs of duration and label.
- * @takes_count: it has the option --count.
- * @style: how it prints.
- * @execute: executes it, with a wheel.
- * @show: executes it, without one.
- */
-struct command {
+#define COLUMN_NAMES							\
+	"pid, command, fd, pending, unread, add, cancel, expire, fires, memory or user"
+
+struct options options = {
+	.device = TWHEEL_DEVICE,
+	.fd = NO_DESCRIPTOR,
+	.proc = "/proc",
+	.interval_ns = 1000000000,
+};
+
+static bool help;
+
+enum {
+	OPTION_USAGE = 256,
+	OPTION_FD,
+	OPTION_MAX_TIMERS,
+	OPTION_ONCE,
+	OPTION_PID,
+	OPTION_PROC,
+	OPTION_SORT,
+};
+
+static const struct argp_option common_options[] = {
+	{ "json", 'j', NULL, 0, "print one JSON object per line", 0 },
+	{ "help", 'h', NULL, 0, "print this help and exit", 0 },
+	{ "usage", OPTION_USAGE, NULL, 0, "print a short help and exit", 0 },
+	{ "version", 'V', NULL, 0, "print the version and exit", 0 },
+	{ }
+};
+
+static const struct argp_option count_options[] = {
+	{ "count", 'n', "N", 0, "exit after N events of each label", 0 },
+	{ }
+};
+
+static const struct argp_option wheel_options[] = {
+	{ "tick", 't', "DURATION", 0, "tick of the wheel, 1us to 1h (default: the module's)", 0 },
+	{ "wheel-size", 'w', "N", 0, "buckets per level, 2 to 65536 (default: module's)", 0 },
+	{ "clock", 'c', "NAME", 0,
+	  "monotonic; boottime (counts suspend too); realtime or tai (timers follow a set)", 0 },
+	{ "max-timers", OPTION_MAX_TIMERS, "N", 0, "how many timers it may hold at once", 0 },
+	{ "device", 'd', "PATH", 0, "the device (default: " TWHEEL_DEVICE ")", 0 },
+	{ }
+};
+
+static const struct argp_option top_options[] = {
+	{ "once", OPTION_ONCE, NULL, 0, "print one table and exit", 0 },
+	{ "interval", 'i', "DURATION", 0, "between two samples, 10ms to 1h (default: 1s)", 0 },
+	{ "sort", OPTION_SORT, "COLUMN", 0, COLUMN_NAMES " (default: pending)", 0 },
+	{ "proc", OPTION_PROC, "DIR", 0, "where the proc file system is (default: /proc)", 0 },
+	{ }
+};
+
+static const struct argp_option fd_options[] = {
+	{ "fd", OPTION_FD, "N", 0, "the wheel's descriptor in the calling shell", 0 },
+	{ "pid", OPTION_PID, "PID", 0, "it is a descriptor of this process instead", 0 },
+	{ }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state);
+
+/* Sets of options; bitmasks of them are what a command has, and what was given. */
+enum { SET_COUNT = 1, SET_WHEEL, SET_TOP, SET_FD, NR_SETS };
+
+static const struct {
+	struct argp argp;
+	const char *header;
+	const char *belongs;
+} sets[NR_SETS] = {
+	{ { .options = common_options, .parser = parse_option }, NULL, NULL },
+	{ { .options = count_options, .parser = parse_option },
+	  "For every:", "--count is for every" },
+	{ { .options = wheel_options, .parser = parse_option },
+	  "For the wheel of after, every, run and info:",
+	  "options of a wheel are for after, every, run and info" },
+	{ { .options = top_options, .parser = parse_option },
+	  "For top:", "--once, --interval, --sort and --proc are for top" },
+	{ { .options = fd_options, .parser = parse_option },
+	  "For save and load:", "--fd and --pid are for save and load" },
+};
+
+static unsigned int given;
+
+static __printf(1, 2) __attribute__((noreturn)) void usage_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vwarnx(format, args);
+	va_end(args);
+	fputs("Try `twheel --help' or `twheel --usage' for more information.\n", stderr);
+	exit(STATUS_USAGE);
+}
+
+static uint64_t read_number(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || value < min || value > max)
+		usage_error("%s '%s' must be a number between %ju and %ju", what, text,
+			    (uintmax_t)min, (uintmax_t)max);
+	return value;
+}
+
+static uint64_t read_duration(const char *what, const char *text)
+{
+	uint64_t ns = 0;
+	const char *reason = duration_parse(text, &ns);
+
+	if (reason)
+		usage_error("%s '%s' %s", what, text, reason);
+	return ns;
+}
+
+/* Options with a number, or with a duration if there is a text of their range. */
+static bool take_number(int key, const char *arg)
+{
+	static const struct {
+		int key;
+		const char *name;
+		uint64_t min, max;
+		uint64_t *value;
+		const char *range;
+	} all[] = {
+		{ 'n', "--count", 1, UINT64_MAX, &options.count, NULL },
+		{ 't', "--tick", TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS, &options.tick_ns,
+		  "1us and 1h" },
+		{ 'w', "--wheel-size", TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX,
+		  &options.wheel_size, NULL },
+		{ OPTION_MAX_TIMERS, "--max-timers", 1, UINT64_MAX, &options.max_timers, NULL },
+		{ 'i', "--interval", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &options.interval_ns,
+		  "10ms and 1h" },
+		{ OPTION_FD, "--fd", 0, INT32_MAX, &options.fd, NULL },
+		{ OPTION_PID, "--pid", 1, INT32_MAX, &options.pid, NULL },
+	}, *at;
+
+	for (at = all; at->key != key; at++) {
+		if (at == &all[ARRAY_SIZE(all) - 1])
+			return false;
+	}
+	if (at->range)
+		*at->value = read_duration(at->name, arg);
+	else
+		*at->value = read_number(at->name, arg, at->min, at->max);
+	if (*at->value < at->min || *at->value > at->max)
+		usage_error("%s '%s' must be between %s", at->name, arg, at->range);
+	return true;
+}
+
+static int show_help(const char *name, unsigned int flags);
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	const struct argp_option *option;
+	uint32_t clock_id;
+	int set;
+
+	(void)state;
+	switch (key) {
+	case 'h':
+		help = true;
+		break;
+	case OPTION_USAGE:
+		exit(show_help(NULL, ARGP_HELP_USAGE));
+	case 'V':
+		printf("twheel %s\n", twheel_version());
+		flush_output();
+		exit(0);
+	case 'j':
+		style = STYLE_JSON;
+		break;
+	case 'c':
+		options.clock = arg;
+		if (!clock_named(arg, &clock_id))
+			usage_error("--clock '%s' must be monotonic, boottime, realtime or tai",
+				    arg);
+		break;
+	case 'd':
+		options.device = arg;
+		break;
+	case OPTION_ONCE:
+		options.once = true;
+		break;
+	case OPTION_SORT:
+		options.sort = column_named(arg);
+		if (options.sort < 0)
+			usage_error("--sort '%s' is not a column: use one of " COLUMN_NAMES, arg);
+		break;
+	case OPTION_PROC:
+		options.proc = arg;
+		break;
+	default:
+		if (!take_number(key, arg))
+			return ARGP_ERR_UNKNOWN;
+	}
+	for (set = 0; set < NR_SETS; set++) {
+		for (option = sets[set].argp.options; option->name; option++)
+			given |= option->key == key ? 1U << set : 0;
+	}
+	return 0;
+}
+
+/* Check all pairs of duration and label before the wheel is opened, then add the timers. */
+static void add_pairs(char **args, bool periodic)
+{
+	uint64_t now_ns;
+	char **at;
+
+	for (at = args; *at && at[1]; at += 2)
+		read_duration("the duration", *at);
+	if (at == args || *at)
+		usage_error("a duration and a label are needed for each timer");
+	wheel_open();
+	/* All delays begin at the same moment, no matter how long adding takes. */
+	now_ns = now_on(wheel.clock_id);
+	for (at = args; *at; at += 2) {
+		if (!timer_add(at[1], now_ns, read_duration("the duration", *at), periodic))
+			errx(STATUS_ERROR, "cannot add the timer '%s' of %s: %s", at[1], *at,
+			     explain(wheel.fd, errno, wheel.tick_ns));
+	}
+	while (wheel.timers)
+		wait_for_timers(-1);
+}
+
+static void do_after(char **args)
+{
+	add_pairs(args, false);
+}
+
+static void do_every(char **args)
+{
+	add_pairs(args, true);
+}
+
+static void do_run(char **args)
+{
+	(void)args;
+	wheel_open();
+	run();
+}
+
+static void do_info(char **args)
+{
+	struct twheel_info info;
+
+	(void)args;
+	wheel_open();
+	if (twheel_get_info(wheel.fd, &info))
+		err(STATUS_ERROR, "cannot query the wheel");
+	if (style != STYLE_JSON)
+		style = STYLE_TABLE;
+	record_begin("info");
+	put_info(&info);
+	record_end();
+}
+
+static void do_top(char **args)
+{
+	top(*args ? (pid_t)read_number("the process", *args, 1, INT32_MAX) : 0);
+}
+
+static void do_save(char **args)
+{
+	save(*args);
+}
+
+static void do_load(char **args)
+{
+	if (!*args && !options.pid && options.fd == STDIN_FILENO)
+		usage_error("load cannot have both the wheel and the timers on standard input");
+	load(*args);
+}
+
+static void do_help(char **args)
+{
+	show_help(*args, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
+}
+
+/* A command: its name, what follows it, how many arguments it takes, and its sets of options. */
+static const struct command {
 	const char *name;
 	const char *args;
+	int max_args;
+	unsigned int sets;
 	const char *about;
-	bool takes_pairs;
-	bool takes_count;
-	enum output_style style;
-	int (*execute)(struct session *session, const struct arguments *what);
-	int (*show)(const struct arguments *what);
+	void (*execute)(char **args);
+} commands[] = {
+	{ "after", "DURATION LABEL [DURATION LABEL]...", INT32_MAX, 1 << SET_WHEEL,
+	  "print each LABEL when its DURATION has passed, then exit", do_after },
+	{ "every", "DURATION LABEL [DURATION LABEL]...", INT32_MAX,
+	  1 << SET_WHEEL | 1 << SET_COUNT, "print each LABEL again and again", do_every },
+	{ "run", "", 0, 1 << SET_WHEEL,
+	  "take commands from standard input, print what expires", do_run },
+	{ "info", "", 0, 1 << SET_WHEEL, "show the parameters of a new wheel", do_info },
+	{ "top", "[PID]", 1, 1 << SET_TOP,
+	  "show all wheels of the machine, or of a process, and their activity", do_top },
+	{ "save", "[FILE]", 1, 1 << SET_FD,
+	  "write the timers of an open wheel, as lines of text", do_save },
+	{ "load", "[FILE]", 1, 1 << SET_FD,
+	  "add timers that were saved to an open wheel", do_load },
+	{ "help", "[COMMAND]", 1, 0, "explain a command, or list all", do_help },
 };
+
+static const struct command *find_command(const char *name)
+{
+	static const char names[] = "after, every, run, info, top, save, load or help";
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (name && !strcmp(commands[i].name, name))
+			return &commands[i];
+	}
+	if (name)
+		usage_error("'%s' is not a command: use %s", name, names);
+	usage_error("a command is needed: %s", names);
+}
+
+/* Write the part of the help that follows the options; @only is the command, or NULL. */
+static void put_rest(FILE *text, const struct command *only)
+{
+	if (!only || only->sets & (1 << SET_WHEEL | 1 << SET_TOP))
+		fputs("A DURATION is written like 150us, 1.5s, 5min, 2h30m or 0; the units are\n"
+		      "w, d, h, m, s, ms, us and ns, and their longer names.\n", text);
+	if (!only || only->execute == do_run) {
+		fputs("\nCommands of run, one on a line:\n", text);
+		run_help(text);
+	}
+	if (only && only->execute == do_top)
+		fputs("\nKeys:\n"
+		      "  up, down, k, j  select a wheel     Enter  open it     Esc  back\n"
+		      "  p u a c e f m s i n d  sort by pending, unread, add, cancel, expire,\n"
+		      "                  fires, memory, user, pid, command, fd    r  reverse\n"
+		      "  q               quit\n", text);
+	fputs("\nExit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).", text);
+}
+
+/* Choose the options of a command, or all. */
+static void choose_options(struct argp_child *child, const struct command *only)
+{
+	int set;
+
+	for (set = 0; set < NR_SETS; set++) {
+		if (!set || !only || only->sets & 1U << set)
+			*child++ = (struct argp_child){ &sets[set].argp, 0, sets[set].header,
+							set + 1 };
+	}
+	*child = (struct argp_child){ };
+}
+
+/* Print the help of a command, or of all. */
+static int show_help(const char *name, unsigned int flags)
+{
+	const struct command *only = name ? find_command(name) : NULL, *command;
+	struct argp_child children[NR_SETS + 1];
+	struct argp argp = { .children = children };
+	char *doc = NULL, *args = NULL;
+	size_t size;
+	FILE *doc_text = open_memstream(&doc, &size), *args_text = open_memstream(&args, &size);
+
+	if (!doc_text || !args_text)
+		err(STATUS_ERROR, "cannot show the help");
+	choose_options(children, only);
+	fputs(only ? "\n" : "\nTimers of the kernel's timing wheel, " TWHEEL_DEVICE ".\n\n",
+	      doc_text);
+	for (command = commands; command < commands + ARRAY_SIZE(commands); command++) {
+		if (only && only != command)
+			continue;
+		fprintf(args_text, "%s%s%s%s", ftell(args_text) ? "\n" : "", command->name,
+			*command->args ? " " : "", command->args);
+		fprintf(doc_text, "  %-6s %s\n", command->name, command->about);
+	}
+	fputc('\v', doc_text);
+	put_rest(doc_text, only);
+	fclose(doc_text);
+	fclose(args_text);
+	argp.args_doc = args;
+	argp.doc = doc;
+	argp_help(&argp, stdout, flags, program_invocation_short_name);
+	flush_output();
+	return 0;
+}
 
 /*
  * Replace closed standard files by one that reads as empty and cannot be written.
@@ -64,366 +423,52 @@ static void fill_standard_files(void)
 		close(fd);
 }
 
-/* Check all pairs before the wheel is opened: nothing is begun that cannot be finished. */
-static int check_pairs(const struct arguments *what)
+static void check_options(const struct command *command, int nr_args)
 {
-	uint64_t ns;
-	int i;
+	int set;
 
-	if (!what->nr_args || what->nr_args % 2) {
-		complain("a duration and a label are needed for each timer");
-		return usage_hint();
+	for (set = 1; set < NR_SETS; set++) {
+		if (given & ~command->sets & 1U << set)
+			usage_error("%s, not for %s", sets[set].belongs, command->name);
 	}
-	for (i = 0; i < what->nr_args; i += 2) {
-		if (parse_duration("the duration", what->args[i], &ns))
-			return STATUS_USAGE;
-	}
-	return STATUS_OK;
-}
-
-/*
- * Add the timers of the command line. All delays begin at the same moment,
- * no matter how long adding takes.
- */
-static int add_pairs(struct session *session, const struct arguments *what,
-		     bool periodic)
-{
-	struct session_timer timer = {
-		.periodic = periodic,
-		.times = what->times,
-	};
-	char reason[REASON_TEXT];
-	int i;
-
-	if (session_now(session, &timer.from_ns))
-		return STATUS_ERROR;
-	for (i = 0; i < what->nr_args; i += 2) {
-		duration_parse(what->args[i], &timer.delay_ns);
-		timer.label = what->args[i + 1];
-		if (session_add(session, &timer))
-			continue;
-		complain("cannot add the timer '%s' of %s: %s", timer.label,
-			 what->args[i],
-			 session_explain(session, errno, reason));
-		return STATUS_ERROR;
-	}
-	return STATUS_OK;
-}
-
-static int wait_for_all(struct session *session)
-{
-	int status = STATUS_OK;
-
-	while (status == STATUS_OK && session->timers.count)
-		status = session_wait(session, -1, NULL);
-	return status;
-}
-
-static int execute_after(struct session *session, const struct arguments *what)
-{
-	int status = add_pairs(session, what, false);
-
-	return status == STATUS_OK ? wait_for_all(session) : status;
-}
-
-static int execute_every(struct session *session, const struct arguments *what)
-{
-	int status = add_pairs(session, what, true);
-
-	return status == STATUS_OK ? wait_for_all(session) : status;
-}
-
-static int execute_run(struct session *session, const struct arguments *what)
-{
-	(void)what;
-	return run(session);
-}
-
-static int execute_info(struct session *session, const struct arguments *what)
-{
-	(void)what;
-	if (!session_print_info(session))
-		return STATUS_OK;
-	complain("cannot query the wheel: %s", strerror(errno));
-	return STATUS_ERROR;
-}
-
-static int show_top(const struct arguments *what)
-{
-	struct top_options options = what->top;
-	uint64_t pid;
-
-	options.json = what->json;
-	if (what->nr_args > 1) {
-		complain("top takes the number of one process at most");
-		return usage_hint();
-	}
-	if (what->nr_args) {
-		if (parse_number("the process", what->args[0], 1, INT32_MAX, &pid))
-			return STATUS_USAGE;
-		options.only = (pid_t)pid;
-	}
-	return top(&options);
-}
-
-/* Check the arguments of `save` or `load`. */
-static int check_snapshot(const char *command, const struct arguments *what)
-{
-	if (what->nr_args > 1) {
-		complain("%s takes one file at most", command);
-		return usage_hint();
-	}
-	if (what->snapshot.fd == NO_DESCRIPTOR) {
-		complain("%s needs --fd N, the descriptor of a wheel that is open", command);
-		return usage_hint();
-	}
-	return STATUS_OK;
-}
-
-static int show_save(const struct arguments *what)
-{
-	int status = check_snapshot("save", what);
-
-	return status ? status : save(&what->snapshot, what->nr_args ? what->args[0] : NULL);
-}
-
-static int show_load(const struct arguments *what)
-{
-	int status = check_snapshot("load", what);
-
-	if (status)
-		return status;
-	if (!what->nr_args && !what->snapshot.pid && what->snapshot.fd == STDIN_FILENO) {
-		complain("load cannot have both the wheel and the timers on standard input");
-		return usage_hint();
-	}
-	return load(&what->snapshot, what->nr_args ? what->args[0] : NULL);
-}
-
-static int show_help(const struct arguments *what);
-
-static const struct command commands[] = {
-	{
-		.name = "after", .args = "DURATION LABEL [DURATION LABEL]...",
-		.about = "print each LABEL when its DURATION has passed, then exit",
-		.takes_pairs = true, .execute = execute_after,
-	}, {
-		.name = "every", .args = "DURATION LABEL [DURATION LABEL]...",
-		.about = "print each LABEL again and again",
-		.takes_pairs = true, .takes_count = true, .execute = execute_every,
-	}, {
-		.name = "run", .args = "",
-		.about = "take commands from standard input, print what expires",
-		.execute = execute_run,
-	}, {
-		.name = "info", .args = "",
-		.about = "show the parameters of a new wheel",
-		.style = OUTPUT_TABLE, .execute = execute_info,
-	}, {
-		.name = "top", .args = "[PID]",
-		.about = "show all wheels of the machine, or of a process, and their activity",
-		.show = show_top,
-	}, {
-		.name = "save", .args = "[FILE]",
-		.about = "write the timers of an open wheel, as lines of JSON",
-		.show = show_save,
-	}, {
-		.name = "load", .args = "[FILE]",
-		.about = "add timers that were saved to an open wheel",
-		.show = show_load,
-	}, {
-		.name = "help", .args = "[COMMAND]",
-		.about = "explain a command, or list all",
-		.show = show_help,
-	},
-};
-
-/*
- * Help.
- */
-
-static const char options_help[] =
-	"  -j, --json           print one JSON object per line\n"
-	"  -h, --help           print this help and exit\n"
-	"  -V, --version        print the version and exit\n";
-
-static const char count_help[] =
-	"  -n, --count N        exit after N events of each label\n";
-
-static const char wheel_help[] =
-	"  -t, --tick DURATION  tick of the wheel, 1us to 1h (default: the module's)\n"
-	"  -w, --wheel-size N   buckets per level, 2 to 65536 (default: the module's)\n"
-	"  -c, --clock NAME     monotonic; boottime, which counts suspend too; realtime or\n"
-	"                       tai, which timers follow when they are set\n"
-	"      --max-timers N   how many timers the wheel may hold at once\n"
-	"  -d, --device PATH    the device (default: " TWHEEL_DEVICE ")\n";
-
-static const char top_help[] =
-	"      --once           print one table and exit\n"
-	"  -i, --interval DURATION  time between two samples, 10ms to 1h (default: 1s)\n"
-	"      --sort COLUMN    pid, command, fd, pending, unread, add, cancel, expire,\n"
-	"                       fires, memory or user (default: pending)\n"
-	"      --proc DIR       where the proc file system is (default: /proc)\n";
-
-static const char snapshot_help[] =
-	"      --fd N           the wheel's descriptor, open in the shell that calls twheel\n"
-	"      --pid PID        it is a descriptor of this process instead\n";
-
-static const char duration_help[] =
-	"A DURATION is written like 150us, 1.5s, 5min, 2h30m or 0; the units are\n"
-	"w, d, h, m, s, ms, us and ns, and their longer names.\n";
-
-static const char keys_help[] =
-	"Keys:\n"
-	"  up, down, k, j  select a wheel     Enter  open it     Esc  back\n"
-	"  p u a c e f m s i n d  sort by pending, unread, add, cancel, expire, fires,\n"
-	"                  memory, user, pid, command, fd        r  reverse\n"
-	"  q               quit\n";
-
-static void print_help(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("%s twheel [OPTION]... %s%s%s\n", i ? "      " : "Usage:",
-		       commands[i].name, *commands[i].args ? " " : "", commands[i].args);
-	puts("\nTimers of the kernel's timing wheel, /dev/twheel.\n");
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-6s %s\n", commands[i].name, commands[i].about);
-	printf("\nOptions:\n%s\nFor every:\n%s\nFor the wheel of after, every, run and info:\n%s\n"
-	       "For top:\n%s\nFor save and load:\n%s\n%s\nCommands of run, one on a line:\n",
-	       options_help, count_help, wheel_help, top_help, snapshot_help, duration_help);
-	run_help(stdout);
-	puts("\nExit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).");
-}
-
-static bool is_snapshot(const struct command *command)
-{
-	return command->show == show_save || command->show == show_load;
-}
-
-static void explain(const struct command *command)
-{
-	printf("Usage: twheel [OPTION]... %s%s%s\n\n  %s\n\nOptions:\n%s", command->name,
-	       *command->args ? " " : "", command->args, command->about, options_help);
-	if (command->takes_count)
-		fputs(count_help, stdout);
-	if (command->execute)
-		fputs(wheel_help, stdout);
-	if (command->show == show_top)
-		printf("%s\n%s", top_help, keys_help);
-	if (is_snapshot(command))
-		fputs(snapshot_help, stdout);
-	if (command->execute || command->show == show_top)
-		printf("\n%s", duration_help);
-	if (command->execute == execute_run) {
-		puts("\nCommands, one on a line:");
-		run_help(stdout);
-	}
-}
-
-static const struct command *find_command(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (name && !strcmp(commands[i].name, name))
-			return &commands[i];
-	}
-	if (name)
-		complain("'%s' is not a command: use " COMMANDS "or help", name);
-	else
-		complain("a command is needed: " COMMANDS "or help");
-	usage_hint();
-	return NULL;
-}
-
-static int show_help(const struct arguments *what)
-{
-	const struct command *command;
-
-	if (!what->nr_args) {
-		print_help();
-		return output_finish();
-	}
-	command = find_command(what->args[0]);
-	if (!command)
-		return STATUS_USAGE;
-	explain(command);
-	return output_finish();
-}
-
-static int check_arguments(const struct command *command, const struct arguments *what)
-{
-	if (what->times != NOT_GIVEN && !command->takes_count) {
-		complain("--count is for every, not for %s", command->name);
-		return usage_hint();
-	}
-	if (what->for_top && command->show != show_top) {
-		complain("--once, --interval, --sort and --proc are for top, not for %s",
-			 command->name);
-		return usage_hint();
-	}
-	if (what->for_snapshot && !is_snapshot(command)) {
-		complain("--fd and --pid are for save and load, not for %s", command->name);
-		return usage_hint();
-	}
-	if (what->for_wheel && !command->execute) {
-		complain("%s opens no wheel: it takes no options of one", command->name);
-		return usage_hint();
-	}
-	if (command->takes_pairs)
-		return check_pairs(what);
-	if (!what->nr_args || command->show)
-		return STATUS_OK;
-	complain("%s takes no arguments", command->name);
-	return usage_hint();
-}
-
-static int execute(const struct command *command, const struct arguments *what)
-{
-	struct session session;
-	int status;
-
-	output_style(what->json ? OUTPUT_JSON : command->style);
-	if (command->show)
-		return command->show(what);
-	status = session_open(&session, &what->session);
-	if (status)
-		return status;
-	status = command->execute(&session, what);
-	if (status == STATUS_OK)
-		status = output_finish();
-	session_close(&session);
-	return status;
+	if (command->sets & 1 << SET_FD && options.fd == NO_DESCRIPTOR)
+		usage_error("%s needs --fd N, the descriptor of a wheel that is open",
+			    command->name);
+	if (nr_args > command->max_args)
+		usage_error("too many arguments: the command is twheel %s %s", command->name,
+			    command->args);
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments what = {
-		.session.device = TWHEEL_DEVICE,
-		.snapshot.fd = NO_DESCRIPTOR,
-		.top = { .proc = "/proc", .interval_ns = 1000000000 },
-	};
+	struct argp_child children[NR_SETS + 1];
+	const struct argp all = { .children = children };
 	const struct command *command;
-	int status;
+	int first, i;
 
 	fill_standard_files();
-	what.top.sort = view_column_named("pending");
-	status = parse_options(argc, argv, &what);
-	if (status)
-		return status;
-	if (what.version) {
-		printf("twheel %s\n", twheel_version());
-		return output_finish();
+	argp_err_exit_status = STATUS_USAGE;
+	program_invocation_name = "twheel";
+	program_invocation_short_name = "twheel";
+	argv[0] = "twheel";
+	options.sort = column_named("pending");
+	/* A negative duration would be an option, unless it is the value of one. */
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (argv[i][0] == '-' && isdigit((unsigned char)argv[i][1]) &&
+		    argv[i - 1][0] != '-')
+			usage_error("'%s' is not a duration: it must not be negative", argv[i]);
 	}
-	if (what.help)
-		return show_help(&what);
-	command = find_command(what.nr_args ? what.args[0] : NULL);
-	if (!command)
-		return STATUS_USAGE;
-	what.args++;
-	what.nr_args--;
-	status = check_arguments(command, &what);
-	return status ? status : execute(command, &what);
+	choose_options(children, NULL);
+	first = argc;
+	argp_parse(&all, argc, argv, ARGP_NO_HELP, &first, NULL);
+	argv += first;
+	if (help) {
+		do_help(argv);
+		return 0;
+	}
+	command = find_command(*argv);
+	check_options(command, argc - first - 1);
+	command->execute(argv + 1);
+	flush_output();
+	return 0;
 }

@@ -1,364 +1,261 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records on standard output; see output.h
+ * Records on standard output, as text or JSON
  */
+#include <err.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include "duration.h"
 #include "helpers.h"
-#include "messages.h"
-#include "output.h"
+#include "twheel.h"
 
 /* Clears the line with the prompt, for a record that comes while it is shown. */
 #define CLEAR_LINE	"\r\033[K"
 
-static enum output_style style;
+#define FIELD(name, fdinfo, member, size) \
+	{ name, fdinfo, offsetof(struct twheel_info, member), size }
+
+const struct info_field info_fields[] = {
+	FIELD("tick", "tick-ns", tick_ns, 8),
+	FIELD("wheel_size", "wheel-size", wheel_size, 4),
+	FIELD("clock", "clock-id", clock_id, 4),
+	FIELD("max_timers", "max-timers", max_timers, 8),
+	FIELD("pending", "pending", pending, 8),
+	FIELD("expired", "expired", expired, 8),
+	FIELD("added", "added", added, 8),
+	FIELD("modified", "modified", modified, 8),
+	FIELD("cancelled", "cancelled", cancelled, 8),
+	FIELD("delivered", "delivered", delivered, 8),
+	FIELD("cascaded", "cascaded", cascaded, 8),
+	FIELD("fires", "fires", fires, 8),
+	FIELD("levels", "levels", levels, 4),
+	FIELD("memory", "memory", memory, 8),
+	FIELD("now", "now-ns", now_ns, 8),
+};
+
+const size_t nr_info_fields = ARRAY_SIZE(info_fields);
+
+static const struct {
+	const char *name;
+	uint32_t id;
+} clocks[] = {
+	{ "monotonic", CLOCK_MONOTONIC },
+	{ "boottime", CLOCK_BOOTTIME },
+	{ "realtime", CLOCK_REALTIME },
+	{ "tai", CLOCK_TAI },
+};
+
+enum style style;
 static bool prompted;
 
-/**
- * utf8_length() - the length of a character
- * @bytes: where it begins; a null byte ends them.
- *
- * Return: how many bytes; 0 when it is not valid UTF-8: cut short, overlong, a surrogate or
- * beyond U+10FFFF.
- */
-size_t utf8_length(const char *bytes)
+/* Name a clock as options and records do. Return its name. */
+const char *clock_name(uint32_t clock_id)
 {
-	const unsigned char *text = (const unsigned char *)bytes;
-	static const struct {
-		unsigned char first_min, first_max, second_min, second_max;
-		size_t len;
-	} forms[] = {
-		{ 0x01, 0x7f, 0x00, 0x00, 1 },
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t i = 0, n;
+	size_t i;
 
-	while (text[0] < forms[i].first_min || text[0] > forms[i].first_max) {
-		if (++i == ARRAY_SIZE(forms))
-			return 0;
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (clocks[i].id == clock_id)
+			return clocks[i].name;
 	}
-	if (forms[i].len > 1 && (text[1] < forms[i].second_min ||
-				 text[1] > forms[i].second_max))
+	return "unknown";
+}
+
+/* Find the clock with a name. Return true if there is one. */
+bool clock_named(const char *name, uint32_t *clock_id)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (!strcmp(clocks[i].name, name)) {
+			*clock_id = clocks[i].id;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Return the bytes of the character that begins @text, or 0 if it is not valid UTF-8. */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char first = text[0];
+	size_t len = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4, i;
+	uint32_t c = first & (0x7f >> len);
+
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc0 || first > 0xf4)
 		return 0;
-	for (n = 2; n < forms[i].len; n++) {
-		if (text[n] < 0x80 || text[n] > 0xbf)
+	for (i = 1; i < len; i++) {
+		if ((text[i] & 0xc0) != 0x80)
 			return 0;
+		c = c << 6 | (text[i] & 0x3f);
 	}
-	return forms[i].len;
+	return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
 }
 
-/* The control characters of ASCII, and those that follow it in Unicode. */
-static bool is_control(const unsigned char *text)
+/* Write text so that it stays on its line; a terminal is shown no control character. */
+static void put_plain(const unsigned char *at)
 {
-	return text[0] < 0x20 || text[0] == 0x7f ||
-	       (text[0] == 0xc2 && text[1] < 0xa0);
-}
-
-/**
- * write_plain() - write text so that it stays on its line
- * @stream: where to.
- * @text: any bytes.
- *
- * A backslash is doubled; control characters and bytes that are not UTF-8
- * become \n, \t, \r or \xHH. A terminal is shown no control character.
- */
-void write_plain(FILE *stream, const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
 	size_t len;
 
 	for (; *at; at += len) {
-		len = utf8_length((const char *)at);
-		if (len && !is_control(at)) {
+		const char *escape = strchr("\nn\rr\tt", *at);
+
+		len = utf8_length(at);
+		if (len && *at >= ' ' && *at != 0x7f && (*at != 0xc2 || at[1] >= 0xa0)) {
 			if (*at == '\\')
-				fputc('\\', stream);
-			fwrite(at, 1, len, stream);
+				putchar('\\');
+			fwrite(at, 1, len, stdout);
 			continue;
 		}
 		len = 1;
-		switch (*at) {
-		case '\n':
-			fputs("\\n", stream);
-			break;
-		case '\r':
-			fputs("\\r", stream);
-			break;
-		case '\t':
-			fputs("\\t", stream);
-			break;
-		default:
-			fprintf(stream, "\\x%02x", *at);
-		}
+		if (escape)
+			printf("\\%c", escape[1]);
+		else
+			printf("\\x%02x", *at);
 	}
 }
 
-/**
- * write_json_string() - write text as a JSON string
- * @stream: where to.
- * @text: any bytes; those that are not UTF-8 become U+FFFD.
- */
-void write_json_string(FILE *stream, const char *text)
+/* Write a JSON string; bytes that are not UTF-8 become U+FFFD. */
+static void put_json(const unsigned char *at)
 {
-	const unsigned char *at = (const unsigned char *)text;
 	size_t len;
 
-	fputc('"', stream);
-	for (; *at; at += len) {
-		len = utf8_length((const char *)at);
-		if (!len) {
-			fputs("\\ufffd", stream);
-			len = 1;
-		} else if (*at == '"' || *at == '\\') {
-			fprintf(stream, "\\%c", *at);
-		} else if (*at < 0x20 || *at == 0x7f) {
-			fprintf(stream, "\\u%04x", *at);
-		} else {
-			fwrite(at, 1, len, stream);
-		}
+	putchar('"');
+	for (; *at; at += len ? len : 1) {
+		len = utf8_length(at);
+		if (!len)
+			fputs("\\ufffd", stdout);
+		else if (*at < ' ' || *at == 0x7f)
+			printf("\\u%04x", *at);
+		else
+			printf("%s%.*s", *at == '"' || *at == '\\' ? "\\" : "", (int)len, at);
 	}
-	fputc('"', stream);
+	putchar('"');
 }
 
-/**
- * output_style() - choose how records are written from now on
- * @new_style: the style.
- */
-void output_style(enum output_style new_style)
-{
-	style = new_style;
-}
-
-/**
- * output_begin() - begin a record
- * @kind: its kind, the first word.
- */
-void output_begin(const char *kind)
+/* Begin a record. */
+void record_begin(const char *kind)
 {
 	if (prompted)
 		fputs(CLEAR_LINE, stdout);
 	prompted = false;
-	if (style == OUTPUT_JSON)
+	if (style == STYLE_JSON)
 		printf("{\"event\":\"%s\"", kind);
-	else if (style == OUTPUT_LINE)
+	else if (style == STYLE_LINE)
 		fputs(kind, stdout);
 }
 
-/**
- * output_id() - name the timer that the record is about
- * @id: its number.
- */
-void output_id(uint64_t id)
+/* End a record. */
+void record_end(void)
 {
-	if (style == OUTPUT_JSON)
-		printf(",\"id\":%ju", (uintmax_t)id);
-	else
-		printf(" %ju", (uintmax_t)id);
+	if (style == STYLE_JSON)
+		puts("}");
+	else if (style == STYLE_LINE)
+		putchar('\n');
 }
 
-/**
- * output_label() - add the label of a timer
- * @label: any text.
- */
-void output_label(const char *label)
+/* Write the number of the record's timer. */
+void put_id(uint64_t id)
 {
-	if (style == OUTPUT_JSON) {
-		fputs(",\"label\":", stdout);
-		write_json_string(stdout, label);
+	printf(style == STYLE_JSON ? ",\"id\":%ju" : " %ju", (uintmax_t)id);
+}
+
+/* Write text, without its name unless as JSON. */
+void put_string(const char *name, const char *text)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+
+	if (style == STYLE_JSON) {
+		printf(",\"%s\":", name);
+		put_json(bytes);
 	} else {
-		fputc(' ', stdout);
-		write_plain(stdout, label);
+		fputs(strcmp(name, "label") ? ": " : " ", stdout);
+		put_plain(bytes);
 	}
 }
 
-/**
- * output_message() - add words for people
- * @message: any text.
- */
-void output_message(const char *message)
+/* Write a field. */
+void put_word(const char *name, const char *word)
 {
-	if (style == OUTPUT_JSON) {
-		fputs(",\"message\":", stdout);
-		write_json_string(stdout, message);
-	} else {
-		fputs(": ", stdout);
-		write_plain(stdout, message);
-	}
+	static const char *const formats[] = { " %s=%s", ",\"%s\":\"%s\"", "%-12s%s\n" };
+
+	printf(formats[style], name, word);
 }
 
-/* JSON has the name in quotes, with the unit if there is one. */
-static void begin_field(const char *name, const char *unit)
+/* Write a field that is a number. */
+void put_number(const char *name, uint64_t number)
 {
-	if (style == OUTPUT_JSON)
-		printf(",\"%s%s\":", name, unit);
-	else if (style == OUTPUT_LINE)
-		printf(" %s=", name);
-	else
-		printf("%-12s", name);
+	static const char *const formats[] = { " %s=%ju", ",\"%s\":%ju", "%-12s%ju\n" };
+
+	printf(formats[style], name, (uintmax_t)number);
 }
 
-static void end_field(void)
-{
-	if (style == OUTPUT_TABLE)
-		fputc('\n', stdout);
-}
-
-/**
- * output_word() - add a field that is one of a few words
- * @name: the name of the field.
- * @word: its value.
- */
-void output_word(const char *name, const char *word)
-{
-	begin_field(name, "");
-	printf(style == OUTPUT_JSON ? "\"%s\"" : "%s", word);
-	end_field();
-}
-
-/**
- * output_number() - add a field that is a number
- * @name: the name of the field.
- * @number: its value.
- */
-void output_number(const char *name, uint64_t number)
-{
-	begin_field(name, "");
-	printf("%ju", (uintmax_t)number);
-	end_field();
-}
-
-/**
- * output_duration() - add a field that is a duration
- * @name: the name of the field; JSON adds "_ns" to it.
- * @ns: its value.
- */
-void output_duration(const char *name, int64_t ns)
+/* Write a field that is a duration. */
+void put_duration(const char *name, int64_t ns)
 {
 	char text[DURATION_TEXT];
 
-	begin_field(name, "_ns");
-	if (style == OUTPUT_JSON)
-		printf("%jd", (intmax_t)ns);
+	if (style == STYLE_JSON)
+		printf(",\"%s_ns\":%jd", name, (intmax_t)ns);
 	else
-		fputs(duration_format(ns, text), stdout);
-	end_field();
+		put_word(name, duration_format(ns, text));
 }
 
-/**
- * output_deadline() - add a deadline, for programs only
- * @ns: the deadline on the wheel's clock, which means nothing to people.
- */
-void output_deadline(uint64_t ns)
+/* Write the parameters and counters of a wheel. */
+void put_info(const struct twheel_info *info)
 {
-	if (style == OUTPUT_JSON)
-		printf(",\"deadline_ns\":%ju", (uintmax_t)ns);
+	const struct info_field *field;
+
+	for (field = info_fields; field < info_fields + nr_info_fields; field++) {
+		const void *at = (const char *)info + field->offset;
+		uint64_t value = field->size == 4 ? *(const uint32_t *)at : *(const uint64_t *)at;
+
+		if (strstr(field->fdinfo, "-ns"))
+			put_duration(field->name, (int64_t)value);
+		else if (strstr(field->fdinfo, "-id"))
+			put_word(field->name, clock_name((uint32_t)value));
+		else
+			put_number(field->name, value);
+	}
 }
 
-/**
- * output_end() - end a record
- */
-void output_end(void)
+/* Show a prompt for a command, unless it is shown already. */
+void prompt(const char *text)
 {
-	if (style == OUTPUT_JSON)
-		fputs("}\n", stdout);
-	else if (style == OUTPUT_LINE)
-		fputc('\n', stdout);
-}
-
-/**
- * output_prompt() - show a prompt for a command, unless it is shown already
- * @prompt: the prompt. Records replace it; JSON has none.
- */
-void output_prompt(const char *prompt)
-{
-	if (prompted || style == OUTPUT_JSON)
+	if (prompted || style == STYLE_JSON)
 		return;
-	fputs(prompt, stdout);
+	fputs(text, stdout);
 	prompted = true;
 }
 
-/**
- * output_answered() - note that the line with the prompt has ended
- */
-void output_answered(void)
+/* Note that the line with the prompt has ended. */
+void prompt_answered(void)
 {
 	prompted = false;
 }
 
-/**
- * output_flush() - write out all records; needed before every wait
- *
- * Return: 0, or -1 with errno set when anything since the last time could not
- * be written.
+/*
+ * Exit because output cannot be written. A reader that closes a pipe has seen enough: SIGPIPE
+ * ends the program without a message, as usual. There is a message only if SIGPIPE is ignored.
  */
-int output_flush(void)
+void output_gone(int error)
+{
+	if (error == EPIPE)
+		raise(SIGPIPE);
+	errno = error;
+	err(STATUS_ERROR, "cannot write to standard output");
+}
+
+/* Write out all records; needed before every wait, and at the end. */
+void flush_output(void)
 {
 	if (fflush(stdout))
-		return -1;
-	if (ferror(stdout)) {
-		errno = EIO;
-		return -1;
-	}
-	return 0;
-}
-
-/**
- * output_info() - add the parameters and counters of a wheel to a record
- * @info: the parameters and counters.
- */
-void output_info(const struct twheel_info *info)
-{
-	output_duration("tick", (int64_t)info->tick_ns);
-	output_number("wheel_size", info->wheel_size);
-	output_word("clock", clock_name(info->clock_id));
-	output_number("max_timers", info->max_timers);
-	output_number("pending", info->pending);
-	output_number("expired", info->expired);
-	output_number("added", info->added);
-	output_number("modified", info->modified);
-	output_number("cancelled", info->cancelled);
-	output_number("delivered", info->delivered);
-	output_number("cascaded", info->cascaded);
-	output_number("fires", info->fires);
-	output_number("levels", info->levels);
-	output_number("memory", info->memory);
-	output_duration("now", (int64_t)info->now_ns);
-}
-
-/**
- * output_fail() - fail because output cannot be written
- * @err: the errno.
- *
- * A reader that closes a pipe has seen enough: SIGPIPE ends the program without a message, as
- * usual. There is a message only if SIGPIPE is ignored.
- *
- * Return: an exit status.
- */
-int output_fail(int err)
-{
-	if (err == EPIPE)
-		raise(SIGPIPE);
-	complain("cannot write to standard output: %s", strerror(err));
-	return STATUS_ERROR;
-}
-
-/**
- * output_finish() - write out the last of the output
- *
- * Return: an exit status.
- */
-int output_finish(void)
-{
-	return output_flush() ? output_fail(errno) : STATUS_OK;
+		output_gone(errno);
+	if (ferror(stdout))
+		output_gone(EIO);
 }

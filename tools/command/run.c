@@ -2,10 +2,12 @@
 /*
  * `twheel run`: a wheel driven by lines of standard input
  *
- * Every command is answered with one record on standard output (`help` and `list`
- * with several), in the order of the commands; expiries come between the answers.
- * An error is an answer, too, and does not end the program.
+ * Every command is answered with one record on standard output (`help` and `list` with
+ * several), in the order of the commands; expiries come between the answers. An error is an
+ * answer, too, and does not end the program.
  */
+#include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,41 +15,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "duration.h"
 #include "helpers.h"
 #include "libtwheel.h"
-#include "messages.h"
-#include "output.h"
-#include "run.h"
+#include "twheel.h"
 
-#define LINE_MAX_BYTES	65536
+#define LINE_SIZE	65536
 #define BLANKS		" \t"
 
 /* Timers listed with one call of the kernel. */
 #define LIST_AT_ONCE	256
 
-/**
- * struct input - standard input that was read and not yet processed
- * @text: the bytes, with room for a null byte after the longest line.
- * @len: how many.
- * @prompt: people type it.
- * @skip: the line is too long, and its rest is being skipped.
- * @quit: no more commands are executed.
- */
-struct input {
-	char text[LINE_MAX_BYTES + 1];
-	size_t len;
-	bool prompt;
-	bool skip;
-	bool quit;
+/* The arguments of a command. */
+struct request {
+	struct timer *timer;
+	uint64_t ns;
+	const char *label;
 };
 
-struct command {
-	const char *name;
-	const char *args;
-	const char *help;
-	void (*execute)(struct session *session, char *args);
-};
+/* Set by `quit`. */
+static bool quit;
 
 static __printf(1, 2) void refuse(const char *format, ...)
 {
@@ -57,12 +43,12 @@ static __printf(1, 2) void refuse(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	output_begin("error");
-	output_message(message);
-	output_end();
+	record_begin("error");
+	put_string("message", message);
+	record_end();
 }
 
-/* Cut the first word off @rest. An empty word means that there is none. */
+/* Cut the first word off @rest; it is empty if there is none. */
 static char *take_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, BLANKS);
@@ -73,23 +59,7 @@ static char *take_word(char **rest)
 	return word;
 }
 
-static bool parse_duration(const char *text, uint64_t *ns)
-{
-	switch (duration_parse(text, ns)) {
-	case 0:
-		return true;
-	case -ERANGE:
-		refuse("%.64s is too long: at most 292 years", text);
-		return false;
-	default:
-		refuse("%.64s is not a duration: write it like 150us, 1.5s, 30m or 2h30m",
-		       text);
-		return false;
-	}
-}
-
-static struct timer *parse_timer(const struct session *session,
-				 const char *text)
+static struct timer *find_timer(const char *text)
 {
 	struct timer *timer;
 	uint64_t number;
@@ -97,246 +67,223 @@ static struct timer *parse_timer(const struct session *session,
 
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno) {
-		refuse("%.64s is not a timer: use the number that it was added with",
-		       text);
+	if (!isdigit((unsigned char)*text) || *end || errno) {
+		refuse("%.64s is not a timer: use the number that it was added with", text);
 		return NULL;
 	}
-	timer = timer_table_find(&session->timers, number);
+	timer = timer_find(number);
 	if (!timer)
 		refuse("there is no timer %ju: it has expired, was cancelled or never existed",
 		       (uintmax_t)number);
 	return timer;
 }
 
-static void refuse_timer(const struct session *session)
+static void answer(const char *kind, uint64_t number, const char *label)
 {
-	char reason[REASON_TEXT];
-
-	refuse("%s", session_explain(session, errno, reason));
+	record_begin(kind);
+	put_id(number);
+	if (label)
+		put_string("label", label);
+	record_end();
 }
 
-static void add_timer(struct session *session, char *args, bool periodic)
+static void refuse_timer(void)
 {
-	struct session_timer what = { .periodic = periodic };
-	const char *duration = take_word(&args);
-	struct timer *timer;
-
-	if (!*args) {
-		refuse("a duration and a label are needed: %s 1.5s LABEL",
-		       periodic ? "every" : "add");
-		return;
-	}
-	what.label = args;
-	if (!parse_duration(duration, &what.delay_ns))
-		return;
-	if (twheel_now(session->clock_id, &what.from_ns)) {
-		refuse("cannot read the wheel's clock: %s", strerror(errno));
-		return;
-	}
-	timer = session_add(session, &what);
-	if (!timer) {
-		refuse_timer(session);
-		return;
-	}
-	output_begin("added");
-	output_id(timer->number);
-	output_label(timer->label);
-	output_end();
+	refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
 }
 
-static void run_add(struct session *session, char *args)
+static void add(const char *label, uint64_t ns, bool periodic)
 {
-	add_timer(session, args, false);
-}
+	struct timer *timer = timer_add(label, now_on(wheel.clock_id), ns, periodic);
 
-static void run_every(struct session *session, char *args)
-{
-	add_timer(session, args, true);
-}
-
-static void print_timer(const char *what, uint64_t number)
-{
-	output_begin(what);
-	output_id(number);
-	output_end();
-}
-
-static void cancel_timer(struct session *session, struct timer *timer)
-{
-	uint64_t number = timer->number;
-
-	if (session_cancel(session, timer))
-		refuse_timer(session);
-	else
-		print_timer("cancelled", number);
-}
-
-static void run_cancel(struct session *session, char *args)
-{
-	const char *number = take_word(&args);
-	struct timer *timer;
-
-	if (!*number || *args) {
-		refuse("the number of one timer is needed: cancel ID");
-		return;
-	}
-	timer = parse_timer(session, number);
 	if (timer)
-		cancel_timer(session, timer);
-}
-
-static void run_modify(struct session *session, char *args)
-{
-	const char *number = take_word(&args);
-	const char *duration = take_word(&args);
-	struct timer *timer;
-	uint64_t ns;
-
-	if (!*duration || *args) {
-		refuse("the number of one timer and a duration are needed: modify ID 5s");
-		return;
-	}
-	timer = parse_timer(session, number);
-	if (!timer || !parse_duration(duration, &ns))
-		return;
-	if (session_modify(session, timer, ns))
-		refuse_timer(session);
+		answer("added", timer->number, timer->label);
 	else
-		print_timer("modified", timer->number);
+		refuse_timer();
 }
 
-static void print_details(const struct timer *timer, const struct twheel_listed *what,
-			  uint64_t now_ns)
+static void run_add(const struct request *what)
 {
-	uint64_t left = what->deadline_ns > now_ns ? what->deadline_ns - now_ns : 0;
-
-	output_begin(what->state == TWHEEL_EXPIRED ? "due" : "pending");
-	output_id(timer->number);
-	output_label(timer->label);
-	output_deadline(what->deadline_ns);
-	output_duration("left", (int64_t)left);
-	output_duration("period", (int64_t)what->interval_ns);
-	output_end();
+	add(what->label, what->ns, false);
 }
 
-static void run_query(struct session *session, char *args)
+static void run_every(const struct request *what)
 {
-	const char *number = take_word(&args);
+	add(what->label, what->ns, true);
+}
+
+static void run_cancel(const struct request *what)
+{
+	uint64_t number = what->timer->number;
+
+	if (timer_cancel(what->timer))
+		refuse_timer();
+	else
+		answer("cancelled", number, NULL);
+}
+
+static void run_modify(const struct request *what)
+{
+	if (twheel_modify_timer(wheel.fd, what->timer->id, what->ns, 0))
+		refuse_timer();
+	else
+		answer("modified", what->timer->number, NULL);
+}
+
+static void print_timer(const struct timer *timer, uint32_t state, uint64_t deadline_ns,
+			uint64_t interval_ns)
+{
+	uint64_t now_ns = now_on(wheel.clock_id);
+
+	record_begin(state == TWHEEL_EXPIRED ? "due" : "pending");
+	put_id(timer->number);
+	put_string("label", timer->label);
+	if (style == STYLE_JSON)
+		put_number("deadline_ns", deadline_ns);
+	put_duration("left", deadline_ns > now_ns ? (int64_t)(deadline_ns - now_ns) : 0);
+	put_duration("period", (int64_t)interval_ns);
+	record_end();
+}
+
+static void run_query(const struct request *what)
+{
 	struct twheel_query query;
-	struct timer *timer;
 
-	if (!*number || *args) {
-		refuse("the number of one timer is needed: query ID");
-		return;
-	}
-	timer = parse_timer(session, number);
-	if (!timer)
-		return;
-	if (twheel_query_timer(session->fd, timer->id, &query)) {
-		refuse_timer(session);
-		return;
-	}
-	print_details(timer, &(struct twheel_listed) {
-			.deadline_ns = query.deadline_ns,
-			.interval_ns = query.interval_ns,
-			.state = query.state,
-		}, query.deadline_ns - query.remaining_ns);
+	if (twheel_query_timer(wheel.fd, what->timer->id, &query))
+		refuse_timer();
+	else
+		print_timer(what->timer, query.state, query.deadline_ns, query.interval_ns);
 }
 
-/* Print a record for each timer, and one with their number. */
-static void run_list(struct session *session, char *args)
+/* Print all timers; or, if @cancel is set, cancel the periodic ones. */
+static bool list_timers(bool cancel, uint64_t *count)
 {
-	struct twheel_listed listed[LIST_AT_ONCE];
-	uint64_t cursor = 0, count = 0, now_ns = 0;
-	ssize_t n, i;
+	struct twheel_listed listed[LIST_AT_ONCE], *at;
+	uint64_t cursor = 0;
+	ssize_t n;
 
-	if (*args) {
-		refuse("list takes no arguments");
-		return;
-	}
-	do {
-		if (twheel_now(session->clock_id, &now_ns))
-			n = -1;
-		else
-			n = twheel_list_timers(session->fd, &cursor, listed, LIST_AT_ONCE);
-		for (i = 0; i < n; i++) {
-			struct timer *timer = timer_table_find(&session->timers, listed[i].data);
+	while ((n = twheel_list_timers(wheel.fd, &cursor, listed, LIST_AT_ONCE)) > 0) {
+		for (at = listed; at < listed + n; at++) {
+			struct timer *timer = timer_find(at->data);
 
-			if (timer)
-				print_details(timer, &listed[i], now_ns);
-			count++;
+			++*count;
+			if (timer && !cancel)
+				print_timer(timer, at->state, at->deadline_ns, at->interval_ns);
+			else if (timer && timer->periodic)
+				run_cancel(&(struct request){ .timer = timer });
 		}
-	} while (n > 0);
-	if (n < 0) {
-		refuse("cannot list the timers: %s", errno == ENOTTY ?
-		       "the module is too old" : strerror(errno));
+	}
+	if (n < 0)
+		refuse("cannot list the timers: %s",
+		       errno == ENOTTY ? "the module is too old" : strerror(errno));
+	return !n;
+}
+
+static void run_list(const struct request *what)
+{
+	uint64_t count = 0;
+
+	(void)what;
+	if (!list_timers(false, &count))
+		return;
+	record_begin("listed");
+	put_number("count", count);
+	record_end();
+}
+
+static void run_info(const struct request *what)
+{
+	struct twheel_info info;
+
+	(void)what;
+	if (twheel_get_info(wheel.fd, &info)) {
+		refuse("cannot query the wheel: %s", strerror(errno));
 		return;
 	}
-	output_begin("listed");
-	output_number("count", count);
-	output_end();
+	record_begin("info");
+	put_info(&info);
+	record_end();
 }
 
-static void run_info(struct session *session, char *args)
+static void run_quit(const struct request *what)
 {
-	if (*args)
-		refuse("info takes no arguments");
-	else if (session_print_info(session))
-		refuse("cannot query the wheel: %s", strerror(errno));
+	(void)what;
+	quit = true;
 }
 
-static void print_commands(struct session *session, char *args);
+static void print_commands(const struct request *what);
 
-static const struct command commands[] = {
+/* The commands; @args says what @execute gets. */
+static const struct command {
+	const char *name;
+	const char *args;
+	const char *help;
+	void (*execute)(const struct request *what);
+} commands[] = {
 	{ "add", "DURATION LABEL", "expire once, after DURATION", run_add },
 	{ "every", "DURATION LABEL", "expire every DURATION", run_every },
 	{ "cancel", "ID", "never expire", run_cancel },
-	{ "modify", "ID DURATION", "expire DURATION from now instead",
-	  run_modify },
+	{ "modify", "ID DURATION", "expire DURATION from now instead", run_modify },
 	{ "query", "ID", "show how much time is left", run_query },
 	{ "list", "", "show all timers", run_list },
 	{ "info", "", "show parameters and counters of the wheel", run_info },
 	{ "help", "", "list the commands", print_commands },
-	{ "quit", "", "end at once", NULL },
+	{ "quit", "", "end at once", run_quit },
 };
 
-/**
- * run_help() - list the commands, for people
- * @stream: where to.
- */
+/* List the commands, for people. */
 void run_help(FILE *stream)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(stream, "  %-6s %-16s%s\n", commands[i].name,
-			commands[i].args, commands[i].help);
+		fprintf(stream, "  %-6s %-16s%s\n", commands[i].name, commands[i].args,
+			commands[i].help);
 }
 
-static void print_commands(struct session *session, char *args)
+static void print_commands(const struct request *what)
 {
 	char message[128];
 	size_t i;
 
-	(void)session;
-	if (*args) {
-		refuse("help takes no arguments");
-		return;
-	}
+	(void)what;
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		snprintf(message, sizeof(message), "%s%s%s - %s",
-			 commands[i].name, *commands[i].args ? " " : "",
-			 commands[i].args, commands[i].help);
-		output_begin("help");
-		output_message(message);
-		output_end();
+		snprintf(message, sizeof(message), "%s%s%s - %s", commands[i].name,
+			 *commands[i].args ? " " : "", commands[i].args, commands[i].help);
+		record_begin("help");
+		put_string("message", message);
+		record_end();
 	}
 }
 
-/* Execute a line. Blank ones, and comments that begin with #, are ignored. */
-static void execute_line(struct session *session, struct input *input,
-			 char *line, size_t len)
+/* Read the arguments of a command, and execute it. */
+static void execute(const struct command *command, char *rest)
+{
+	bool id = strstr(command->args, "ID"), duration = strstr(command->args, "DURATION");
+	bool label = strstr(command->args, "LABEL");
+	const char *id_word = id ? take_word(&rest) : "-";
+	const char *duration_word = duration ? take_word(&rest) : "0", *reason;
+	struct request what = { 0 };
+
+	if (!*id_word || !*duration_word || !*rest == label) {
+		refuse(*command->args ? "write it like this: %s %s" : "%s takes no arguments",
+		       command->name, command->args);
+		return;
+	}
+	if (id)
+		what.timer = find_timer(id_word);
+	if (id && !what.timer)
+		return;
+	what.label = rest;
+	reason = duration_parse(duration_word, &what.ns);
+	if (reason)
+		refuse("%.64s %s", duration_word, reason);
+	else
+		command->execute(&what);
+}
+
+/* Execute a line of @len bytes. Blank ones, and comments that begin with #, are ignored. */
+static void execute_line(char *line, size_t len)
 {
 	char *rest = line;
 	const char *name;
@@ -351,113 +298,70 @@ static void execute_line(struct session *session, struct input *input,
 		return;
 	while (i < ARRAY_SIZE(commands) && strcmp(commands[i].name, name))
 		i++;
-	if (i == ARRAY_SIZE(commands))
-		refuse("%.64s is not a command: help lists them", name);
-	else if (commands[i].execute)
-		commands[i].execute(session, rest);
-	else if (*rest)
-		refuse("%s takes no arguments", name);
+	if (i < ARRAY_SIZE(commands))
+		execute(&commands[i], rest);
 	else
-		input->quit = true;
+		refuse("%.64s is not a command: help lists them", name);
 }
 
-/* Execute the complete lines; keep the beginning of the next. */
-static void execute_lines(struct session *session, struct input *input)
+/*
+ * Read once, and execute the lines that are complete; at the end of the input, also the last
+ * one, which needs no line end. Return false then.
+ */
+static bool read_input(bool terminal)
 {
-	char *line = input->text, *end;
-	size_t left = input->len;
+	static char text[LINE_SIZE + 1];
+	static size_t len;
+	static bool skip;
+	char *line = text, *end;
+	ssize_t n = read(STDIN_FILENO, text + len, LINE_SIZE - len);
 
-	while (!input->quit) {
-		end = memchr(line, '\n', left);
-		if (!end)
-			break;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n < 0)
+		err(STATUS_ERROR, "cannot read standard input");
+	if (!n && terminal)
+		putchar('\n');
+	if (!n || memchr(text + len, '\n', (size_t)n))
+		prompt_answered();
+	len += (size_t)n;
+	if (!n && len)
+		text[len++] = '\n';
+	while (!quit && (end = memchr(line, '\n', len))) {
 		*end = '\0';
-		if (!input->skip)
-			execute_line(session, input, line,
-				     (size_t)(end - line));
-		input->skip = false;
-		left -= (size_t)(end + 1 - line);
+		if (!skip)
+			execute_line(line, (size_t)(end - line));
+		skip = false;
+		len -= (size_t)(end + 1 - line);
 		line = end + 1;
 	}
-	if (left == LINE_MAX_BYTES) {
-		if (!input->skip)
-			refuse("the line is longer than %d bytes",
-			       LINE_MAX_BYTES - 1);
-		input->skip = true;
-		left = 0;
+	if (len == LINE_SIZE) {
+		if (!skip)
+			refuse("the line is longer than %d bytes", LINE_SIZE - 1);
+		skip = true;
+		len = 0;
 	}
-	memmove(input->text, line, left);
-	input->len = left;
+	memmove(text, line, len);
+	return n;
 }
 
-/* Execute the last line, which needs no line end, and cancel periodic timers. */
-static void end_input(struct session *session, struct input *input)
-{
-	struct timer *timer, *next;
-
-	if (input->len && !input->skip) {
-		input->text[input->len] = '\0';
-		execute_line(session, input, input->text, input->len);
-	}
-	/* No command can cancel them any more. */
-	timer = timer_table_next(&session->timers, NULL);
-	for (; timer && !input->quit; timer = next) {
-		next = timer_table_next(&session->timers, timer);
-		if (timer->periodic)
-			cancel_timer(session, timer);
-	}
-}
-
-/* Read once; @open is cleared at the end of the input. */
-static int read_input(struct session *session, struct input *input, bool *open)
-{
-	ssize_t n = read(STDIN_FILENO, input->text + input->len,
-			 LINE_MAX_BYTES - input->len);
-
-	if (n < 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			return STATUS_OK;
-		complain("cannot read standard input: %s", strerror(errno));
-		return STATUS_ERROR;
-	}
-	if (memchr(input->text + input->len, '\n', (size_t)n))
-		output_answered();
-	if (n) {
-		input->len += (size_t)n;
-		execute_lines(session, input);
-	} else {
-		*open = false;
-		if (input->prompt)
-			putchar('\n');
-		output_answered();
-		end_input(session, input);
-	}
-	return STATUS_OK;
-}
-
-/**
- * run() - execute commands from standard input and print what expires
- * @session: the session.
- *
- * A terminal gets a prompt. At the end of the input, waits for the timers that expire once.
- *
- * Return: an exit status.
+/*
+ * Execute commands from standard input and print what expires. A terminal gets a prompt. At the
+ * end of the input, waits for the timers that expire once.
  */
-int run(struct session *session)
+void run(void)
 {
-	static struct input input;
-	bool open = true, ready = false;
-	int status = STATUS_OK;
+	bool open = true, terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	uint64_t count = 0;
 
-	input.prompt = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	while (status == STATUS_OK && !input.quit &&
-	       (open || session->timers.count)) {
-		if (open && input.prompt)
-			output_prompt("twheel> ");
-		status = session_wait(session, open ? STDIN_FILENO : -1,
-				      &ready);
-		if (status == STATUS_OK && ready)
-			status = read_input(session, &input, &open);
+	while (!quit && (open || wheel.timers)) {
+		if (open && terminal)
+			prompt("twheel> ");
+		if (!wait_for_timers(open ? STDIN_FILENO : -1))
+			continue;
+		open = read_input(terminal);
+		/* No command can cancel them any more. */
+		if (!open && !quit)
+			list_timers(true, &count);
 	}
-	return status;
 }

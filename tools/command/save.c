@@ -1,173 +1,392 @@
 // SPDX-License-Identifier: MIT
 /*
- * `twheel save`: write the timers of a wheel to a file; see snapshot.h
+ * `twheel save` and `twheel load`: the timers of a wheel as lines of text
+ *
+ *	twheel 1 tick_ns=1000000 wheel_size=256 clock=monotonic
+ *	data=4711 wall_ns=1800000000000000000 interval_ns=0
+ *	timers=1
+ *
+ * A line is valid if it is, byte for byte, what `save` would write for its values.
  */
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "helpers.h"
 #include "libtwheel.h"
-#include "messages.h"
-#include "output.h"
-#include "snapshot.h"
+#include "twheel.h"
 
-/**
- * struct target - where the lines go
- * @stream: the open file.
- * @path: the file to replace when all is written; or NULL for standard output.
- * @part: the file that is written until then; or NULL if @path is written directly.
- */
-struct target {
-	FILE *stream;
-	const char *path;
-	char *part;
-};
+#define VERSION		1
+#define HEADER		"twheel %u tick_ns=%ju wheel_size=%u clock=%s\n"
+#define HEADER_SCAN	"twheel %u tick_ns=%ju wheel_size=%u clock=%15s"
+#define TIMER		"data=%ju wall_ns=%ju interval_ns=%ju\n"
+#define END		"timers=%ju\n"
+
+/* Longer than any line. */
+#define LINE_SIZE	256
+
+/* Timers listed or added with one call of the kernel. */
+#define BATCH		1024
+
+/* How often to try to read two clocks together: an interrupt in between spoils a try. */
+#define TRIES		8
+
+#define PROGRESS_FIRST_NS	2000000000
+#define PROGRESS_NEXT_NS	250000000
 
 static char buffer[1 << 16];
 
-static int fail_write(const struct target *target)
+/* Duplicate a descriptor of another process. */
+static int take_descriptor(pid_t pid, int fd)
 {
-	if (!target->path)
-		return output_fail(errno);
-	complain("cannot write %s: %s", target->path, strerror(errno));
-	return STATUS_ERROR;
-}
+	int process = (int)syscall(SYS_pidfd_open, pid, 0), copy = -1;
 
-/* Replace a regular file only as a whole; write anything else, such as a pipe, directly. */
-static int target_open(struct target *target, const char *path)
-{
-	struct stat old = { .st_mode = S_IFREG | 0666 };
-	int fd;
-
-	*target = (struct target){ .stream = stdout, .path = path };
-	if (path && (stat(path, &old) || S_ISREG(old.st_mode))) {
-		if (asprintf(&target->part, "%s.%d", path, (int)getpid()) < 0)
-			target->part = NULL;
-		if (!target->part)
-			return fail_write(target);
-		fd = open(target->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			  old.st_mode & 0777);
-		target->stream = fd < 0 ? NULL : fdopen(fd, "w");
-	} else if (path) {
-		target->stream = fopen(path, "we");
+	if (process >= 0)
+		copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	if (copy >= 0) {
+		close(process);
+		return copy;
 	}
-	if (!target->stream) {
-		free(target->part);
-		target->part = NULL;
-		return fail_write(target);
+	switch (errno) {
+	case ESRCH:
+		errx(STATUS_ERROR, "there is no process %d", pid);
+	case EPERM:
+	case EACCES:
+		errx(STATUS_ERROR,
+		     "no permission to use a descriptor of process %d: use sudo", pid);
+	case EBADF:
+		errx(STATUS_ERROR,
+		     "process %d has no descriptor %d: twheel top shows those of wheels", pid, fd);
+	default:
+		err(STATUS_ERROR, "cannot get descriptor %d of process %d", fd, pid);
 	}
-	setvbuf(target->stream, buffer, _IOFBF, sizeof(buffer));
-	return STATUS_OK;
 }
 
-/* Write out everything, and put the file in its place if @status is STATUS_OK. */
-static int target_close(struct target *target, int status)
+/* Return the descriptor of the wheel that the options name. */
+static int find_wheel(struct twheel_info *info)
 {
-	bool good = status == STATUS_OK;
+	int fd = (int)options.fd;
 
-	if (target->path && target->stream) {
-		good = good && !fflush(target->stream) && !ferror(target->stream) &&
-		       (!target->part || !fsync(fileno(target->stream)));
-		good = !fclose(target->stream) && good;
-		good = good && (!target->part || !rename(target->part, target->path));
-	} else if (good) {
-		good = !output_flush();
+	if (options.pid)
+		fd = take_descriptor((pid_t)options.pid, fd);
+	if (!twheel_get_info(fd, info))
+		return fd;
+	if (errno == EBADF)
+		errx(STATUS_ERROR, "descriptor %d is not open: a shell opens a wheel with exec %d<>"
+		     TWHEEL_DEVICE, fd, fd);
+	if (errno == ENOTTY || errno == EINVAL)
+		errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
+	err(STATUS_ERROR, "cannot query the wheel");
+}
+
+/* Read a wheel's clock and the wall clock together. */
+static struct moment read_clocks(uint32_t clock_id)
+{
+	struct moment best = { 0 }, now;
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		now.before_ns = now_on(clock_id);
+		now.wall_ns = now_on(CLOCK_REALTIME);
+		now.after_ns = now_on(clock_id);
+		if (!i || now.after_ns - now.before_ns < best.after_ns - best.before_ns)
+			best = now;
 	}
-	if (!good && status == STATUS_OK)
-		status = fail_write(target);
-	if (!good && target->part)
-		unlink(target->part);
-	free(target->part);
-	return status;
+	return best;
 }
 
-static void put_header(FILE *stream, const struct twheel_info *info,
-		       const struct snapshot_clocks *clocks)
+/* Return the sum, or the end of time if that is earlier. */
+static int64_t saturated_sum(uint64_t time_ns, int64_t offset_ns)
 {
-	fprintf(stream, "{\"twheel\":%d,\"tick_ns\":%ju,\"wheel_size\":%u,", SNAPSHOT_VERSION,
-		(uintmax_t)info->tick_ns, info->wheel_size);
-	fprintf(stream, "\"clock\":\"%s\",\"now_ns\":%ju,\"wall_ns\":%ju}\n",
-		clock_name(info->clock_id), (uintmax_t)clocks->before_ns,
-		(uintmax_t)clocks->wall_ns);
+	int64_t sum;
+
+	return __builtin_add_overflow((int64_t)time_ns, offset_ns, &sum) ? INT64_MAX : sum;
 }
 
-/* Data is a string: many programs keep 53 bits of a number. */
-static void put_timer(FILE *stream, const struct twheel_listed *timer,
-		      const struct snapshot_clocks *clocks)
+/*
+ * Convert a deadline to the wall clock. Return the deadline in nanoseconds since 1970; 0 for
+ * anything before. Errors of @now make it later, never earlier. The end of time stays the end of
+ * time.
+ */
+uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
 {
-	static const char line[] =
-		"{\"data\":\"%ju\",\"wall_ns\":%ju,\"deadline_ns\":%ju,\"interval_ns\":%ju}\n";
+	int64_t wall_ns = saturated_sum(deadline_ns, (int64_t)(now->wall_ns - now->before_ns));
 
-	fprintf(stream, line, (uintmax_t)timer->data,
-		(uintmax_t)snapshot_to_wall(clocks, timer->deadline_ns),
-		(uintmax_t)timer->deadline_ns, (uintmax_t)timer->interval_ns);
+	if (deadline_ns >= TWHEEL_TIME_MAX_NS)
+		return TWHEEL_TIME_MAX_NS;
+	return wall_ns > 0 ? (uint64_t)wall_ns : 0;
 }
 
-static int fail_list(void)
+/*
+ * Convert a deadline to a wheel's clock. Return the deadline; 0 for anything before the wheel's
+ * clock began. Errors of @now make it later, never earlier. The end of time stays the end of
+ * time.
+ */
+uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns)
 {
-	if (errno == ENOTTY)
-		complain("cannot list the timers: the module is too old");
-	else
-		complain("cannot list the timers: %s", strerror(errno));
-	return STATUS_ERROR;
+	int64_t deadline_ns = saturated_sum(wall_ns, (int64_t)(now->after_ns - now->wall_ns));
+
+	if (wall_ns >= TWHEEL_TIME_MAX_NS)
+		return TWHEEL_TIME_MAX_NS;
+	if (deadline_ns >= 0)
+		return (uint64_t)deadline_ns;
+	if (!interval_ns)
+		return 0;
+	deadline_ns %= (int64_t)interval_ns;
+	return (uint64_t)(deadline_ns ? deadline_ns + (int64_t)interval_ns : 0);
 }
 
-static int put_timers(struct target *target, int fd, const struct snapshot_clocks *clocks,
-		      uint64_t *count)
+/* Show progress on a terminal, after two seconds; clear the line if @what is NULL. */
+static void show_progress(const char *what, uint64_t count)
 {
-	static struct twheel_listed timers[SNAPSHOT_BATCH];
-	struct progress progress;
-	uint64_t cursor = 0;
+	static uint64_t next_ns;
+	static bool shown;
+	uint64_t now_ns = now_on(CLOCK_MONOTONIC);
+
+	if (!what && shown)
+		fputs("\r\033[K", stderr);
+	if (!next_ns)
+		next_ns = isatty(STDERR_FILENO) ? now_ns + PROGRESS_FIRST_NS : UINT64_MAX;
+	if (!what || now_ns < next_ns)
+		return;
+	fprintf(stderr, "\rtwheel: %ju timers %s\033[K", (uintmax_t)count, what);
+	next_ns = now_ns + PROGRESS_NEXT_NS;
+	shown = true;
+}
+
+/* Write all lines; return the number of timers. */
+static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
+{
+	struct moment now = read_clocks(info->clock_id);
+	struct twheel_listed timers[BATCH];
+	uint64_t cursor = 0, count = 0;
 	ssize_t i, n;
 
-	progress_begin(&progress, "saved");
-	while ((n = twheel_list_timers(fd, &cursor, timers, SNAPSHOT_BATCH)) > 0) {
+	fprintf(file, HEADER, VERSION, (uintmax_t)info->tick_ns, info->wheel_size,
+		clock_name(info->clock_id));
+	while ((n = twheel_list_timers(fd, &cursor, timers, BATCH)) > 0 && !ferror(file)) {
 		for (i = 0; i < n; i++)
-			put_timer(target->stream, &timers[i], clocks);
-		if (ferror(target->stream))
-			return fail_write(target);
-		*count += (uint64_t)n;
-		progress_show(&progress, *count);
+			fprintf(file, TIMER, (uintmax_t)timers[i].data,
+				(uintmax_t)to_wall(&now, timers[i].deadline_ns),
+				(uintmax_t)timers[i].interval_ns);
+		count += (uint64_t)n;
+		show_progress("saved", count);
 	}
-	progress_end(&progress);
+	show_progress(NULL, 0);
 	if (n < 0)
-		return fail_list();
-	fprintf(target->stream, "{\"timers\":%ju}\n", (uintmax_t)*count);
-	return STATUS_OK;
+		warnx("cannot list the timers: %s",
+		      errno == ENOTTY ? "the module is too old" : strerror(errno));
+	fprintf(file, END, (uintmax_t)count);
+	return n < 0 ? UINT64_MAX : count;
 }
 
-/**
- * save() - write the timers of a wheel, which keeps them
- * @options: the wheel.
- * @path: the file to write, or NULL for standard output.
- *
- * Return: an exit status.
- */
-int save(const struct snapshot_options *options, const char *path)
+/* Write the timers of a wheel, which keeps them. */
+void save(const char *path)
 {
-	struct snapshot_clocks clocks;
+	struct stat old = { .st_mode = S_IFREG | 0666 };
+	bool replace = path && (stat(path, &old) || S_ISREG(old.st_mode));
 	struct twheel_info info;
-	struct target target;
-	uint64_t count = 0;
-	int fd, status;
+	int fd = find_wheel(&info), error = 0;
+	FILE *file = stdout;
+	char part[4200];
+	uint64_t count;
 
-	fd = snapshot_open(options, &info);
-	if (fd < 0 || snapshot_clocks(info.clock_id, &clocks))
-		return STATUS_ERROR;
-	status = target_open(&target, path);
-	if (status == STATUS_OK) {
-		put_header(target.stream, &info, &clocks);
-		status = put_timers(&target, fd, &clocks, &count);
+	snprintf(part, sizeof(part), "%s.%d", path ? path : "", (int)getpid());
+	if (path)
+		file = fopen(replace ? part : path, replace ? "wxe" : "we");
+	if (!file || (replace && !stat(path, &old) && fchmod(fileno(file), old.st_mode & 0777)))
+		err(STATUS_ERROR, "cannot write %s", path);
+	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+	count = write_timers(file, fd, &info);
+	if (!path) {
+		flush_output();
+		exit(count == UINT64_MAX ? STATUS_ERROR : 0);
 	}
-	status = target_close(&target, status);
-	if (status != STATUS_OK || !path)
-		return status;
-	output_begin("saved");
-	output_number("count", count);
-	output_end();
-	return output_finish();
+	if (fflush(file) || ferror(file) || (replace && fsync(fileno(file))) || fclose(file) ||
+	    (replace && count != UINT64_MAX && rename(part, path)))
+		error = errno;
+	if (replace && (error || count == UINT64_MAX))
+		unlink(part);
+	errno = error;
+	if (error)
+		err(STATUS_ERROR, "cannot write %s", path);
+	if (count == UINT64_MAX)
+		exit(STATUS_ERROR);
+	record_begin("saved");
+	put_number("count", count);
+	record_end();
+}
+
+/* The file that is being loaded. */
+static struct {
+	int fd;			/* the wheel */
+	struct twheel_info info;
+	struct moment now;
+	FILE *file;
+	const char *name;
+	uint64_t line;		/* the number of the line that was read last */
+	struct twheel_add adds[BATCH]; /* timers of the last lines, not added yet */
+	uint32_t nr_adds;
+	uint64_t first;		/* the line of the first of them */
+	uint64_t loaded;
+	uint64_t past;		/* how many were due before they were added */
+} loading;
+
+/* Exit with a message about a line, and how many timers were loaded. */
+static void fail_line(uint64_t line, const char *message)
+{
+	show_progress(NULL, 0);
+	errx(STATUS_ERROR, "%s:%ju: %s; %ju %s", loading.name, (uintmax_t)line, message,
+	     (uintmax_t)loading.loaded,
+	     loading.loaded == 1 ? "timer was loaded" : "timers were loaded");
+}
+
+/* Add the timers that have been collected. */
+static void flush_adds(void)
+{
+	uint32_t done = 0;
+	char tick[DURATION_TEXT], message[128];
+	int n;
+
+	while (done < loading.nr_adds) {
+		n = twheel_add_batch(loading.fd, loading.adds + done, loading.nr_adds - done);
+		if (n < 0 && errno == EINVAL) {
+			snprintf(message, sizeof(message),
+				 "interval_ns is shorter than the wheel's tick, %s",
+				 duration_format((int64_t)loading.info.tick_ns, tick));
+			fail_line(loading.first + done, message);
+		}
+		if (n < 0)
+			fail_line(loading.first + done,
+				  explain(loading.fd, errno, loading.info.tick_ns));
+		done += (uint32_t)n;
+		loading.loaded += (uint32_t)n;
+	}
+	loading.nr_adds = 0;
+	show_progress("loaded", loading.loaded);
+}
+
+/* Refuse the line that was read last. The timers before it are added first. */
+static __printf(1, 2) void refuse_line(const char *format, ...)
+{
+	char message[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	flush_adds();
+	fail_line(loading.line, message);
+}
+
+/* Read a line, or as much as fits into a line that is too long; return false at the end. */
+static bool read_line(char line[LINE_SIZE])
+{
+	bool found = fgets(line, LINE_SIZE, loading.file);
+
+	loading.line++;
+	if (ferror(loading.file))
+		refuse_line("%s", strerror(errno));
+	return found;
+}
+
+/* Return true if the line is what @format makes of the values. */
+static __printf(2, 3) bool is_exactly(const char *line, const char *format, ...)
+{
+	char again[LINE_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(again, sizeof(again), format, args);
+	va_end(args);
+	return !strcmp(line, again);
+}
+
+/* Give the wheel the parameters of the saved one, unless it was set up or had timers. */
+static void load_header(void)
+{
+	struct twheel_setup setup = { 0 };
+	unsigned int version = 0;
+	char line[LINE_SIZE], clock[16];
+	uintmax_t tick_ns;
+	int n;
+
+	if (!read_line(line))
+		refuse_line("the file ends without its header: it was cut off");
+	n = sscanf(line, HEADER_SCAN, &version, &tick_ns, &setup.wheel_size, clock);
+	if (n > 0 && version != VERSION)
+		refuse_line("the format has version %u: only %d is supported", version, VERSION);
+	if (n < 4 || !clock_named(clock, &setup.clock_id) ||
+	    !is_exactly(line, HEADER, version, tick_ns, setup.wheel_size, clock))
+		refuse_line("no header: twheel save did not write this file");
+	setup.tick_ns = tick_ns;
+	if (twheel_set_up(loading.fd, &setup) && errno != EBUSY)
+		refuse_line("cannot set up the wheel like this: %s", strerror(errno));
+	if (twheel_get_info(loading.fd, &loading.info))
+		refuse_line("cannot query the wheel: %s", strerror(errno));
+	loading.now = read_clocks(loading.info.clock_id);
+}
+
+/* Collect the timer of a line; return false if the line has no timer. */
+static bool load_timer(const char *line)
+{
+	uintmax_t data, wall_ns, interval_ns;
+
+	if (sscanf(line, TIMER, &data, &wall_ns, &interval_ns) < 3 ||
+	    !is_exactly(line, TIMER, data, wall_ns, interval_ns) ||
+	    wall_ns > TWHEEL_TIME_MAX_NS || interval_ns > TWHEEL_TIME_MAX_NS)
+		return false;
+	if (!loading.nr_adds)
+		loading.first = loading.line;
+	loading.adds[loading.nr_adds++] = (struct twheel_add){
+		.time_ns = to_wheel(&loading.now, wall_ns, interval_ns),
+		.interval_ns = interval_ns,
+		.data = data,
+		.flags = TWHEEL_ABSTIME,
+	};
+	loading.past += wall_ns <= loading.now.wall_ns;
+	return true;
+}
+
+/* Add the timers of a file to a wheel. */
+void load(const char *path)
+{
+	char line[LINE_SIZE];
+	uintmax_t count;
+
+	loading.name = path ? path : "standard input";
+	loading.fd = find_wheel(&loading.info);
+	loading.file = path ? fopen(path, "re") : stdin;
+	if (!loading.file)
+		err(STATUS_ERROR, "cannot read %s", path);
+	setvbuf(loading.file, buffer, _IOFBF, sizeof(buffer));
+	load_header();
+	for (;;) {
+		if (!read_line(line))
+			refuse_line("the file ends without its last line: it was cut off");
+		if (!load_timer(line))
+			break;
+		if (loading.nr_adds == BATCH)
+			flush_adds();
+	}
+	flush_adds();
+	if (sscanf(line, END, &count) < 1 || !is_exactly(line, END, count))
+		refuse_line("not a line like data=1 wall_ns=2 interval_ns=0, times up to 2^63-1");
+	if (count != loading.loaded)
+		refuse_line("the file had %ju timers: lines were removed or added", count);
+	if (read_line(line))
+		refuse_line("a line after the end");
+	show_progress(NULL, 0);
+	record_begin("loaded");
+	put_number("count", loading.loaded);
+	put_number("past", loading.past);
+	record_end();
 }

@@ -1,38 +1,63 @@
 // SPDX-License-Identifier: MIT
 /*
- * A terminal as a screen, by ncurses; see screen.h
+ * The screen of `twheel top`, by ncurses
  *
  * Signals arrive only inside ppoll(), where ncurses is idle, so that handlers may call it.
  */
+#include <err.h>
+
+#include "top.h"
+#include "twheel.h"
+
+#ifndef HAVE_CURSES
+
+void run_screen(struct top *top)
+{
+	(void)top;
+	errx(STATUS_USAGE,
+	     "this build has no screen: build it with libncurses-dev, or use --once or --json");
+}
+
+#else
+
 #include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "helpers.h"
-#include "screen.h"
+
+#define BAR_WIDTH	20
+#define GONE		(-8)	/* what read_key() returns when the terminal is closed */
+
+/* What the screen shows. */
+static struct {
+	uint64_t selected;	/* the number of the wheel that is selected */
+	size_t row;		/* its row */
+	size_t first;		/* the first row that is shown, or line of one wheel */
+	uint64_t open;		/* the number of the wheel that is shown alone, or 0 */
+	struct wheel shown;	/* that wheel as it was last seen */
+	bool utf8;		/* the terminal can show more than ASCII */
+} view;
 
 static sigset_t mask;
 
-/* The meaning of keys; all others are themselves. */
-static const short meanings[KEY_MAX + 1] = {
-	[KEY_UP] = SCREEN_UP, ['k'] = SCREEN_UP,
-	[KEY_DOWN] = SCREEN_DOWN, ['j'] = SCREEN_DOWN,
-	[KEY_PPAGE] = SCREEN_PAGE_UP,
-	[KEY_NPAGE] = SCREEN_PAGE_DOWN, [' '] = SCREEN_PAGE_DOWN,
-	[KEY_ENTER] = SCREEN_ENTER, ['\n'] = SCREEN_ENTER, ['\r'] = SCREEN_ENTER,
-	[KEY_RIGHT] = SCREEN_ENTER, ['l'] = SCREEN_ENTER,
-	[KEY_BACKSPACE] = SCREEN_BACK, ['\b'] = SCREEN_BACK, ['\177'] = SCREEN_BACK,
-	[KEY_LEFT] = SCREEN_BACK, ['h'] = SCREEN_BACK,
-};
+static void close_screen(void)
+{
+	endwin();
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+}
 
 /* Restore the terminal, and end by the signal, which is no longer blocked. */
 static void give_in(int number)
 {
-	screen_close();
+	close_screen();
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -53,66 +78,44 @@ static void catch_signals(void)
 	sigprocmask(SIG_BLOCK, &set, &mask);
 }
 
-/**
- * screen_open() - take the terminal
- * @screen: filled in.
- *
- * Return: NULL; or why this is impossible, and the terminal is as it was.
- */
-const char *screen_open(struct screen *screen)
+static void open_screen(void)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return "the screen needs a terminal: use --once or --json without one";
+		errx(STATUS_USAGE,
+		     "the screen needs a terminal: use --once or --json without one");
 	setlocale(LC_CTYPE, "");
 	catch_signals();
 	set_escdelay(25);
 	if (!newterm(NULL, stdout, stdin) || !tigetstr("cup")) {
-		screen_close();
-		return "TERM names no terminal that can show the screen: use --once or --json";
+		close_screen();
+		errx(STATUS_USAGE,
+		     "TERM names no terminal that can show the screen: use --once or --json");
 	}
 	cbreak();
 	noecho();
 	curs_set(0);
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
-	getmaxyx(stdscr, screen->rows, screen->columns);
-	screen->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	return NULL;
+	view.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/**
- * screen_close() - give the terminal back as it was
- */
-void screen_close(void)
-{
-	endwin();
-	sigprocmask(SIG_SETMASK, &mask, NULL);
-}
-
-/* Esc; or the whole sequence of a key that terminfo does not have. */
-static int escape(void)
+/* Return Esc; or an unused key for the whole sequence of a key that terminfo does not have. */
+static int read_escape(void)
 {
 	int key = getch();
 
 	if (key != '[' && key != 'O') {
 		if (key != ERR)
 			ungetch(key);
-		return SCREEN_BACK;
+		return KEY_BACKSPACE;
 	}
 	do {
 		key = getch();
 	} while (key >= ' ' && key < '@');
-	return SCREEN_NONE;
+	return 0;
 }
 
-/**
- * screen_key() - wait for a key
- * @screen: the screen; changed when the terminal gets another size.
- * @timeout_ms: how long to wait.
- *
- * Return: the character; or an enum screen_key.
- */
-int screen_key(struct screen *screen, int timeout_ms)
+static int read_key(int timeout_ms)
 {
 	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -121,31 +124,303 @@ int screen_key(struct screen *screen, int timeout_ms)
 	if (key == ERR) {
 		ppoll(&input, 1, &timeout, &mask);
 		if (input.revents & ~POLLIN)
-			return SCREEN_GONE;
+			return GONE;
 		key = getch();
 	}
-	getmaxyx(stdscr, screen->rows, screen->columns);
-	if (key == '\033')
-		return escape();
-	return key >= 0 && key <= KEY_MAX && meanings[key] ? meanings[key] : key;
+	return key == '\033' ? read_escape() : key;
 }
 
-/**
- * screen_draw() - show text
- * @text: lines, whose ends become null characters; what does not fit is not shown.
- * @marked: a bit for each line that stands out, of the first 64.
- */
-void screen_draw(char *text, uint64_t marked)
+/* Return the number of rows between the title, the head, and the keys. */
+static size_t rows_on_screen(void)
 {
-	char *line;
-	int row;
+	return LINES > 4 ? (size_t)LINES - 3 : 1;
+}
 
+/* Keep the selection on its wheel; if that is gone, on its row. */
+static void follow(const struct top *top)
+{
+	size_t count = top->now.count, rows = rows_on_screen(), i;
+
+	for (i = 0; i < count; i++) {
+		if (top->rows[i]->id == view.selected)
+			view.row = i;
+	}
+	if (view.row >= count)
+		view.row = count ? count - 1 : 0;
+	view.selected = count ? top->rows[view.row]->id : 0;
+	if (view.first > view.row)
+		view.first = view.row;
+	if (view.row >= view.first + rows)
+		view.first = view.row + 1 - rows;
+	if (view.first + rows > count)
+		view.first = count > rows ? count - rows : 0;
+}
+
+/* Write the table, which begins with a title. */
+static void put_table(FILE *stream, const struct top *top)
+{
+	char pending[SHORT_TEXT], interval[SHORT_TEXT];
+	size_t count = top->now.count, i;
+	double sum = 0;
+
+	follow(top);
+	for (i = 0; i < count; i++)
+		sum += (double)top->now.wheel[i].info.pending;
+	fprintf(stream, "twheel top: %zu wheel%s, %s pending; by %s%s, every %s", count,
+		count == 1 ? "" : "s", short_count(sum, pending), columns[top->sort].name,
+		top->reverse ? " reversed" : "", short_span((double)options.interval_ns, interval));
+	if (top->now.hidden)
+		fprintf(stream, "; no permission for %u process%s", top->now.hidden,
+			top->now.hidden == 1 ? "" : "es");
+	fputc('\n', stream);
+	put_head(stream, COLS);
+	for (i = view.first; i < count && i < view.first + rows_on_screen(); i++)
+		put_row(stream, top->rows[i], COLS);
+}
+
+/* Write a small bar for each value, the highest for the largest one, and the smallest for 0. */
+static void put_bars(FILE *stream, const float *values, size_t n, float most)
+{
+	static const char *const bars[] = {
+		"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
+	size_t height;
+
+	for (; n--; values++) {
+		height = most > 0 ? (size_t)ceilf(*values / most * 7) : 0;
+		height = height < 8 ? height : 7;
+		if (view.utf8)
+			fputs(bars[height], stream);
+		else
+			fputc("_.:-=+*#"[height], stream);
+	}
+}
+
+static void put_rates(FILE *stream, const struct wheel *wheel)
+{
+	static const char *const names[] = { "add/s", "cancel/s", "expire/s", "fires/s" };
+	size_t n = wheel->nr_samples, i;
+	char now[SHORT_TEXT] = "-", most[SHORT_TEXT] = "-", span[SHORT_TEXT];
+	int rate;
+
+	fprintf(stream, "\n%-10s %6s %6s   last %s\n", "", "now", "most",
+		short_span((double)options.interval_ns * WHEEL_HISTORY, span));
+	for (rate = 0; rate < NR_RATES; rate++) {
+		const float *values = wheel->history[rate] + WHEEL_HISTORY - n;
+		float largest = 0;
+
+		for (i = 0; i < n; i++)
+			largest = fmaxf(largest, values[i]);
+		if (n) {
+			short_count(values[n - 1], now);
+			short_count(largest, most);
+		}
+		fprintf(stream, "%-10s %6s %6s   %*s", names[rate], now, most,
+			(int)(WHEEL_HISTORY - n), "");
+		put_bars(stream, values, n, largest);
+		fputc('\n', stream);
+	}
+}
+
+/* Write the levels, and draw which part of their buckets is busy: at least a sign if any is. */
+static void put_levels(FILE *stream, const struct wheel *wheel)
+{
+	char length[SHORT_TEXT], range[SHORT_TEXT], timers[SHORT_TEXT];
+	double span = (double)wheel->info.tick_ns;
+	uint32_t size = wheel->info.wheel_size;
+	unsigned int nr;
+
+	fprintf(stream, "\nlevel   bucket    range  timers   busy buckets of %u\n", size);
+	for (nr = 0; nr < wheel->nr_levels; nr++) {
+		uint64_t busy = wheel->level[nr].busy, bar = (busy * BAR_WIDTH + size - 1) / size;
+
+		short_span(span, length);
+		span *= size;
+		fprintf(stream, "%5u %8s %8s  %6s   %6ju  ", nr, length, short_span(span, range),
+			short_count((double)wheel->level[nr].timers, timers), (uintmax_t)busy);
+		for (bar = bar < BAR_WIDTH ? bar : BAR_WIDTH; bar; bar--)
+			fputc('#', stream);
+		fputc('\n', stream);
+	}
+	if (!wheel->nr_levels)
+		fputs("No timer has been added yet.\n", stream);
+}
+
+/* Write everything about a wheel. */
+static void put_wheel(FILE *stream, const struct wheel *wheel)
+{
+	const struct twheel_info *info = &wheel->info;
+	char tick[DURATION_TEXT], memory[SHORT_TEXT], held[SHORT_TEXT], limit[SHORT_TEXT];
+	char share[SHORT_TEXT];
+
+	fprintf(stream, "tick %s, %u buckets a level, clock %s, at most %ju timers\n",
+		duration_format((int64_t)info->tick_ns, tick), info->wheel_size,
+		clock_name(info->clock_id), (uintmax_t)info->max_timers);
+	fprintf(stream, "open as %u descriptor%s in %u process%s\n", wheel->descriptors,
+		wheel->descriptors > 1 ? "s" : "", wheel->processes,
+		wheel->processes > 1 ? "es" : "");
+	fprintf(stream, "memory %s; user %ju holds %s of %s, %s\n",
+		short_bytes((double)info->memory, memory), (uintmax_t)wheel->user_id,
+		short_bytes((double)wheel->user_memory, held),
+		short_bytes((double)wheel->user_limit, limit), format_value(wheel, USER, share));
+	fprintf(stream, "pending %ju, unread %ju\nadded %ju, modified %ju, cancelled %ju\n"
+		"delivered %ju, cascaded %ju, fires %ju\n", (uintmax_t)info->pending,
+		(uintmax_t)info->expired, (uintmax_t)info->added, (uintmax_t)info->modified,
+		(uintmax_t)info->cancelled, (uintmax_t)info->delivered,
+		(uintmax_t)info->cascaded, (uintmax_t)info->fires);
+	put_rates(stream, wheel);
+	put_levels(stream, wheel);
+}
+
+static void put_wheel_title(FILE *stream, const struct top *top)
+{
+	const struct wheel *wheel = wheels_find(&top->now, view.open);
+
+	if (wheel)
+		view.shown = *wheel;
+	fprintf(stream, "wheel %ju%s: ", (uintmax_t)view.open,
+		wheel ? "" : " has been closed; it was");
+	put_name(stream, &view.shown, sizeof(view.shown.comm));
+	fprintf(stream, ", process %d, descriptor %d\n", view.shown.pid, view.shown.fd);
+}
+
+/* Draw lines from @text, and the keys below; of one wheel, its title and lines from @first on. */
+static void draw(const struct top *top)
+{
+	size_t size = 0, skip = 0, i;
+	char *text = NULL, *at, *line;
+	FILE *stream = open_memstream(&text, &size);
+	int row = 0;
+
+	if (!stream)
+		return;
+	if (view.open) {
+		put_wheel_title(stream, top);
+		put_wheel(stream, &view.shown);
+	} else {
+		put_table(stream, top);
+	}
+	fclose(stream);
 	erase();
-	for (row = 0; row < LINES && (line = strsep(&text, "\n")); row++) {
+	at = text;
+	while (row < LINES - 1 && (line = strsep(&at, "\n")) && (*line || at)) {
+		if (view.open && row == 1 && skip < view.first && at && *at) {
+			skip++;
+			continue;
+		}
 		/* Unlike other functions, this one does not wrap. */
 		mvinsstr(row, 0, line);
-		if (row < 64 && marked >> row & 1)
+		if (view.open ? row == 0 : row == 1 ||
+		    (top->now.count && row == (int)(view.row - view.first) + 2))
 			mvchgat(row, 0, -1, A_REVERSE, 0, NULL);
+		row++;
 	}
+	if (view.open)
+		view.first = skip;
+	mvaddstr(LINES - 1, 0, view.open ? "q quit  Esc back" :
+		 "q quit  Enter open  r reverse  sort by");
+	for (i = 0; i < NR_COLUMNS && !view.open; i++)
+		printw(" %c", columns[i].key);
 	refresh();
+	free(text);
 }
+
+/* Go up or down; in one wheel, the lines move, in the table, the selection. */
+static void move_by(long distance)
+{
+	size_t *place = view.open ? &view.first : &view.row;
+
+	if (distance < 0 && *place < (size_t)-distance)
+		*place = 0;
+	else
+		*place += (size_t)distance;
+	view.selected = 0;
+}
+
+static void open_or_close(const struct top *top, bool open)
+{
+	if (open && (view.open || !top->now.count))
+		return;
+	if (!open && view.open)
+		view.selected = view.open;
+	view.open = open ? top->rows[view.row]->id : 0;
+	view.first = 0;
+}
+
+static void sort_by(struct top *top, int key)
+{
+	int i;
+
+	if (view.open)
+		return;
+	if (key == 'r')
+		top->reverse = !top->reverse;
+	for (i = 0; i < NR_COLUMNS; i++) {
+		if (columns[i].key == key) {
+			top->sort = i;
+			top->reverse = false;
+		}
+	}
+	sort_rows(top);
+}
+
+/* Act on a key; return false to end. */
+static bool do_key(struct top *top, int key)
+{
+	switch (key) {
+	case 'q':
+	case GONE:
+		return false;
+	case KEY_UP:
+	case 'k':
+	case KEY_PPAGE:
+		move_by(key == KEY_PPAGE ? -(long)rows_on_screen() : -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+	case KEY_NPAGE:
+	case ' ':
+		move_by(key == KEY_NPAGE || key == ' ' ? (long)rows_on_screen() : 1);
+		break;
+	case KEY_ENTER:
+	case '\n':
+	case '\r':
+	case KEY_RIGHT:
+	case 'l':
+		open_or_close(top, true);
+		break;
+	case KEY_BACKSPACE:
+	case '\b':
+	case '\177':
+	case KEY_LEFT:
+	case 'h':
+		open_or_close(top, false);
+		break;
+	default:
+		sort_by(top, key);
+	}
+	return true;
+}
+
+/* Show wheels until the user quits. */
+void run_screen(struct top *top)
+{
+	uint64_t next_ns = now_on(CLOCK_MONOTONIC) + options.interval_ns;
+	bool more = true;
+	int error = 0;
+
+	open_screen();
+	while (more && !error) {
+		draw(top);
+		more = do_key(top, read_key(ms_until(next_ns)));
+		if (more && !ms_until(next_ns)) {
+			next_ns = now_on(CLOCK_MONOTONIC) + options.interval_ns;
+			error = take_sample(top);
+		}
+	}
+	close_screen();
+	if (error)
+		fail_sample(top, error, true);
+}
+
+#endif /* HAVE_CURSES */

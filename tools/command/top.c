@@ -5,462 +5,371 @@
  * A sample is taken every interval; two make rates. People get a screen, scripts a table
  * (--once) or JSON.
  */
+#include <err.h>
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "helpers.h"
-#include "messages.h"
-#include "output.h"
-#include "screen.h"
 #include "top.h"
-#include "view.h"
-#include "wheels.h"
+#include "twheel.h"
 
 /* A table that is not for a screen. */
 #define TABLE_WIDTH	100
+/* The widest column for commands, on a screen of any width. */
+#define COMMAND_MAX	30
 
-/**
- * struct top - what is being shown
- * @options: what was asked for.
- * @now: the latest sample.
- * @before: the previous sample.
- * @rows: the wheels of @now, in order.
- * @sort: the column that they are ordered by.
- * @reverse: the other way round.
- * @selected: the number of the wheel that is selected.
- * @row: its row.
- * @first: the first row that is shown, or line of one wheel.
- * @open: the number of the wheel that is shown alone, or 0.
- * @shown: that wheel as it was last seen.
- */
-struct top {
-	const struct top_options *options;
-	struct wheels now;
-	struct wheels before;
-	const struct wheel **rows;
-	const struct view_column *sort;
-	bool reverse;
-	uint64_t selected;
-	size_t row;
-	size_t first;
-	uint64_t open;
-	struct wheel shown;
+const struct column columns[NR_COLUMNS] = {
+	[PID] = { "PID", 'i', "pid", 7 },
+	[COMMAND] = { "COMMAND", 'n', "command", 11 },
+	[FD] = { "FD", 'd', "fd", 4 },
+	[PENDING] = { "PENDING", 'p', "pending", 7 },
+	[UNREAD] = { "UNREAD", 'u', "unread", 6 },
+	[ADD] = { "ADD/s", 'a', "add", 6 },
+	[CANCEL] = { "CANC/s", 'c', "cancel", 6 },
+	[EXPIRE] = { "EXP/s", 'e', "expire", 6 },
+	[FIRES] = { "FIRES", 'f', "fires", 6 },
+	[MEMORY] = { "MEMORY", 'm', "memory", 6 },
+	[USER] = { "USER", 's', "user", 5 },
 };
 
-/* Explain why a sample could not be taken: the first one, or a later one (@again). */
-static int fail_sample(const struct top *top, int err, bool again)
+/* Find the column that an option names. Return its index, or -1. */
+int column_named(const char *word)
 {
-	switch (err) {
-	case -ESRCH:
-		complain(again ? "process %d has ended" : "there is no process %d",
-			 top->options->only);
-		break;
-	case -EACCES:
-		complain("no permission to look at process %d of another user: use sudo",
-			 top->options->only);
-		break;
-	case -EPROTO:
-		complain("the module that is loaded is older than this command: load the new one");
-		break;
-	default:
-		complain("cannot look for wheels in %s: %s", top->options->proc,
-			 strerror(-err));
+	int i;
+
+	for (i = 0; i < NR_COLUMNS; i++) {
+		if (!strcmp(columns[i].word, word))
+			return i;
 	}
-	return STATUS_ERROR;
+	return -1;
 }
 
-static void order(struct top *top)
+struct scale {
+	const char *unit;
+	double factor;
+};
+
+/* Format @n with three digits, in the largest unit that it reaches; below the last, as it is. */
+static char *scaled(double n, const struct scale *scale, char text[SHORT_TEXT])
+{
+	double value;
+
+	while (n < scale->factor && scale[1].unit)
+		scale++;
+	value = n / scale->factor;
+	snprintf(text, SHORT_TEXT, "%.*f%s", value < 9.995 ? 2 : value < 99.95, value, scale->unit);
+	return text;
+}
+
+/* Format a number that is not negative, in at most six characters. Return @text. */
+char *short_count(double n, char text[SHORT_TEXT])
+{
+	static const struct scale scales[] = {
+		{ "E", 1e18 }, { "P", 1e15 }, { "T", 1e12 }, { "G", 1e9 }, { "M", 1e6 },
+		{ "k", 1e3 }, { NULL, 0 },
+	};
+
+	snprintf(text, SHORT_TEXT, "%.*f", n < 9.95 && n != floor(n), n);
+	return n < 99999.5 ? text : scaled(n, scales, text);
+}
+
+/* Format a number of bytes, in at most six characters. Return @text. */
+char *short_bytes(double n, char text[SHORT_TEXT])
+{
+	static const struct scale scales[] = {
+		{ "E", 0x1p60 }, { "P", 0x1p50 }, { "T", 0x1p40 }, { "G", 0x1p30 },
+		{ "M", 0x1p20 }, { "K", 0x1p10 }, { NULL, 0 },
+	};
+
+	snprintf(text, SHORT_TEXT, "%.0f", n);
+	return n < 1024 ? text : scaled(n, scales, text);
+}
+
+/* Format an approximate duration: 1ms, 65.5s. Return @text. */
+char *short_span(double ns, char text[SHORT_TEXT])
+{
+	static const struct scale scales[] = {
+		{ "y", 365.2425 * 86400e9 }, { "d", 86400e9 }, { "h", 3600e9 },
+		{ "min", 60e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
+		{ NULL, 0 },
+	};
+	char *point = strchr(scaled(ns, scales, text), '.');
+	char *end = point ? point + 1 + strspn(point + 1, "0") : NULL;
+
+	/* "1.00ms" is "1ms". */
+	if (end && (*end < '0' || *end > '9'))
+		memmove(point, end, strlen(end) + 1);
+	return text;
+}
+
+/* Return the value of a column; -1 if the wheel has none. */
+static double value_of(const struct wheel *wheel, int column)
+{
+	static const enum rate rates[] = { [ADD] = RATE_ADD, [CANCEL] = RATE_CANCEL,
+					   [EXPIRE] = RATE_EXPIRE };
+
+	switch (column) {
+	case PID:
+		return wheel->pid;
+	case FD:
+		return wheel->fd;
+	case PENDING:
+		return (double)wheel->info.pending;
+	case UNREAD:
+		return (double)wheel->info.expired;
+	case FIRES:
+		return (double)wheel->info.fires;
+	case MEMORY:
+		return (double)wheel->info.memory;
+	case USER:
+		if (!wheel->user_limit)
+			return -1;
+		return 100.0 * (double)wheel->user_memory / (double)wheel->user_limit;
+	default:
+		if (!wheel->nr_samples)
+			return -1;
+		return wheel->history[rates[column]][WHEEL_HISTORY - 1];
+	}
+}
+
+/* Format the value of a column. Return @text. */
+char *format_value(const struct wheel *wheel, int column, char text[SHORT_TEXT])
+{
+	double n = value_of(wheel, column);
+
+	if (n < 0)
+		return strcpy(text, "-");
+	if (column == MEMORY)
+		return short_bytes(n, text);
+	if (column == USER && n > 999)
+		return strcpy(text, ">999%");
+	if (column == USER)
+		snprintf(text, SHORT_TEXT, "%.*f%%", n < 9.95, n);
+	else if (column == PID || column == FD)
+		snprintf(text, SHORT_TEXT, "%.0f", n);
+	else
+		short_count(n, text);
+	return text;
+}
+
+/*
+ * Write the name of a wheel's process, and how many more have the wheel. Return how many
+ * characters.
+ */
+int put_name(FILE *stream, const struct wheel *wheel, int width)
+{
+	char more[16] = "", name[sizeof(wheel->comm)], *at;
+
+	if (wheel->processes > 1)
+		snprintf(more, sizeof(more), "+%u", wheel->processes - 1);
+	snprintf(name, sizeof(name), "%.*s", width - (int)strlen(more), wheel->comm);
+	for (at = name; *at; at++) {
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	}
+	return fprintf(stream, "%s%s", name, more);
+}
+
+/* Return the width of a column; that of the command depends on the terminal's width. */
+static int width_of(int column, int width)
+{
+	int left = width - NR_COLUMNS + 1, i;
+
+	if (column != COMMAND)
+		return columns[column].width;
+	for (i = 0; i < NR_COLUMNS; i++)
+		left -= i == COMMAND ? 0 : columns[i].width;
+	if (left < columns[COMMAND].width)
+		return columns[COMMAND].width;
+	return left > COMMAND_MAX ? COMMAND_MAX : left;
+}
+
+/* Write the line above the table. */
+void put_head(FILE *stream, int width)
+{
+	int i;
+
+	for (i = 0; i < NR_COLUMNS; i++)
+		fprintf(stream, "%s%*s", i ? " " : "",
+			i == COMMAND ? -width_of(i, width) : width_of(i, width), columns[i].name);
+	fputc('\n', stream);
+}
+
+/* Write the row of a wheel. */
+void put_row(FILE *stream, const struct wheel *wheel, int width)
+{
+	int i, room = width_of(COMMAND, width);
+	char text[SHORT_TEXT];
+
+	for (i = 0; i < NR_COLUMNS; i++) {
+		fputs(i ? " " : "", stream);
+		if (i == COMMAND)
+			fprintf(stream, "%*s", room - put_name(stream, wheel, room), "");
+		else
+			fprintf(stream, "%*s", columns[i].width, format_value(wheel, i, text));
+	}
+	fputc('\n', stream);
+}
+
+/* What qsort() cannot pass. */
+static const struct top *sorted;
+
+/* Largest first, except for names and numbers of processes; equal ones by their number. */
+static int compare(const void *a, const void *b)
+{
+	const struct wheel *left = *(const struct wheel *const *)a;
+	const struct wheel *right = *(const struct wheel *const *)b;
+	int column = sorted->sort, order;
+
+	if (column == COMMAND) {
+		order = strcmp(left->comm, right->comm);
+	} else {
+		double x = value_of(left, column), y = value_of(right, column);
+
+		order = column == PID || column == FD ? (x > y) - (x < y) : (x < y) - (x > y);
+	}
+	if (sorted->reverse)
+		order = -order;
+	return order ? order : (left->id > right->id) - (left->id < right->id);
+}
+
+/* Put the wheels into the order of a column. */
+void sort_rows(struct top *top)
 {
 	size_t i;
 
 	for (i = 0; i < top->now.count; i++)
 		top->rows[i] = &top->now.wheel[i];
-	view_sort(top->rows, top->now.count, top->sort, top->reverse);
+	sorted = top;
+	if (top->now.count)
+		qsort(top->rows, top->now.count, sizeof(*top->rows), compare);
 }
 
-/* Take a sample, and keep the one before; returns 0 or a negative errno. */
-static int sample(struct top *top)
+/* Take a sample, and keep the one before. Return 0 or an errno, as wheels_scan() does. */
+int take_sample(struct top *top)
 {
 	struct wheels spare = top->before;
-	const struct wheel **rows;
-	int err;
+	int error;
 
 	top->before = top->now;
 	top->now = spare;
-	err = wheels_scan(&top->now, top->options->proc, top->options->only);
-	if (err)
-		return err;
-	if (top->now.outdated)
-		return -EPROTO;
+	error = wheels_scan(&top->now, top->only);
+	if (error)
+		return error;
 	wheels_compare(&top->now, &top->before);
-	rows = reallocarray(top->rows, top->now.count + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	top->rows = rows;
-	order(top);
+	top->rows = reallocarray(top->rows, top->now.count + 1, sizeof(*top->rows));
+	if (!top->rows)
+		err(STATUS_ERROR, "cannot store the wheels");
+	sort_rows(top);
 	return 0;
 }
 
-static uint64_t now_ns(void)
+/* Exit because a sample could not be taken. */
+void fail_sample(const struct top *top, int error, bool again)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (error == ESRCH)
+		errx(STATUS_ERROR, again ? "process %d has ended" : "there is no process %d",
+		     top->only);
+	if (error == EACCES)
+		errx(STATUS_ERROR, "no permission to look at process %d of another user: use sudo",
+		     top->only);
+	if (error == EPROTO)
+		errx(STATUS_ERROR,
+		     "the module that is loaded is older than this command: load the new one");
+	errno = error;
+	err(STATUS_ERROR, "cannot look for wheels in %s", options.proc);
 }
 
-/* Milliseconds until then, rounded up. */
-static int ms_until(uint64_t time_ns)
+/* Return the milliseconds until a moment, rounded up. */
+int ms_until(uint64_t time_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now_ns = now_on(CLOCK_MONOTONIC);
 
-	return time_ns <= now ? 0 : (int)((time_ns - now + 999999) / 1000000);
+	return time_ns <= now_ns ? 0 : (int)((time_ns - now_ns + 999999) / 1000000);
 }
 
-/*
- * For scripts.
- */
-
-static void tell_hidden(const struct wheels *wheels)
+/* Write a wheel as a JSON object, in the style of records. */
+static void put_object(const struct wheel *wheel)
 {
-	if (wheels->hidden)
-		complain("left out for lack of permission: %u process%s", wheels->hidden,
-			 wheels->hidden == 1 ? "" : "es");
+	static const char *const names[] = { "add", "cancel", "expire", "fires" };
+	unsigned int nr;
+	int rate;
+
+	record_begin("wheel");
+	put_id(wheel->id);
+	put_number("pid", (uint64_t)wheel->pid);
+	put_string("command", wheel->comm);
+	put_number("fd", (uint64_t)wheel->fd);
+	put_number("descriptors", wheel->descriptors);
+	put_number("processes", wheel->processes);
+	put_info(&wheel->info);
+	put_number("user_id", wheel->user_id);
+	put_number("user_memory", wheel->user_memory);
+	put_number("user_limit", wheel->user_limit);
+	for (rate = 0; rate < NR_RATES && wheel->nr_samples; rate++)
+		printf(",\"%s_per_s\":%.3f", names[rate], wheel->history[rate][WHEEL_HISTORY - 1]);
+	printf(",\"level\":[");
+	for (nr = 0; nr < wheel->nr_levels; nr++)
+		printf("%s{\"timers\":%ju,\"busy\":%ju}", nr ? "," : "",
+		       (uintmax_t)wheel->level[nr].timers, (uintmax_t)wheel->level[nr].busy);
+	putchar(']');
+	record_end();
 }
 
-static void print(const struct top *top)
-{
-	size_t i;
-
-	if (!top->options->json)
-		view_head(stdout, TABLE_WIDTH);
-	for (i = 0; i < top->now.count; i++) {
-		if (top->options->json)
-			view_json(top->rows[i]);
-		else
-			view_row(stdout, top->rows[i], TABLE_WIDTH);
-	}
-}
-
-/* Wait for the next sample; a reader that goes away ends the wait. */
-static int pause_until(uint64_t time_ns)
+/* Wait for the next sample; a reader that goes away ends the program. */
+static void pause_until(uint64_t time_ns)
 {
 	struct pollfd output = { .fd = STDOUT_FILENO };
 	int ms;
 
 	while ((ms = ms_until(time_ns)) > 0) {
 		if (poll(&output, 1, ms) > 0 && output.revents & (POLLERR | POLLHUP))
-			return output_fail(EPIPE);
+			output_gone(EPIPE);
 	}
-	return STATUS_OK;
 }
 
-static int run_script(struct top *top)
+static void print_samples(struct top *top)
 {
-	uint64_t next = now_ns();
-	int status, err;
+	uint64_t next_ns = now_on(CLOCK_MONOTONIC);
+	int error;
+	size_t i;
 
 	do {
-		next += top->options->interval_ns;
-		status = pause_until(next);
-		if (status != STATUS_OK)
-			return status;
-		err = sample(top);
-		if (err)
-			return fail_sample(top, err, true);
-		print(top);
-		status = output_finish();
-	} while (status == STATUS_OK && !top->options->once);
-	if (!top->options->json)
-		tell_hidden(&top->now);
-	return status;
-}
-
-/*
- * For people.
- */
-
-/* Return the number of rows between the title, the head, and the keys. */
-static size_t rows_on(const struct screen *screen)
-{
-	return screen->rows > 4 ? (size_t)screen->rows - 3 : 1;
-}
-
-/* Keep the selection on its wheel; if that is gone, on its row. */
-static void follow(struct top *top, const struct screen *screen)
-{
-	size_t count = top->now.count, rows = rows_on(screen), i;
-
-	for (i = 0; i < count; i++) {
-		if (top->rows[i]->id == top->selected)
-			top->row = i;
-	}
-	if (top->row >= count)
-		top->row = count ? count - 1 : 0;
-	top->selected = count ? top->rows[top->row]->id : 0;
-	if (top->first > top->row)
-		top->first = top->row;
-	if (top->row >= top->first + rows)
-		top->first = top->row + 1 - rows;
-	if (top->first + rows > count)
-		top->first = count > rows ? count - rows : 0;
-}
-
-static void put_title(FILE *stream, const struct top *top)
-{
-	char pending[VIEW_TEXT], interval[VIEW_TEXT];
-	double sum = 0;
-	size_t i;
-
-	for (i = 0; i < top->now.count; i++)
-		sum += (double)top->now.wheel[i].info.pending;
-	fprintf(stream, "twheel top: %zu wheel%s, %s pending; by %s%s, every %s",
-		top->now.count, top->now.count == 1 ? "" : "s", view_count(sum, pending),
-		top->sort->name, top->reverse ? " reversed" : "",
-		view_span((double)top->options->interval_ns, interval));
-	if (top->now.hidden)
-		fprintf(stream, "; no permission for %u process%s", top->now.hidden,
-			top->now.hidden == 1 ? "" : "es");
-	fputc('\n', stream);
-}
-
-static void put_sort_keys(FILE *stream)
-{
-	size_t i;
-
-	for (i = 0; i < view_nr_columns; i++)
-		fprintf(stream, " %c", view_columns[i].key);
-}
-
-/* The line with the keys is the last one of the screen. */
-static void put_keys(FILE *stream, const struct screen *screen, size_t lines, const char *keys)
-{
-	for (; lines + 1 < (size_t)screen->rows; lines++)
-		fputc('\n', stream);
-	fputs(keys, stream);
-}
-
-static uint64_t put_table(FILE *stream, struct top *top, const struct screen *screen)
-{
-	size_t rows = rows_on(screen), i;
-
-	follow(top, screen);
-	put_title(stream, top);
-	view_head(stream, screen->columns);
-	for (i = top->first; i < top->now.count && i < top->first + rows; i++)
-		view_row(stream, top->rows[i], screen->columns);
-	put_keys(stream, screen, i - top->first + 2, "q quit  Enter open  r reverse  sort by");
-	put_sort_keys(stream);
-	i = top->row - top->first + 2;
-	return 2 | (top->now.count && i < 64 ? UINT64_C(1) << i : 0);
-}
-
-/* Write the lines of one wheel from @top->first on, as many as fit. */
-static size_t put_some(FILE *stream, struct top *top, const struct screen *screen)
-{
-	size_t room = screen->rows > 2 ? (size_t)screen->rows - 2 : 1, size = 0, n = 0, len;
-	char *text = NULL, *line;
-	FILE *all = open_memstream(&text, &size);
-
-	if (!all)
-		return 0;
-	view_wheel(all, &top->shown, top->options->interval_ns, screen->utf8);
-	fclose(all);
-	line = text;
-	for (n = 0; n < top->first && strchr(line, '\n')[1]; n++)
-		line = strchr(line, '\n') + 1;
-	top->first = n;
-	for (n = 0; n < room && *line; n++) {
-		len = strcspn(line, "\n") + 1;
-		fwrite(line, 1, len, stream);
-		line += len;
-	}
-	free(text);
-	return n;
-}
-
-static uint64_t put_wheel(FILE *stream, struct top *top, const struct screen *screen)
-{
-	const struct wheel *wheel = wheels_find(&top->now, top->open);
-
-	if (wheel)
-		top->shown = *wheel;
-	fprintf(stream, "wheel %ju%s: ", (uintmax_t)top->open,
-		wheel ? "" : " has been closed; it was");
-	view_name(stream, &top->shown);
-	fprintf(stream, ", process %d, descriptor %d\n", top->shown.pid, top->shown.fd);
-	put_keys(stream, screen, put_some(stream, top, screen) + 1, "q quit  Esc back");
-	return 1;
-}
-
-static int draw(struct top *top, const struct screen *screen)
-{
-	uint64_t marked;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&text, &size);
-
-	if (!stream)
-		return -1;
-	marked = top->open ? put_wheel(stream, top, screen) : put_table(stream, top, screen);
-	fclose(stream);
-	screen_draw(text, marked);
-	free(text);
-	return 0;
-}
-
-/* Up and down; in one wheel, the lines move, in the table, the selection. */
-static void move(struct top *top, bool down, size_t distance)
-{
-	size_t *place = top->open ? &top->first : &top->row;
-
-	if (down)
-		*place += distance;
-	else
-		*place -= *place < distance ? *place : distance;
-	top->selected = 0;
-}
-
-static void open_wheel(struct top *top)
-{
-	if (top->open || !top->now.count)
-		return;
-	top->open = top->rows[top->row]->id;
-	top->first = 0;
-}
-
-static void close_wheel(struct top *top)
-{
-	if (top->open)
-		top->selected = top->open;
-	top->open = 0;
-	top->first = 0;
-}
-
-static void sort_by(struct top *top, int key)
-{
-	size_t i;
-
-	if (top->open)
-		return;
-	if (key == 'r')
-		top->reverse = !top->reverse;
-	for (i = 0; i < view_nr_columns; i++) {
-		if (view_columns[i].key == key) {
-			top->sort = &view_columns[i];
-			top->reverse = false;
+		next_ns += options.interval_ns;
+		pause_until(next_ns);
+		error = take_sample(top);
+		if (error)
+			fail_sample(top, error, true);
+		if (style != STYLE_JSON)
+			put_head(stdout, TABLE_WIDTH);
+		for (i = 0; i < top->now.count; i++) {
+			if (style == STYLE_JSON)
+				put_object(top->rows[i]);
+			else
+				put_row(stdout, top->rows[i], TABLE_WIDTH);
 		}
-	}
-	order(top);
+		flush_output();
+	} while (!options.once);
+	if (style != STYLE_JSON && top->now.hidden)
+		warnx("left out for lack of permission: %u process%s", top->now.hidden,
+		      top->now.hidden == 1 ? "" : "es");
 }
 
-/* Act on a key; returns whether to go on. */
-static bool do_key(struct top *top, const struct screen *screen, int key)
+/* Show the wheels of the machine. */
+void top(pid_t only)
 {
-	switch (key) {
-	case 'q':
-	case SCREEN_GONE:
-		return false;
-	case SCREEN_UP:
-	case SCREEN_DOWN:
-		move(top, key == SCREEN_DOWN, 1);
-		break;
-	case SCREEN_PAGE_UP:
-	case SCREEN_PAGE_DOWN:
-		move(top, key == SCREEN_PAGE_DOWN, rows_on(screen));
-		break;
-	case SCREEN_ENTER:
-		open_wheel(top);
-		break;
-	case SCREEN_BACK:
-		close_wheel(top);
-		break;
-	default:
-		sort_by(top, key);
-	}
-	return true;
-}
+	struct top top = { .only = only, .sort = options.sort };
+	int error = take_sample(&top);
 
-/* Run until the user quits; returns 0, or the negative errno of a sample. */
-static int run_screen(struct top *top, struct screen *screen)
-{
-	uint64_t next = now_ns() + top->options->interval_ns;
-	bool more = true;
-	int err = 0;
-
-	while (more && !err) {
-		if (!draw(top, screen))
-			more = do_key(top, screen, screen_key(screen, ms_until(next)));
-		else
-			more = false;
-		if (more && !ms_until(next)) {
-			next = now_ns() + top->options->interval_ns;
-			err = sample(top);
-		}
-	}
-	return err;
-}
-
-static int take_screen(struct top *top)
-{
-	struct screen screen;
-	const char *reason = screen_open(&screen);
-	int err;
-
-	if (reason) {
-		complain("%s", reason);
-		return STATUS_USAGE;
-	}
-	err = run_screen(top, &screen);
-	screen_close();
-	return err ? fail_sample(top, err, true) : STATUS_OK;
-}
-
-/**
- * top_sort_by() - find the column that an option names, or complain
- * @word: the name.
- * @options: @sort is set to it.
- *
- * Return: an exit status.
- */
-int top_sort_by(const char *word, struct top_options *options)
-{
-	size_t i;
-
-	options->sort = view_column_named(word);
-	if (options->sort)
-		return STATUS_OK;
-	fprintf(stderr, "twheel: --sort '%s' is not a column: use one of", word);
-	for (i = 0; i < view_nr_columns; i++)
-		fprintf(stderr, " %s", view_columns[i].word);
-	fputc('\n', stderr);
-	return STATUS_USAGE;
-}
-
-/**
- * top() - show the wheels of the machine
- * @options: which ones, and how.
- *
- * Return: an exit status.
- */
-int top(const struct top_options *options)
-{
-	struct top top = { .options = options, .sort = options->sort };
-	bool script = options->once || options->json;
-	int status, err;
-
-	err = sample(&top);
-	if (err)
-		status = fail_sample(&top, err, false);
+	if (error)
+		fail_sample(&top, error, false);
+	if (options.once || style == STYLE_JSON)
+		print_samples(&top);
 	else
-		status = script ? run_script(&top) : take_screen(&top);
-	wheels_free(&top.now);
-	wheels_free(&top.before);
-	free(top.rows);
-	return status;
+		run_screen(&top);
 }

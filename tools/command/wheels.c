@@ -1,151 +1,159 @@
 // SPDX-License-Identifier: MIT
 /*
- * The wheels of the machine; see wheels.h
+ * The wheels of the machine
  *
- * A descriptor is known by its fdinfo alone: the device may have any name, and another one
- * in a container. Processes and descriptors come and go during a search; those that have gone are
- * left out.
+ * A descriptor is recognized by its fdinfo alone: the device may have any name, and another one
+ * in a container. Processes and descriptors come and go during a search; those that have gone
+ * are left out.
  */
-#include <ctype.h>
 #include <dirent.h>
+#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "wheels.h"
+#include "helpers.h"
+#include "top.h"
+#include "twheel.h"
 
-/* More than the fdinfo of a wheel with 63 levels. */
-#define FILE_TEXT	16384
-
-/* Read all of a file, or as much as fits; returns -1 if there is none. */
-static ssize_t read_text(int dir, const char *name, char *text, size_t size)
+/* Processes in /proc, and descriptors in fdinfo, have numbers for names. Return -1 for others. */
+static int number_of(const char *name)
 {
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n = 0;
+	int number, end = 0;
 
-	if (fd < 0)
-		return -1;
-	while (len < size - 1) {
-		n = read(fd, text + len, size - 1 - len);
-		if (n <= 0)
-			break;
-		len += (size_t)n;
+	return sscanf(name, "%10d%n", &number, &end) == 1 && !name[end] ? number : -1;
+}
+
+/* Store the number of a line "twheel-NAME:\tNUMBER"; unknown names are ignored. */
+static void parse_line(const char *line, struct wheel *wheel)
+{
+	unsigned int level;
+	uintmax_t value;
+	char name[32];
+	size_t i;
+
+	if (sscanf(line, "twheel-%31[a-z0-9-]:\t%ju", name, &value) != 2)
+		return;
+	for (i = 0; i < nr_info_fields; i++) {
+		void *at = (char *)&wheel->info + info_fields[i].offset;
+
+		if (strcmp(info_fields[i].fdinfo, name))
+			continue;
+		if (info_fields[i].size == 4)
+			*(uint32_t *)at = (uint32_t)value;
+		else
+			*(uint64_t *)at = value;
 	}
-	close(fd);
-	text[len] = '\0';
-	return n < 0 ? -1 : (ssize_t)len;
+	if (!strcmp(name, "id"))
+		wheel->id = value;
+	if (!strcmp(name, "user-id"))
+		wheel->user_id = value;
+	if (!strcmp(name, "user-memory"))
+		wheel->user_memory = value;
+	if (!strcmp(name, "user-limit"))
+		wheel->user_limit = value;
+	if (sscanf(name, "level-%2u", &level) == 1 && level < WHEEL_LEVELS) {
+		*(strstr(name, "-busy") ? &wheel->level[level].busy :
+		  &wheel->level[level].timers) = value;
+		if (wheel->nr_levels <= level)
+			wheel->nr_levels = level + 1;
+	}
 }
 
-/* Processes in /proc, and descriptors in fdinfo, have numbers for names. */
-static bool parse_name(const char *name, int *number)
+static void append(struct wheels *wheels, const struct wheel *wheel)
 {
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(name, &end, 10);
-	*number = (int)value;
-	return isdigit((unsigned char)*name) && !*end && !errno && value <= INT32_MAX;
-}
-
-static int append(struct wheels *wheels, const struct wheel *wheel)
-{
-	size_t room = wheels->room ? wheels->room * 2 : 16;
-	struct wheel *more;
-
 	if (wheels->count == wheels->room) {
-		more = reallocarray(wheels->wheel, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		wheels->wheel = more;
-		wheels->room = room;
+		wheels->room = wheels->room * 2 + 16;
+		wheels->wheel = reallocarray(wheels->wheel, wheels->room, sizeof(*wheel));
+		if (!wheels->wheel)
+			err(STATUS_ERROR, "cannot store the wheels");
 	}
 	wheels->wheel[wheels->count++] = *wheel;
-	return 0;
 }
 
-/* Append the wheels among the descriptors of a process. */
-static int scan_descriptors(struct wheels *wheels, DIR *dir, const struct wheel *process)
+/* Open PID/NAME of the proc file system. */
+static FILE *open_file(pid_t pid, const char *name)
 {
-	static char text[FILE_TEXT];
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%d/%s", options.proc, pid, name);
+	return fopen(path, "re");
+}
+
+/* Append the wheels among the descriptors of a process; return 0 or an errno. */
+static int scan_process(struct wheels *wheels, pid_t pid)
+{
+	const struct wheel process = { .pid = pid, .descriptors = 1, .processes = 1 };
 	struct dirent *entry;
 	struct wheel wheel;
-	int err = 0, fd;
-
-	while (!err && (entry = readdir(dir))) {
-		if (!parse_name(entry->d_name, &fd) ||
-		    read_text(dirfd(dir), entry->d_name, text, sizeof(text)) < 0)
-			continue;
-		wheel = *process;
-		if (!fdinfo_parse(text, &wheel))
-			continue;
-		wheel.fd = fd;
-		if (wheel.id)
-			err = append(wheels, &wheel);
-		else
-			wheels->outdated = true;
-	}
-	return err;
-}
-
-/* Whether a process is a zombie. Its name may hold anything. */
-static bool has_ended(int proc, pid_t pid)
-{
-	char name[64], stat[512];
-	const char *state;
-
-	snprintf(name, sizeof(name), "%d/stat", pid);
-	if (read_text(proc, name, stat, sizeof(stat)) < 0)
-		return false;
-	state = strrchr(stat, ')');
-	return state && !strncmp(state, ") Z", strlen(") Z"));
-}
-
-static int scan_process(struct wheels *wheels, int proc, pid_t pid)
-{
-	struct wheel process = { .pid = pid, .descriptors = 1, .processes = 1 };
-	char name[64];
+	char path[4200], line[280];
+	FILE *file;
 	DIR *dir;
-	int fd, err;
 
-	snprintf(name, sizeof(name), "%d/comm", pid);
-	read_text(proc, name, process.comm, sizeof(process.comm));
-	process.comm[strcspn(process.comm, "\n")] = '\0';
-
-	snprintf(name, sizeof(name), "%d/fdinfo", pid);
-	fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	dir = fdopendir(fd);
-	if (!dir) {
-		err = -errno;
-		close(fd);
-		return err;
+	snprintf(path, sizeof(path), "%s/%d/fdinfo", options.proc, pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno;
+	while ((entry = readdir(dir))) {
+		wheel = process;
+		wheel.fd = number_of(entry->d_name);
+		snprintf(line, sizeof(line), "fdinfo/%s", entry->d_name);
+		file = wheel.fd < 0 ? NULL : open_file(pid, line);
+		while (file && fgets(line, sizeof(line), file))
+			parse_line(line, &wheel);
+		if (file)
+			fclose(file);
+		if (!wheel.info.tick_ns || !wheel.info.wheel_size)
+			continue;
+		if (!wheel.id) {
+			closedir(dir);
+			errno = EPROTO;
+			return errno;
+		}
+		file = open_file(pid, "comm");
+		if (file && fgets(wheel.comm, sizeof(wheel.comm), file))
+			wheel.comm[strcspn(wheel.comm, "\n")] = '\0';
+		if (file)
+			fclose(file);
+		append(wheels, &wheel);
 	}
-	err = scan_descriptors(wheels, dir, &process);
 	closedir(dir);
-	return err;
+	return 0;
 }
 
-static int scan_all(struct wheels *wheels, DIR *dir)
+/* Return true for a zombie, which still has a folder. */
+static bool has_ended(pid_t pid)
 {
-	struct dirent *entry;
-	int err, pid;
+	FILE *file = open_file(pid, "status");
+	bool ended = false;
+	char line[256];
 
-	while ((entry = readdir(dir))) {
-		if (!parse_name(entry->d_name, &pid))
-			continue;
-		err = scan_process(wheels, dirfd(dir), pid);
-		if (err == -EACCES || err == -EPERM)
-			wheels->hidden++;
-		else if (err == -ENOMEM || err == -EMFILE || err == -ENFILE)
-			return err;
+	while (file && fgets(line, sizeof(line), file))
+		ended |= !strncmp(line, "State:\tZ", strlen("State:\tZ"));
+	if (file)
+		fclose(file);
+	return ended;
+}
+
+static int scan_all(struct wheels *wheels)
+{
+	DIR *dir = opendir(options.proc);
+	struct dirent *entry;
+	int error = 0;
+	pid_t pid;
+
+	if (!dir)
+		return errno;
+	while (!error && (entry = readdir(dir))) {
+		pid = number_of(entry->d_name);
+		error = pid < 0 ? 0 : scan_process(wheels, pid);
+		wheels->hidden += error == EACCES || error == EPERM;
+		if (error == EACCES || error == EPERM || error == ENOENT || error == ESRCH)
+			error = 0;
 	}
-	return 0;
+	closedir(dir);
+	return error;
 }
 
 static int compare(const void *a, const void *b)
@@ -154,18 +162,26 @@ static int compare(const void *a, const void *b)
 
 	if (left->id != right->id)
 		return left->id < right->id ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	return left->fd - right->fd;
+	return left->pid != right->pid ? left->pid - right->pid : left->fd - right->fd;
 }
 
-/* Keep one of each wheel, and count its descriptors. */
-static void merge(struct wheels *wheels)
+/*
+ * Look for wheels. Return 0; or an errno: ESRCH if there is no such process, EACCES if it may not
+ * be inspected, EPROTO if the module is too old.
+ */
+int wheels_scan(struct wheels *wheels, pid_t only)
 {
 	struct wheel *last = NULL, *wheel;
 	size_t i, count = 0;
 	pid_t pid = 0;
+	int error;
 
+	wheels->count = 0;
+	wheels->hidden = 0;
+	if (only && has_ended(only))
+		error = ESRCH;
+	else
+		error = only ? scan_process(wheels, only) : scan_all(wheels);
 	if (wheels->count)
 		qsort(wheels->wheel, wheels->count, sizeof(*wheels->wheel), compare);
 	for (i = 0; i < wheels->count; i++) {
@@ -173,130 +189,65 @@ static void merge(struct wheels *wheels)
 		if (last && last->id == wheel->id) {
 			last->descriptors++;
 			last->processes += wheel->pid != pid;
-			pid = wheel->pid;
-			continue;
+		} else {
+			last = &wheels->wheel[count++];
+			*last = *wheel;
 		}
 		pid = wheel->pid;
-		last = &wheels->wheel[count++];
-		if (last != wheel)
-			*last = *wheel;
 	}
 	wheels->count = count;
+	if (only && error == ENOENT)
+		error = ESRCH;
+	return error == EPERM ? EACCES : error;
 }
 
-/**
- * wheels_scan() - look for wheels
- * @wheels: empty or from before; filled in.
- * @proc: where the proc file system is.
- * @only: the process to look at, or 0 for all.
- *
- * Return: 0; or a negative errno: -ESRCH if there is no such process, -EACCES if it may
- * not be looked at.
- */
-int wheels_scan(struct wheels *wheels, const char *proc, pid_t only)
+static int compare_id(const void *id, const void *wheel)
 {
-	DIR *dir = opendir(proc);
-	int err;
+	uint64_t left = *(const uint64_t *)id, right = ((const struct wheel *)wheel)->id;
 
-	wheels->count = 0;
-	wheels->hidden = 0;
-	wheels->outdated = false;
-	if (!dir)
-		return -errno;
-	if (!only)
-		err = scan_all(wheels, dir);
-	else if (has_ended(dirfd(dir), only))
-		err = -ESRCH;
-	else
-		err = scan_process(wheels, dirfd(dir), only);
-	closedir(dir);
-	merge(wheels);
-	if (only && err == -ENOENT)
-		err = -ESRCH;
-	return err == -EPERM ? -EACCES : err;
+	return (left > right) - (left < right);
 }
 
-/**
- * wheels_find() - find a wheel
- * @wheels: the list.
- * @id: the number of the wheel.
- *
- * Return: the wheel, or NULL.
- */
-const struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
+/* Find a wheel. Return the wheel, or NULL. */
+struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
 {
-	size_t low = 0, high = wheels->count, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (wheels->wheel[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == wheels->count || wheels->wheel[low].id != id)
-		return NULL;
-	return &wheels->wheel[low];
+	return wheels->count ? bsearch(&id, wheels->wheel, wheels->count,
+				       sizeof(*wheels->wheel), compare_id) : NULL;
 }
 
-/* Expired timers were read, or wait to be. Cancelling an unread one lowers the count. */
-static uint64_t count_of(const struct wheel *wheel, enum wheel_rate rate)
-{
-	switch (rate) {
-	case RATE_ADD:
-		return wheel->info.added;
-	case RATE_CANCEL:
-		return wheel->info.cancelled;
-	case RATE_EXPIRE:
-		return wheel->info.delivered + wheel->info.expired;
-	default:
-		return wheel->info.fires;
-	}
-}
-
-static void add_sample(struct wheel *wheel, const struct wheel *before)
-{
-	double seconds = (double)(int64_t)(wheel->info.now_ns - before->info.now_ns) / 1e9;
-	int64_t change;
-	int rate;
-
-	for (rate = 0; rate < NR_RATES; rate++) {
-		memcpy(wheel->history[rate], before->history[rate] + 1,
-		       (WHEEL_HISTORY - 1) * sizeof(float));
-		change = (int64_t)(count_of(wheel, rate) - count_of(before, rate));
-		wheel->history[rate][WHEEL_HISTORY - 1] =
-			seconds > 0 && change > 0 ? (float)((double)change / seconds) : 0;
-	}
-	wheel->nr_samples = before->nr_samples + 1;
-	if (wheel->nr_samples > WHEEL_HISTORY)
-		wheel->nr_samples = WHEEL_HISTORY;
-}
-
-/**
- * wheels_compare() - work out rates
- * @wheels: the wheels now.
- * @before: the wheels some time ago, with the rates they had then.
- *
- * A wheel that is not in @before has none.
+/*
+ * Work out rates. A new wheel has no rates. Expired timers were read, or wait to be; cancelling
+ * an unread one lowers their number, which is not a rate.
  */
 void wheels_compare(struct wheels *wheels, const struct wheels *before)
 {
 	const struct wheel *old;
-	size_t i;
+	struct wheel *wheel;
+	int rate;
 
-	for (i = 0; i < wheels->count; i++) {
-		old = wheels_find(before, wheels->wheel[i].id);
-		if (old)
-			add_sample(&wheels->wheel[i], old);
+	for (wheel = wheels->wheel; wheel < wheels->wheel + wheels->count; wheel++) {
+		const struct twheel_info *now = &wheel->info, *then;
+		double seconds;
+
+		old = wheels_find(before, wheel->id);
+		if (!old)
+			continue;
+		then = &old->info;
+		seconds = (double)(int64_t)(now->now_ns - then->now_ns) / 1e9;
+		const int64_t changes[] = {
+			[RATE_ADD] = (int64_t)(now->added - then->added),
+			[RATE_CANCEL] = (int64_t)(now->cancelled - then->cancelled),
+			[RATE_EXPIRE] = (int64_t)(now->delivered + now->expired -
+						  then->delivered - then->expired),
+			[RATE_FIRES] = (int64_t)(now->fires - then->fires),
+		};
+
+		for (rate = 0; rate < NR_RATES; rate++) {
+			memcpy(wheel->history[rate], old->history[rate] + 1,
+			       (WHEEL_HISTORY - 1) * sizeof(float));
+			wheel->history[rate][WHEEL_HISTORY - 1] = seconds > 0 && changes[rate] > 0 ?
+				(float)((double)changes[rate] / seconds) : 0;
+		}
+		wheel->nr_samples = old->nr_samples + (old->nr_samples < WHEEL_HISTORY);
 	}
-}
-
-/**
- * wheels_free() - forget all wheels
- * @wheels: the list; empty afterwards.
- */
-void wheels_free(struct wheels *wheels)
-{
-	free(wheels->wheel);
-	*wheels = (struct wheels){ 0 };
 }

@@ -78,6 +78,22 @@ refuses()
 		grep -q '^twheel: ' err
 }
 
+# until_so COMMAND...: waits until the command succeeds, for a minute.
+until_so()
+{
+	for _ in $(seq 600); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# has_wheel PID LINE: checks that a process has a wheel with this line in its fdinfo.
+has_wheel()
+{
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | tr '\t' ' ' | grep -q "^twheel-$2$"
+}
+
 # now_ms: time since boot.
 now_ms()
 {
@@ -128,9 +144,7 @@ test_every()
 	# On a busy host, a second can pass between the first event and the signal.
 	timeout 60 "$twheel" every 700ms -n 3 x >out 2>err &
 	pid=$!
-	while [ ! -s out ]; do
-		sleep 0.02
-	done
+	until_so [ -s out ]
 	kill -STOP $pid
 	sleep 3
 	kill -CONT $pid
@@ -183,9 +197,9 @@ test_options()
 	run after -1s x
 	ok "options: a negative duration is no option" refuses 2 "'-1s' is not a duration"
 	run --nothing
-	ok "options: one that there is not" refuses 2 "there is no option --nothing"
+	ok "options: one that there is not" refuses 2 "unrecognized option '--nothing'"
 	run info -t
-	ok "options: one without its value" refuses 2 "-t needs a value"
+	ok "options: one without its value" refuses 2 "option requires an argument -- 't'"
 	run after --help
 	cp out after
 	run help after
@@ -234,8 +248,8 @@ test_usage()
 		--count '1x'|every -n 1x 1s a
 		--count ' 1'|every -n ' 1' 1s a
 		--count '18446744073709551616'|every -n 18446744073709551616 1s a
-		info takes no arguments|info 1s
-		run takes no arguments|run add
+		too many arguments: the command is twheel info|info 1s
+		too many arguments: the command is twheel run|run add
 		--tick '1'|--tick 1 info
 		--tick '999ns'|--tick 999ns info
 		--tick '1h1ns'|--tick 1h1ns info
@@ -249,10 +263,10 @@ test_usage()
 		'frob' is not a command|help frob
 		are for top, not for after|after --once 1s a
 		are for top, not for run|--interval 1s run
-		opens no wheel|top --tick 1ms
-		opens no wheel|help --wheel-size 2
+		are for after, every, run and info, not for top|top --tick 1ms
+		are for after, every, run and info, not for help|help --wheel-size 2
 		--count is for every|top -n 3
-		the number of one process|top 1 2
+		too many arguments: the command is twheel top [PID]|top 1 2
 		the process 'x'|top x
 		the process '0'|top 0
 		the process '-1'|top -- -1
@@ -268,9 +282,9 @@ test_usage()
 		--fd '2147483648'|save --fd 2147483648
 		--pid '0'|save --fd 7 --pid 0
 		--fd and --pid are for save and load, not for run|run --fd 7
-		save takes one file|save --fd 7 a b
-		load takes one file|load --fd 7 a b
-		opens no wheel|save --fd 7 --tick 1ms
+		too many arguments: the command is twheel save [FILE]|save --fd 7 a b
+		too many arguments: the command is twheel load [FILE]|load --fd 7 a b
+		are for after, every, run and info, not for save|save --fd 7 --tick 1ms
 		both the wheel and the timers on standard input|load --fd 0
 	END
 	run info --frob
@@ -320,7 +334,7 @@ as_nobody()
 test_run()
 {
 	feed '' && ok "run: nothing to do" [ "$status$(cat out)" = 0 ]
-	feed 'add 600ms late\nadd 300ms buy milk\n# a comment\n\n  \n add\t0   x y \n'
+	feed 'add 2s late\nadd 300ms buy milk\n# a comment\n\n  \n add\t0   x y \n'
 	ok "run: waits at the end of the input" gives \
 		"added 1 late" "added 2 buy milk" "added 3 x y " \
 		"expired 3 x y  count=1 late=T" \
@@ -372,17 +386,17 @@ test_run_errors()
 	done <<-'END'
 		frob is not a command|frob
 		ADD is not a command|ADD 1s a
-		a duration and a label|add
-		a duration and a label|add 1s
-		a duration and a label|add 1s \t
-		a duration and a label|every 1s
+		write it like this: add DURATION LABEL|add
+		write it like this: add DURATION LABEL|add 1s
+		write it like this: add DURATION LABEL|add 1s \t
+		write it like this: every DURATION LABEL|every 1s
 		1x is not a duration|add 1x a
 		-1s is not a duration|add -1s a
 		is too long|add 9223372037s a
 		at least one tick|every 1us a
 		at least one tick|every 0 a
-		the number of one timer|cancel
-		the number of one timer|cancel 1 2
+		write it like this: cancel ID|cancel
+		write it like this: cancel ID|cancel 1 2
 		x is not a timer|cancel x
 		-1 is not a timer|cancel -1
 		+1 is not a timer|cancel +1
@@ -390,10 +404,10 @@ test_run_errors()
 		18446744073709551616 is not a timer|cancel 18446744073709551616
 		there is no timer 0|cancel 0
 		there is no timer 18446744073709551615|cancel 18446744073709551615
-		the number of one timer|modify 1
-		the number of one timer|modify 1 1s 2
+		write it like this: modify ID DURATION|modify 1
+		write it like this: modify ID DURATION|modify 1 1s 2
 		there is no timer 1|modify 1 1s
-		the number of one timer|query
+		write it like this: query ID|query
 		there is no timer 5|query 5
 		list takes no arguments|list 1
 		info takes no arguments|info 1
@@ -450,7 +464,7 @@ test_run_junk()
 	done
 	timeout 60 "$twheel" run </dev/zero >out 2>err &
 	pid=$!
-	sleep 2
+	until_so [ -s out ]
 	ok "junk: a line without an end" kill -0 $pid
 	kill $pid
 	wait $pid
@@ -596,8 +610,17 @@ test_output()
 test_signals()
 {
 	for signal in INT TERM; do
-		timeout -s $signal 3 "$twheel" after 0 a 1h b >out 2>err
-		status=$?
+		{
+			# shellcheck disable=SC2016 # for another shell
+			timeout 60 sh -c 'echo $$ >pid; exec "$@"' - "$twheel" after 0 a 1h b 2>err
+			echo $? >result
+		} | {
+			read -r line
+			echo "$line" >out
+			kill -s $signal "$(cat pid)"
+			cat >>out
+		}
+		status=$(cat result)
 		ok "signals: $signal ends it" \
 			[ "$status" = $((128 + $(kill -l $signal))) ]
 		ok "signals: $signal, what expired before is there" \
@@ -622,7 +645,8 @@ test_top()
 	exec 7<>$device
 	sleep 60 &
 	sleeper=$!
-	sleep 1
+	until_so has_wheel $two "pending: 2"
+	until_so has_wheel $every "fires: [1-9].*"
 
 	run top --once --interval 2s 7>&-
 	ok "top: ends well" [ "$status,$(cat err)" = 0, ]
@@ -631,8 +655,7 @@ test_top()
 	ok "top: most pending first" [ "$(awk 'NR == 2 { print $4 }' out)" = 2 ]
 	ok "top: pending timers, and that nothing happens" \
 		[ "$(row $two)" = "2 0 0 0 0" ]
-	ok "top: what expires in a second, about ten" \
-		expires_between 5 15 "$(row $every)"
+	ok "top: what expires in a second, about ten" until_so expires_between 5 15
 	ok "top: a wheel of two processes" \
 		[ "$(awk -v pid=$$ '$1 == pid { print $2 }' out | grep -o '+1$')" = +1 ]
 
@@ -652,7 +675,7 @@ test_top()
 	ok "top: no such process" refuses 1 "there is no process 999999"
 	timeout 60 "$twheel" top --json -i 100ms $sleeper >out 2>err &
 	pid=$!
-	sleep 1
+	until_so [ -s out ]
 	kill $sleeper
 	wait $pid
 	status=$?
@@ -667,10 +690,11 @@ test_top()
 	kill $every $two
 }
 
-# Check that the fifth number is between two others.
+# Check that as many timers of $every expire in a second, when nothing else delays it.
 expires_between()
 {
-	echo "$3" | awk -v least="$1" -v most="$2" '{ exit !($5 >= least && $5 <= most) }'
+	run top --once --interval 1s 7>&-
+	row "$every" | awk -v least="$1" -v most="$2" '{ exit !($5 >= least && $5 <= most) }'
 }
 
 # On an unused console, whose contents are in /dev/vcs.
@@ -684,8 +708,7 @@ test_terminal()
 	fi
 	TERM=linux setsid -c "$twheel" run <$tty >$tty 2>err &
 	pid=$!
-	sleep 2
-	ok "terminal: run shows a prompt" grep -q '^twheel> ' $screen
+	ok "terminal: run shows a prompt" until_so grep -q '^twheel> ' $screen
 	kill $pid
 	wait $pid
 	run top
@@ -699,8 +722,7 @@ test_terminal()
 	exec 7<>$device
 	TERM=linux TERMINFO=$work/terminfo setsid -c "$twheel" top $$ <$tty >$tty 2>err &
 	pid=$!
-	sleep 2
-	ok "terminal: top shows a screen" grep -q 'twheel top: 1 wheel, 0 pending' $screen
+	ok "terminal: top shows a screen" until_so grep -q 'twheel top: 1 wheel, 0 pending' $screen
 	ok "terminal: with a row" grep -qE " +$$ [^ ]+ +7 +0 +0 " $screen
 	exec 7>&-
 	kill $pid
@@ -729,18 +751,13 @@ made()
 {
 	head_line
 	seq "$1" | awk -v first=$(($(date +%s) + $2)) '{ printf \
-		"{\"data\":\"%d\",\"wall_ns\":%d000000000,\"interval_ns\":0}\n", $1, first + $1 - 1 }'
-	end_line "$1"
+		"data=%d wall_ns=%d000000000 interval_ns=0\n", $1, first + $1 - 1 }'
+	echo "timers=$1"
 }
 
 head_line()
 {
-	echo '{"twheel":1,"tick_ns":1000000,"wheel_size":256,"clock":"monotonic","now_ns":1,"wall_ns":1}'
-}
-
-end_line()
-{
-	echo "{\"timers\":$1}"
+	echo "twheel 1 tick_ns=1000000 wheel_size=256 clock=monotonic"
 }
 
 # Wheels of this shell, which the command inherits. The number is in fdinfo.
@@ -753,37 +770,28 @@ test_save()
 {
 	exec 7<>$device
 	run save --fd 7
-	ok "save: an empty wheel" gives_lines \
-		'{"twheel":1,"tick_ns":1000000,"wheel_size":256,"clock":"monotonic","now_ns":N,"wall_ns":N}' \
-		'{"timers":0}'
+	ok "save: an empty wheel" gives "$(head_line)" "timers=0"
 	{
 		head_line
-		echo '{"data":"18446744073709551615","wall_ns":4000000000000000000,"interval_ns":5000000}'
-		echo ' { "wall_ns" : "4000000000000000000", "data" : 7, "more": null } '
-		echo '{"data":"9007199254740993","wall_ns":9223372036854775807,"deadline_ns":1}'
-		end_line 3
+		echo "data=18446744073709551615 wall_ns=4000000000000000000 interval_ns=5000000"
+		echo "data=7 wall_ns=4000000000000000000 interval_ns=0"
+		echo "data=9007199254740993 wall_ns=9223372036854775807 interval_ns=0"
+		echo "timers=3"
 	} >file
 	run load --fd 7 file
 	ok "load: a file" gives "loaded count=3 past=0"
 	run --json save --fd 7 saved
 	ok "save: to a file" gives '{"event":"saved","count":3}'
-	cp saved out
+	sed 's/=400000000000[0-9]* /=4000000000000000000 /' saved >out
 	status=0
-	ok "save: data, times, and the end of time" gives_lines \
-		'{"twheel":1,"tick_ns":1000000,"wheel_size":256,"clock":"monotonic","now_ns":N,"wall_ns":N}' \
-		'{"data":"18446744073709551615","wall_ns":N,"deadline_ns":N,"interval_ns":5000000}' \
-		'{"data":"7","wall_ns":N,"deadline_ns":N,"interval_ns":0}' \
-		'{"data":"9007199254740993","wall_ns":N,"deadline_ns":9223372036854775807,"interval_ns":0}' \
-		'{"timers":3}'
-	ok "save: the wall clock, not early, and less than 10 ms late" \
-		[ "$(sed -n 's/.*"wall_ns":400000000000\([0-9]*\),.*/\1/p' saved |
-			awk '$1 < 10000000' | wc -l)" = 2 ]
+	ok "save: data, times, and the end of time" gives "$(cat file)"
+	ok "save: the wall clock, not early, and less than a second late" \
+		[ "$(sed -n 's/.* wall_ns=400000000\([0-9]*\) .*/\1/p' saved |
+			awk '$1 < 1000000000' | wc -l)" = 2 ]
 	ok "save: the wheel keeps its timers" [ "$(wheel_has 7 pending)" = 3 ]
 
 	exec 8<>$device
-	{
-		sed 's/.*"clock":.*/{"twheel":1,"tick_ns":2000000,"wheel_size":60,"clock":"boottime","now_ns":1,"wall_ns":1}/' file
-	} >other
+	sed 's/^twheel .*/twheel 1 tick_ns=2000000 wheel_size=60 clock=boottime/' file >other
 	run load --fd 8 other
 	ok "load: a new wheel becomes like the one that was saved" \
 		[ "$(wheel_has 8 tick-ns),$(wheel_has 8 wheel-size)" = 2000000,60 ]
@@ -793,36 +801,37 @@ test_save()
 	exec 7>&- 8>&-
 }
 
-# Like gives, with the times of a save file.
-gives_lines()
-{
-	sed -E -i -e 's/"(now|wall)_ns":[0-9]+/"\1_ns":N/g' \
-		-e 's/"deadline_ns":[0-8][0-9]*,/"deadline_ns":N,/' out
-	[ "$status" = 0 ] && [ "$(cat out)" = "$(printf '%s\n' "$@")" ]
-}
-
 test_load_times()
 {
 	exec 7<>$device
-	made 10 -5 >file
+	second=$(($(date +%s) + 3))
+	{
+		head_line
+		for n in 1 2 3 4 5 6; do
+			echo "data=$n wall_ns=${n}000000000 interval_ns=0"
+		done
+		echo "data=7 wall_ns=${second}000000000 interval_ns=0"
+		echo "data=8 wall_ns=4000000000000000000 interval_ns=0"
+		echo timers=8
+	} >file
 	run load --fd 7 <file
-	ok "load: timers that are past, from standard input" gives "loaded count=10 past=6"
-	head -c 192 <&7 >events
+	ok "load: timers that are past, from standard input" gives "loaded count=8 past=6"
+	# An event has 32 bytes.
+	dd bs=32 count=6 <&7 >events 2>err
 	ok "load: expire at once" [ "$(wc -c <events)" = 192 ]
-	head -c 32 <&7 >events
+	dd bs=32 count=1 <&7 >events 2>err
 	# date reads the clock as of the last timer interrupt.
 	sleep 0.01
-	ok "load: the next one at its time" [ "$(date +%s)" -ge \
-		"$(sed -n 's/.*"data":"7","wall_ns":\([0-9]*\)000000000,.*/\1/p' file)" ]
+	ok "load: the next one at its time" [ "$(date +%s)" -ge "$second" ]
 	ok "load: and that is the next" [ "$(hexdump -s 8 -n 1 -e '1/1 "%d"' events)" = 7 ]
 	exec 7>&-
 
 	{ echo 'every 1h a'; echo 'add 2h b'; sleep 60; } | "$twheel" run >/dev/null 2>&1 &
 	other=$!
-	sleep 1
+	until_so has_wheel $other "pending: 2"
 	run save --pid $other --fd "$(wheel_of $other)"
 	ok "save: the wheel of another process" [ "$(grep -cE \
-		'^\{"data":"[12]",.*"interval_ns":(0|3600000000000)\}$' out)" = 2 ]
+		'^data=[12] wall_ns=[0-9]+ interval_ns=(0|3600000000000)$' out)" = 2 ]
 	run save --pid $other --fd 99
 	ok "save: no such descriptor of it" refuses_here "process $other has no descriptor 99"
 	as_nobody save --pid $other --fd 3
@@ -865,7 +874,7 @@ test_save_errors()
 	run load --fd 7 none
 	ok "load: no such file" refuses_here "cannot read none: No such file"
 	run load --fd 7 .
-	ok "load: a directory" refuses_here ".:0: Is a directory; 0 timers were loaded"
+	ok "load: a directory" refuses_here ".:1: Is a directory; 0 timers were loaded"
 	echo old >kept
 	chmod 600 kept
 	run save --fd 7 kept
@@ -876,55 +885,50 @@ test_save_errors()
 	exec 7>&- 8<&-
 }
 
-# Each file: words of the message, whether the header and the end are around it, and its lines.
+# Each file: words of the message, and its lines; H is a header, T is a timer.
 test_load_errors()
 {
-	while IFS='|' read -r words around lines; do
+	t="data=1 wall_ns=1 interval_ns=0\n"
+	while IFS='|' read -r words lines; do
 		exec 7<>$device
-		{
-			[ "$around" = bare ] || head_line
-			# shellcheck disable=SC2059 # line ends are written \n
-			printf "$lines"
-			[ "$around" != all ] || end_line 2
-		} >file
+		lines=$(echo "$lines" | sed "s/H/$(head_line)\\\\n/; s/T/$(echo "$t" | sed 's/\\/&&/g')/g")
+		# shellcheck disable=SC2059 # line ends are written \n
+		printf "$lines" >file
 		run load --fd 7 file
-		ok "load: refuses $(echo "$lines" | cut -c 1-60)" refuses_here "file:$words"
+		ok "load: refuses $(echo "$lines" | cut -c 1-90)" refuses_here "file:$words"
 		exec 7>&-
 	done <<-'END'
-		1: the file ends without its header: it was cut off; 0 timers|bare|
-		1: no header: twheel save did not write this file; 0 timers|bare|{}\n
-		1: no header|bare|{"data":"1","wall_ns":1}\n
-		1: the format has version 2: only 1 is supported; 0|bare|{"twheel":2}\n
-		1: twheel must be a whole number|bare|{"twheel":-1}\n
-		1: tick_ns is missing|bare|{"twheel":1}\n
-		1: clock must be monotonic, boottime, realtime or tai|bare|{"twheel":1,"clock":"moon"}\n
-		1: cannot set up the wheel|bare|{"twheel":1,"tick_ns":1,"wheel_size":2,"clock":"monotonic","now_ns":1,"wall_ns":1}\n
-		1: not a JSON object, at byte 1|bare|junk\n
-		2: the file ends without its last line: it was cut off; 0 timers|head|
-		3: the file ends without its last line: it was cut off; 1 timer was|head|{"data":"1","wall_ns":1}
-		2: neither a comma nor a brace after a value, at byte 24|head|{"data":"1","wall_ns":1
-		3: a string without an end, at byte 2; 1 timer was loaded|all|{"data":"1","wall_ns":1}\n{"da\n
-		2: not a JSON object|all|\n
-		2: data is missing|all|{"wall_ns":1}\n
-		2: wall_ns is missing|all|{"data":"1"}\n
-		2: data appears twice|all|{"data":"1","data":"1","wall_ns":1}\n
-		2: data must be a whole number|all|{"data":"x","wall_ns":1}\n
-		2: data is too large: at most 18446744073709551615|all|{"data":"18446744073709551616","wall_ns":1}\n
-		2: wall_ns must be a whole number|all|{"data":"1","wall_ns":1.5}\n
-		2: wall_ns is too large: at most 9223372036854775807|all|{"data":"1","wall_ns":9223372036854775808}\n
-		2: interval_ns is too large|all|{"data":"1","wall_ns":1,"interval_ns":9223372036854775808}\n
-		3: interval_ns is shorter than the wheel's tick, 1ms; 1 timer|all|{"data":"1","wall_ns":1}\n{"data":"1","wall_ns":1,"interval_ns":999999}\n
-		3: the file had 2 timers: lines were removed or added; 1 timer was|all|{"data":"1","wall_ns":1}\n
-		5: a line after the end; 2 timers|head|{"data":"1","wall_ns":1}\n{"data":"1","wall_ns":1}\n{"timers":2}\n{}\n
-		2: the line holds a null byte|all|{}\000{}\n
-		2: an object or an array as a value|all|{"data":[1]}\n
+		1: the file ends without its header: it was cut off; 0 timers|
+		1: no header: twheel save did not write this file; 0 timers|{}\n
+		1: no header|T
+		1: the format has version 2: only 1 is supported; 0|twheel 2\n
+		1: no header|twheel 1\n
+		1: no header|twheel 1 tick_ns=1000000 wheel_size=256 clock=moon\n
+		1: no header|twheel 1 tick_ns=1000000 wheel_size=256 clock=tai more\n
+		1: cannot set up the wheel|twheel 1 tick_ns=1 wheel_size=2 clock=monotonic\n
+		2: the file ends without its last line: it was cut off; 0 timers|H
+		3: the file ends without its last line: it was cut off; 1 timer was|HT
+		2: not a line like data=1 wall_ns=2 interval_ns=0|Hdata=1 wall_ns=1
+		2: not a line like|H\nTtimers=2\n
+		3: not a line like data=1 wall_ns=2 interval_ns=0, times up to 2^63-1; 1 timer was|HTjunk\n
+		2: not a line like|Hdata=1 wall_ns=1\ntimers=1\n
+		2: not a line like|Hwall_ns=1 data=1 interval_ns=0\n
+		2: not a line like|Hdata=-1 wall_ns=1 interval_ns=0\n
+		2: not a line like|Hdata= 1 wall_ns=1 interval_ns=0\n
+		2: not a line like|Hdata=18446744073709551616 wall_ns=1 interval_ns=0\n
+		2: not a line like|Hdata=1 wall_ns=9223372036854775808 interval_ns=0\n
+		2: not a line like|Hdata=1 wall_ns=1 interval_ns=9223372036854775808\n
+		2: not a line like|Hdata=1 wall_ns=1.5 interval_ns=0\n
+		2: not a line like|Hdata=1\000 wall_ns=1 interval_ns=0\n
+		3: interval_ns is shorter than the wheel's tick, 1ms; 1 timer|HTdata=1 wall_ns=1 interval_ns=999999\ntimers=2\n
+		3: the file had 2 timers: lines were removed or added; 1 timer was|HTtimers=2\n
+		5: a line after the end; 2 timers|HTTtimers=2\n\n
 	END
 
 	exec 7<>$device
 	{ head_line; head -c 4096 /dev/zero | tr '\0' ' '; echo; } >file
 	run load --fd 7 file
-	ok "load: a line that is too long" \
-		refuses_here "file:2: the line is longer than 4095 bytes; 0 timers were loaded"
+	ok "load: a line that is too long" refuses_here "file:2: not a line like"
 	exec 7>&-
 	most=$(cat "$limits/max_timers")
 	echo 1500 >"$limits/max_timers"
@@ -957,8 +961,8 @@ test_round_trip()
 	"$twheel" save --fd 7 | sed '1d;$d' | tr -c '0-9\n' ' ' | sort -n >before
 	"$twheel" save --fd 8 | sed '1d;$d' | tr -c '0-9\n' ' ' | sort -n >after
 	# The 1 is there because busybox takes a number that begins with 0 as octal.
-	paste before after | awk '{ late = (1 substr($6, 8)) - (1 substr($2, 8)) }
-		$1 != $5 || late < 0 || late > 10000000 { bad++ }
+	paste before after | awk '{ late = (1 substr($5, 8)) - (1 substr($2, 8)) }
+		$1 != $4 || late < 0 || late > 1000000000 { bad++ }
 		END { print NR, bad + 0 }' >compared
 	ok "round trip: the same data and deadlines, none earlier" \
 		[ "$(cat compared)" = "20000 0" ]
