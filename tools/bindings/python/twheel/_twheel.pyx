@@ -37,7 +37,7 @@ cdef extern from "libtwheel.h":
     struct twheel_loop_config:
         uint64_t tick_ns, max_timers
         uint32_t wheel_size, clock_id, backend, flags
-    ctypedef void (*twheel_callback)(twheel_loop *loop, twheel_handle *handle)
+    ctypedef void (*twheel_callback)(twheel_loop *loop, twheel_handle *handle) noexcept
     twheel_loop *twheel_loop_new(const twheel_loop_config *config)
     void twheel_loop_free(twheel_loop *loop)
     int twheel_loop_fd(twheel_loop *loop)
@@ -237,7 +237,7 @@ cdef bint stop(Loop owner, twheel_handle *handle) except -1:
     return False
 
 
-cdef void call(Loop owner, object callback, tuple args, object context):
+cdef void call(Loop owner, object callback, tuple args, object context) noexcept:
     """The library's callback. No exception passes through the library."""
     owner.called += 1
     try:
@@ -252,14 +252,14 @@ cdef void call(Loop owner, object callback, tuple args, object context):
             owner.on_error(error)
 
 
-cdef void on_timer(twheel_loop *loop, twheel_handle *handle):
+cdef void on_timer(twheel_loop *loop, twheel_handle *handle) noexcept:
     cdef Timer timer = <Timer>handle.data
     if not twheel_is_running(handle):
         timer.owner.running.discard(timer)
     call(timer.owner, timer.callback, timer.args, timer.context)
 
 
-cdef void on_numbered(twheel_loop *loop, twheel_handle *handle):
+cdef void on_numbered(twheel_loop *loop, twheel_handle *handle) noexcept:
     cdef Timers timers = <Timers>handle.data
     call(timers.owner, timers.callback, (handle - timers.handles,), None)
 
