@@ -90,6 +90,7 @@ static void collect_event(struct device *device, const struct twheel_event *even
 	if (handle) {
 		list_add_tail(handle_link(handle), &loop->expired);
 		handle->state ^= LINKED | ARMED;
+		loop->nr_linked++;
 		device->nr_armed--;
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;
@@ -212,6 +213,7 @@ static noinline void set_resolved_armed(struct device *device, int count)
 		handle->where = add->id;
 	}
 	device->nr_armed += count;
+	device->loop.nr_linked -= count;
 	__list_del(&device->loop.flushing, link);
 }
 
@@ -229,6 +231,7 @@ static void set_armed(struct device *device, int count)
 		handle->where = add->id;
 	}
 	device->nr_armed += count;
+	device->loop.nr_linked -= count;
 	__list_del(&device->loop.flushing, handle_link(handle)->next);
 }
 
@@ -380,6 +383,7 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 	handle->loop = loop;
 	handle->deadline = event->deadline_ns;
 	handle->armed = UINT64_MAX;
+	loop->nr_linked++;
 	list_add_tail(handle_link(handle), &loop->expired);
 }
 
@@ -442,8 +446,7 @@ static uint64_t device_count(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 
-	return device->nr_armed - device->nr_stopped - !!device->alarm + device->inherited +
-	       length(&loop->expired);
+	return device->nr_armed - device->nr_stopped - !!device->alarm + device->inherited;
 }
 
 static struct twheel_handle *device_take(struct twheel_loop *loop)
@@ -453,6 +456,7 @@ static struct twheel_handle *device_take(struct twheel_loop *loop)
 	if (link == &loop->expired)
 		return NULL;
 	list_del(link);
+	loop->nr_linked--;
 	return linked_handle(link);
 }
 

@@ -383,7 +383,8 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms);
  *
  * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop().
  *
- * Return: 0; or -1 with errno set, as for twheel_loop_wait(): it may be called again.
+ * Return: 0; or -1 with errno set, as for twheel_loop_wait(), except that it goes on after a
+ * signal: it may be called again.
  */
 int twheel_loop_run(struct twheel_loop *loop);
 
@@ -542,7 +543,8 @@ size_t twheel_handle_size(void);
  *
  * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
  * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback; EOWNERDEAD after fork(); ESTALE for a loop that was freed.
+ * a callback; EOWNERDEAD after fork(); ESTALE for a loop that was freed; EBADF if the loop
+ * cannot be woken because its descriptor was closed.
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 

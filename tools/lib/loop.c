@@ -204,20 +204,22 @@ static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 
 /*
  * Prepare the start of a timer. The first start after a flush makes the program dispatch, and
- * so flush; if that fails, the next start tries again.
+ * so flush. Without room for that, timers wake it that are armed, and the next start tries
+ * again. Returns 0, or -1 with errno set.
  */
-static void note_start(struct twheel_loop *loop)
+static int note_start(struct twheel_loop *loop)
 {
 	if (likely(loop->start_now != NOT_READ))
-		return;
+		return 0;
 	if (loop->wakes && !loop->inside && !loop->woken) {
 		pthread_mutex_lock(&loop->lock);
 		loop->woken = !loop->backend->alarm(loop);
 		pthread_mutex_unlock(&loop->lock);
 		if (!loop->woken)
-			return;
+			return is_no_room(errno) ? 0 : -1;
 	}
 	loop->start_now = loop_now(loop);
+	return 0;
 }
 
 static inline int start(struct twheel_loop *loop, struct twheel_handle *handle,
@@ -241,7 +243,8 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	note_start(loop);
+	if (note_start(loop))
+		return -1;
 	handle->state = 0;
 	return start(loop, handle, add_times(loop_now(loop), delay_ns));
 }
@@ -266,7 +269,8 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	note_start(loop);
+	if (note_start(loop))
+		return -1;
 	handle->state = 0;
 	return start(loop, handle, deadline_ns);
 }
@@ -278,7 +282,8 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	note_start(loop);
+	if (note_start(loop))
+		return -1;
 	handle->state = REPEATS;
 	handle->repeat.interval = interval_ns;
 	return start(loop, handle, add_times(loop_now(loop), delay_ns));
@@ -296,7 +301,8 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	deadline = next(handle, loop_now(loop));
 	if (deadline > TWHEEL_TIME_MAX_NS)
 		return 0;
-	note_start(loop);
+	if (note_start(loop))
+		return -1;
 	handle->state = SCHEDULED;
 	handle->repeat.next = next;
 	return start(loop, handle, deadline);
@@ -344,7 +350,8 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 		handle->deadline = deadline;
 		return 0;
 	}
-	note_start(loop);
+	if (note_start(loop))
+		return -1;
 	if (!is_running(handle))
 		handle->state = 0;
 	else if (twheel_stop(handle))
@@ -680,15 +687,15 @@ static int wait_until(const struct twheel_loop *loop, uint64_t end)
 {
 	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
 	struct timespec left;
-	uint64_t now, ns;
+	uint64_t now = 0, ns;
+	int ready;
 
-	if (end == FOR_EVER)
-		return poll(&pollfd, 1, -1);
-	if (twheel_now(CLOCK_MONOTONIC, &now))
+	if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
 		return -1;
 	ns = end > now ? end - now : 0;
 	left = (struct timespec){ .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC };
-	return ppoll(&pollfd, 1, &left, NULL);
+	ready = ppoll(&pollfd, 1, end == FOR_EVER ? NULL : &left, NULL);
+	return ready > 0 && (pollfd.revents & POLLNVAL) ? fail(EBADF) : ready;
 }
 
 /* Dispatch. Returns how many were called; or -1 with errno set. */
@@ -740,15 +747,13 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 	return ret;
 }
 
-/* Timers changed since the last flush are counted one by one: usually there are none. */
 int64_t twheel_loop_count(struct twheel_loop *loop)
 {
 	int64_t count;
 
 	if (twheel_loop_check(loop))
 		return -1;
-	count = loop->real->count(loop) + length(&loop->changes) + length(&loop->flushing) +
-		loop->refs;
+	count = loop->real->count(loop) + loop->nr_linked + loop->refs;
 	return count > 0 ? count : 0;
 }
 
@@ -790,7 +795,7 @@ int twheel_loop_run(struct twheel_loop *loop)
 		if (!count || loop->stopped)
 			break;
 		ret = twheel_loop_wait(loop, -1);
-	} while (ret >= 0);
+	} while (ret >= 0 || errno == EINTR);
 	loop->stopped = false;
 	return ret < 0 ? -1 : 0;
 }

@@ -53,7 +53,7 @@
  * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
  *	0, or -1 with errno set.
  * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
- * @count: how many handles are armed or have expired.
+ * @count: how many timers it holds, without linked handles.
  */
 struct backend {
 	int number;
@@ -92,6 +92,7 @@ struct backend {
  * @all: all loops.
  * @next: if it was freed: the one that was freed next.
  * @size: bytes of the structure that it is in.
+ * @nr_linked: how many handles are linked.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: handles that the last flush began with, and has not armed.
  * @expired: handles that have expired, and whose callbacks have not been called.
@@ -114,6 +115,7 @@ struct twheel_loop {
 	bool woken;
 	bool stopped;
 	bool inside;
+	uint64_t nr_linked;
 	struct list_head changes;
 	struct list_head flushing;
 	struct list_head expired;
@@ -157,19 +159,10 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	handle->state |= LINKED;
+	loop->nr_linked++;
 	list_add_tail(handle_link(handle), &loop->changes);
 	loop->dirty = true;
 	return 0;
-}
-
-static inline uint64_t length(const struct list_head *head)
-{
-	const struct list_head *link;
-	uint64_t count = 0;
-
-	for (link = head->next; link != head; link = link->next)
-		count++;
-	return count;
 }
 
 /* Mark a handle that is in no list and no backend any more. */
@@ -182,6 +175,7 @@ static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *hand
 static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	list_del(handle_link(handle));
+	loop->nr_linked--;
 	set_idle(loop, handle);
 }
 

@@ -138,6 +138,7 @@ static int arm_linked(struct user *user, struct twheel_handle *handle)
 	list_del(handle_link(handle));
 	handle->armed = handle->deadline;
 	handle->state ^= LINKED | ARMED;
+	user->loop.nr_linked--;
 	twheel_add(w, timer_of(handle));
 	return 0;
 }

@@ -289,6 +289,38 @@ static void a_wait_that_a_message_ends_counts_it(void)
 	CHECK(twheel_loop_wait(loop, 1000) == 1);
 }
 
+/* A closed descriptor is always ready, with POLLNVAL. */
+static void a_wait_for_a_closed_descriptor_is_ebadf(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_loop *loop = new_loop();
+	int fd = twheel_loop_fd(loop);
+	int kept = dup(fd);
+
+	CHECK(!twheel_start(loop, &timer, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	CHECK(kept >= 0 && !close(fd));
+	errno = 0;
+	CHECK(twheel_loop_wait(loop, 30) == -1 && errno == EBADF);
+	CHECK(dup2(kept, fd) == fd && !close(kept));
+}
+
+static void a_start_that_cannot_wake_fails(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_loop *loop = new_loop();
+	int fd = twheel_loop_fd(loop);
+	int kept = dup(fd);
+
+	CHECK(kept >= 0 && !close(fd));
+	CHECK_FAILS(twheel_start(loop, &timer, 5 * MSEC), EBADF);
+	CHECK_FAILS(twheel_start_at(loop, &timer, HOUR), EBADF);
+	CHECK_FAILS(twheel_repeat(loop, &timer, MSEC, MSEC), EBADF);
+	CHECK(!twheel_is_running(&timer) && !twheel_loop_count(loop));
+	CHECK(dup2(kept, fd) == fd && !close(kept));
+	CHECK(!twheel_start(loop, &timer, HOUR));
+}
+
 static uint64_t cpu_ns(void)
 {
 	struct timespec used;
@@ -462,6 +494,8 @@ const struct test misuse_tests[] = {
 	  messages_of_a_loop_that_was_freed_may_be_posted_again },
 	{ "a wait outlasts a timer that was put off", a_wait_outlasts_what_was_put_off },
 	{ "a wait that a message ends counts it", a_wait_that_a_message_ends_counts_it },
+	{ "a wait for a closed descriptor is EBADF", a_wait_for_a_closed_descriptor_is_ebadf },
+	{ "a start that cannot wake the program fails", a_start_that_cannot_wake_fails },
 	{ "a wait at the limit does not spin", a_wait_at_the_limit_does_not_spin },
 	{ "a start without a flush is seen", a_start_without_a_flush_is_seen },
 	{ "a turn of the program without a flush has its own time",

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "library.h"
@@ -495,6 +496,48 @@ static void debugging_finds_what_is_wrong(void)
 	CHECK(!aborts(use_as_it_should_be));
 }
 
+static void ignore_it(int signal)
+{
+	(void)signal;
+}
+
+static void a_run_goes_on_after_a_signal(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+	struct sigaction action = { .sa_handler = ignore_it };
+	struct twheel_loop *loop = new_loop();
+	int called = 0;
+
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+	CHECK(!twheel_loop_run(loop) && called == 1);
+}
+
+/* The program learns of each start of 20,000 how many there are. */
+static void counting_is_quick(void)
+{
+	enum { TIMERS = 20000 };
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = TIMERS });
+	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
+	uint64_t began = now_ns();
+	int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		timer[i].callback = count_call;
+		CHECK(!twheel_start(loop, &timer[i], HOUR));
+		CHECK(twheel_loop_count(loop) == i + 1);
+	}
+	CHECK(now_ns() < began + SEC / 4);
+	for (i = 0; i < TIMERS; i++) {
+		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_loop_count(loop) == TIMERS - 1 - i);
+	}
+	free(timer);
+}
+
 const struct test run_tests[] = {
 	{ "a timer is running until it expires or is stopped",
 	  a_timer_is_running_until_it_expires },
@@ -515,5 +558,7 @@ const struct test run_tests[] = {
 	  starts_and_stops_need_no_memory },
 	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
 	  debugging_finds_what_is_wrong },
+	{ "a run goes on after a signal", a_run_goes_on_after_a_signal },
+	{ "counting timers is quick", counting_is_quick },
 	{ }
 };
