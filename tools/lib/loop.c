@@ -49,6 +49,9 @@ uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 
 	if (twheel_now(loop->clock_id, &now))
 		now = 0;
+	/* twheel_again() would succeed with it before it finds out. */
+	if (loop->owner != twheel_process_token())
+		return now;
 	if (!loop->wakes)
 		loop->start_now = now;
 	if (!loop->wakes || loop->inside || loop->woken)

@@ -445,6 +445,29 @@ static void by_hand_nothing_wakes(void)
 	CHECK(twheel_loop_dispatch(loop) == 1);
 }
 
+/* Asking for the time of a loop does not make it usable. */
+static void by_hand_the_time_of_a_lost_loop_is_not_kept(void)
+{
+	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_BY_HAND,
+	});
+	struct twheel_handle timer = { .callback = count_call };
+	pid_t child;
+
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	child = fork();
+	if (!child) {
+		CHECK(twheel_loop_now(loop));
+		CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
+		_exit(0);
+	}
+	CHECK(child_is_content(child));
+	free_last_loop();
+	CHECK(twheel_loop_now(loop));
+	CHECK_FAILS(twheel_again(&timer, HOUR), ESTALE);
+}
+
 /* ---- Nodes that are not the device --------------------------------------------------------- */
 
 /* A node with the number that the wheel's node had before the module was reloaded. */
@@ -502,6 +525,8 @@ const struct test misuse_tests[] = {
 	  a_turn_without_a_flush_has_its_own_time },
 	{ "starts wake the program once, and take no room", starts_wake_once },
 	{ "by hand, nothing wakes before the flush", by_hand_nothing_wakes },
+	{ "by hand, the time of a loop that is lost is not kept",
+	  by_hand_the_time_of_a_lost_loop_is_not_kept },
 	{ }
 };
 
