@@ -520,7 +520,8 @@ static void a_run_goes_on_after_a_signal(void)
 static void counting_is_quick(void)
 {
 	enum { TIMERS = 20000 };
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = TIMERS });
+	struct twheel_loop_config limited = { .max_timers = TIMERS };
+	struct twheel_loop *loop = new_loop_of(limited);
 	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
 	uint64_t began = now_ns();
 	int i;
