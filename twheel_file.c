@@ -11,6 +11,7 @@
  * lock, and then does the same work again. The hrtimer takes file->wait.lock, a spinlock inside of
  * file->lock; inside of that are epoll's and hrtimers'.
  */
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -330,6 +331,7 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	twheel_store_init(&file->store);
 	file->due = TWHEEL_NEVER;
 	file->armed = TWHEEL_NEVER;
+	file->visited = jiffies;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_wheel(&file->wheel, setup);
 	set_parameters(file, setup);

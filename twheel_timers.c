@@ -57,7 +57,7 @@ static __always_inline bool visit(struct twheel_file *file, u64 now)
 /* The same for a call that reads no clock: once in each jiffy. */
 static __always_inline void visit_by_jiffies(struct twheel_file *file)
 {
-	if (unlikely(file->visited != jiffies || file->wheel.cascading_levels))
+	if (unlikely(time_after(jiffies, file->visited) || file->wheel.cascading_levels))
 		visit_slowpath(file);
 }
 

@@ -119,9 +119,9 @@ void twheel_file_publish(struct twheel_file *file, enum twheel_outcome outcome)
 	/* What an earlier poll left for the ring has long been due. */
 	if (idle || (outcome == TWHEEL_FILLED && file->unread) || may_come_again(file, file->fired))
 		WRITE_ONCE(file->fired, 0);
-	/* A woken poller looks without a lock: it sees a later @due only with what was due before. */
+	/* A poller looks without a lock: it sees a later @due only with what was due before. */
 	WRITE_ONCE(file->unread, unread);
-	smp_store_release(&file->due, due);
+	smp_store_release(&file->due, due); /* pairs with the acquire in twheel_file_is_due() */
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
 		if (news && was_due > file->fired)
 			wake(file, twheel_file_now(file));

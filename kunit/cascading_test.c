@@ -148,7 +148,7 @@ static void visit_desc(const struct visit *v, char *desc)
 
 KUNIT_ARRAY_PARAM(visit, visits, visit_desc);
 
-static void visit_cascades_more_for_each_timer_that_expires(struct kunit *test)
+static void visit_cascades_more_when_timers_expire(struct kunit *test)
 {
 	const struct visit *v = test->param_value;
 	struct twheel *w = start(test, 1, 256, 0);
@@ -262,7 +262,7 @@ static void expect_thinned_on_time(struct kunit *test, const struct thinned *t, 
 static void crowd_is_thinned(struct kunit *test)
 {
 	static const struct thinned thinned[] = {
-		{ 0, 0, 1 }, { 0, CROWD, CROWD + 1 }, { 0, CROWD, CROWD }, 
+		{ 0, 0, 1 }, { 0, CROWD, CROWD + 1 }, { 0, CROWD, CROWD },
 		{ 1, CROWD, CROWD + 1 }, { 0, CROWD, 7 }, { 0, 64, CROWD }, { 64, CROWD, CROWD },
 		{ 300, CROWD, CROWD + 1 },
 	};
@@ -442,7 +442,7 @@ static void crowds_on_every_level(struct kunit *test)
 static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(bucket_becomes_a_crowd, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_never_early, crowd_gen_params),
-	KUNIT_CASE_PARAM(visit_cascades_more_for_each_timer_that_expires, visit_gen_params),
+	KUNIT_CASE_PARAM(visit_cascades_more_when_timers_expire, visit_gen_params),
 	KUNIT_CASE_PARAM(crowd_gives_way_to_due, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_changes_while_it_cascades, crowd_gen_params),
 	KUNIT_CASE_PARAM(crowd_is_thinned, crowd_gen_params),

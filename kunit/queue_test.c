@@ -142,7 +142,7 @@ static void equal_keys(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
-/* The key of a level is a lower bound, corrected when it comes, or when its first bucket is empty. */
+/* A level's key is a lower bound, corrected when it comes, or when its first bucket is empty. */
 static void first_timer_is_cancelled(struct kunit *test)
 {
 	struct twheel *w = start_at(test, 0);

@@ -5,5 +5,6 @@
 #include <linux/timekeeping.h>
 
 #define jiffies	((unsigned long)ktime_get_ns())
+#define time_after(a, b)	((long)((b) - (a)) < 0)
 
 #endif /* _DRIVER_LINUX_JIFFIES_H */
