@@ -104,6 +104,7 @@ bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps
  * Also frees unused memory.
  */
 void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome)
+	__releases(&file->lock)
 {
 	struct twheel_page *pages = NULL;
 

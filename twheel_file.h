@@ -175,6 +175,7 @@ static inline u64 twheel_file_timers(const struct twheel_file *file)
 
 /* Take the lock. Until it is dropped, missing user memory is an error: nobody waits for it. */
 static __always_inline void twheel_file_lock(struct twheel_file *file)
+	__acquires(&file->lock)
 {
 	spin_lock(&file->lock);
 	pagefault_disable();
@@ -182,6 +183,7 @@ static __always_inline void twheel_file_lock(struct twheel_file *file)
 
 /* Drop the lock of a file whose due time and memory are as published. */
 static __always_inline void twheel_file_unlock_unchanged(struct twheel_file *file)
+	__releases(&file->lock)
 {
 	pagefault_enable();
 	spin_unlock(&file->lock);
@@ -227,10 +229,12 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
 void twheel_file_credit(struct twheel_file *file);
-void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome);
+void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome)
+	__releases(&file->lock);
 
 /* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
 static __always_inline void twheel_file_unlock(struct twheel_file *file)
+	__releases(&file->lock)
 {
 	if (twheel_file_next(file) != file->due || file->unread == !file->wheel.nr_expired ||
 	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))

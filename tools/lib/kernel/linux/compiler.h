@@ -31,4 +31,7 @@
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE) /* the same */
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE) /* the same */
 
+#define __acquires(lock)
+#define __releases(lock)
+
 #endif /* _LIBTWHEEL_LINUX_COMPILER_H */
