@@ -111,11 +111,14 @@ struct twheel_level {
 	struct twheel_bucket bucket[];
 };
 
-/* A bucket that is being sorted. */
+/* A bucket that is being sorted; and the clock that is being set back. */
 struct twheel_sort {
 	struct twheel_level *level;	/* whose first bucket it is, or NULL */
 	u8 shift;			/* number of bits below the current digit */
 	struct list_head bins[TWHEEL_BINS];
+	/* In the queue, before all levels, while twheel_rewind() has more to do. */
+	struct timerqueue_node rewinding;
+	struct list_head unplaced;	/* timers that it has to place again */
 };
 
 /**
@@ -125,9 +128,7 @@ struct twheel_sort {
  * @time: the same, in the unit of deadlines.
  * @tick: the length of a tick, to divide deadlines by.
  * @size: number of buckets in a level.
- * @queue: the bucket queue: a node for each level that has timers, and @rewinding.
- * @rewinding: in the queue, before all levels, while twheel_rewind() has more to do.
- * @unplaced: timers that wait to be placed again by twheel_rewind().
+ * @queue: the bucket queue: a node for each level that has timers.
  * @cascading_levels: bitmask of levels with a crowd that is being cascaded.
  * @expired: timers that expired, oldest first, until twheel_pop() takes them.
  * @nr_pending: number of timers that wait for their tick.
@@ -144,8 +145,6 @@ struct twheel {
 	struct twheel_divisor tick;
 	struct twheel_divisor size;
 	struct timerqueue_head queue;
-	struct timerqueue_node rewinding;
-	struct list_head unplaced;
 	u64 cascading_levels;
 	struct list_head expired;
 	u64 nr_pending;
@@ -198,7 +197,7 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 	return twheel_divide(&w->tick, time);
 }
 
-/* Return what is due first: a level, or @rewinding; or NULL if no timer is pending. */
+/* Return what is due first: a level, or a rewind; or NULL if no timer is pending. */
 static inline const struct timerqueue_node *twheel_queue_head(const struct twheel *w)
 {
 	/* It only reads, but its parameter is not const. */
@@ -229,8 +228,7 @@ static inline bool twheel_next(const struct twheel *w, u64 *tick)
  */
 static inline bool twheel_is_rewinding(const struct twheel *w)
 {
-	/* It only reads, but its parameter is not const. */
-	return timerqueue_node_queued((struct timerqueue_node *)&w->rewinding);
+	return w->sort && timerqueue_node_queued(&w->sort->rewinding);
 }
 
 /* twheel_add(), twheel_expire(), twheel_expired(), twheel_cancel(), twheel_pop() */

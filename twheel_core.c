@@ -605,7 +605,7 @@ static struct twheel_timer *any_pending(struct twheel *w)
  */
 static unsigned int unplace(struct twheel *w, unsigned int max)
 {
-	struct list_head *unplaced = &w->unplaced;
+	struct list_head *unplaced = &w->sort->unplaced;
 	struct twheel_timer *timer;
 	unsigned int n;
 
@@ -638,14 +638,14 @@ static unsigned int unplace(struct twheel *w, unsigned int max)
  */
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 {
-	struct list_head *unplaced = &w->unplaced;
+	struct list_head *unplaced = &w->sort->unplaced;
 	unsigned int n, nr;
 
 	TWHEEL_EXPECT(twheel_max_delay(w) == S64_MAX);
-	if (!timerqueue_node_queued(&w->rewinding)) {
+	if (!timerqueue_node_queued(&w->sort->rewinding)) {
 		/* Before all levels. Not 0: the clock can be moved to the tick before. */
-		w->rewinding.expires = 1;
-		timerqueue_add(&w->queue, &w->rewinding);
+		w->sort->rewinding.expires = 1;
+		timerqueue_add(&w->queue, &w->sort->rewinding);
 	}
 	if (now < w->now) {
 		n = unplace(w, budget);
@@ -665,7 +665,7 @@ bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 	}
 	if (!list_empty(unplaced))
 		return true;
-	timerqueue_del(&w->queue, &w->rewinding);
+	timerqueue_del(&w->queue, &w->sort->rewinding);
 	return false;
 }
 EXPORT_SYMBOL_GPL(twheel_rewind);

@@ -32,8 +32,6 @@ static u64 mul_capped(u64 a, u64 b)
 static void init_heads(struct twheel *w)
 {
 	timerqueue_init_head(&w->queue);
-	timerqueue_init(&w->rewinding);
-	INIT_LIST_HEAD(&w->unplaced);
 	INIT_LIST_HEAD(&w->expired);
 }
 
@@ -190,6 +188,8 @@ static void init_sort(struct twheel *w)
 	w->sort->level = NULL;
 	for (i = 0; i < TWHEEL_BINS; i++)
 		INIT_LIST_HEAD(&w->sort->bins[i]);
+	timerqueue_init(&w->sort->rewinding);
+	INIT_LIST_HEAD(&w->sort->unplaced);
 }
 
 /**

@@ -126,7 +126,7 @@ static void check_queue(const struct model *m)
 	for (; node; node = timerqueue_iterate_next(node)) {
 		MODEL_CHECK(m, node->expires >= last);
 		last = node->expires;
-		if (node != &w->rewinding)
+		if (node != &w->sort->rewinding)
 			queued |= BIT_ULL(container_of(node, struct twheel_level, node)->nr);
 	}
 	for (nr = 0; nr < w->nr_levels; nr++)

@@ -19,7 +19,7 @@ static void expect_queue(struct kunit *test, const char *expected)
 	unsigned int n;
 
 	for (n = 0; node && n < sizeof(queue) - 1; node = timerqueue_iterate_next(node))
-		queue[n++] = node == &w->rewinding ? 'r' :
+		queue[n++] = node == &w->sort->rewinding ? 'r' :
 			'0' + container_of(node, struct twheel_level, node)->nr;
 	KUNIT_EXPECT_STREQ(test, queue, expected);
 }
