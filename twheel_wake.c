@@ -149,11 +149,19 @@ static bool due_or_armed(struct twheel_file *file)
  */
 bool twheel_file_arm(struct twheel_file *file)
 {
-	bool is_due = twheel_file_is_due(file);
+	u64 due = smp_load_acquire(&file->due); /* then @unread, see twheel_file_publish() */
+	bool is_due;
 
-	/* If one of the two is changing, the writer sees the waiter, and arms. */
-	if (is_due || READ_ONCE(file->due) >= READ_ONCE(file->armed))
-		return is_due;
+	if (READ_ONCE(file->unread) || due <= READ_ONCE(file->fired))
+		return true;
+	/*
+	 * The hrtimer fires in time: spare the clock read. If one of the two is changing, the
+	 * writer sees the waiter, and arms.
+	 */
+	if (due >= READ_ONCE(file->armed))
+		return false;
+	if (due <= twheel_file_now(file))
+		return true;
 	/* No barrier: the caller has queued, or there is no waiter to wake. */
 	if (!waitqueue_active(&file->wait))
 		return false;
