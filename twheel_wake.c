@@ -40,8 +40,11 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* The caller of a poll that left work undone runs for this long before the next poll. */
-#define TWHEEL_PAUSE_NS		(10 * NSEC_PER_USEC)
+/*
+ * How long a waiter sleeps after a poll that left work undone: longer than such a poll takes. Who
+ * runs for more than half of the time must wait for others whenever it wakes up.
+ */
+#define TWHEEL_PAUSE_NS		(25 * NSEC_PER_USEC)
 
 static void arm_if_earlier(struct twheel_file *file, u64 time)
 {
@@ -155,10 +158,10 @@ bool twheel_file_arm(struct twheel_file *file)
 	if (READ_ONCE(file->unread) || due <= READ_ONCE(file->fired))
 		return true;
 	/*
-	 * The hrtimer fires in time: spare the clock read. If one of the two is changing, the
-	 * writer sees the waiter, and arms.
+	 * The hrtimer fires in time, as a timerfd's does: spare the clock read. If one of the two
+	 * is changing, the writer sees the waiter, and arms. But a ring says what is due now.
 	 */
-	if (due >= READ_ONCE(file->armed))
+	if (due >= READ_ONCE(file->armed) && !READ_ONCE(file->ring))
 		return false;
 	if (due <= twheel_file_now(file))
 		return true;
