@@ -12,7 +12,7 @@
 #include "twheel_event.h"
 #include "twheel_file.h"
 
-/* How many holds of the lock in a row a read that may not wait spends without an event. */
+/* How many holds of the lock a read that may not wait spends on sorting. */
 #define TWHEEL_READ_HOLDS	4
 
 /*
@@ -72,7 +72,7 @@ struct reading {
 	struct iov_iter *to;
 	bool may_wait;
 	bool is_advanced;	/* the wheel is, for the next events */
-	u8 idle;		/* holds of the lock since the last event */
+	u8 sorting;		/* holds of the lock that were spent on that */
 	u64 until;		/* the read does not follow the clock beyond this */
 };
 
@@ -85,21 +85,23 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 {
 	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(r->to) / sizeof(struct twheel_event));
 	int n = 0, some = 1, i;
-	bool more = false, left;
+	bool more = false, left, set_back, sorted;
 
 	twheel_file_lock(file);
 	if (unlikely(file->ring)) {
 		twheel_file_unlock(file);
 		return -EBUSY;
 	}
+	set_back = twheel_file_is_set_back(file);
+	/* A read that may not wait takes what has expired by then. */
+	sorted = r->is_advanced || (r->sorting >= TWHEEL_READ_HOLDS && file->wheel.nr_expired);
 	/* When enough has expired, only the counts of periodic timers need the clock. */
-	if ((!r->is_advanced && (file->wheel.nr_expired < max || file->has_periods)) ||
-	    twheel_file_is_set_back(file)) {
+	if ((!sorted && (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
 		more = twheel_file_advance(file, r->until, TWHEEL_FEW_STEPS);
 		r->is_advanced = !more || file->wheel.nr_expired >= max;
 		if ((more || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) &&
-		    (++r->idle < TWHEEL_READ_HOLDS || (r->may_wait && !file->wheel.nr_expired) ||
-		     twheel_is_rewinding(&file->wheel))) {
+		    (++r->sorting < TWHEEL_READ_HOLDS || (r->may_wait && !file->wheel.nr_expired) ||
+		     set_back)) {
 			twheel_file_unlock(file);
 			return 1;
 		}
@@ -114,10 +116,8 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		n += some;
 	}
 	/* When all @max are read, more may be due. */
-	left = file->wheel.nr_expired || n == max;
+	left = file->wheel.nr_expired || (n == max && r->sorting < TWHEEL_READ_HOLDS);
 	r->is_advanced = false;
-	if (n)
-		r->idle = 0;
 	if (likely(n || left))
 		twheel_file_unlock(file);
 	else

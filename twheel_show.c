@@ -27,7 +27,7 @@
 /* What decides whether a timer has expired. */
 struct moment {
 	u64 reached;	/* a read would return timers due by this, even before an advance */
-	bool set_back;	/* timers that expired may be pending again */
+	u8 set_back;	/* expired ones may be pending again; no bool, as in twheel_level */
 };
 
 static struct moment this_moment(const struct twheel_file *file, u64 now)
