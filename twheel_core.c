@@ -253,7 +253,6 @@ bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 		twheel_expire(w, timer);
 		return true;
 	}
-	sync_levels(w, w->time);
 	level = find_level_at_end(w, timer->deadline, &index);
 	if (!level)
 		return false;
@@ -265,14 +264,12 @@ EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
 /* ---- Sorting and expiring ---- */
 
-/* Return the last time up to tick @now before another level than the first one is due. */
+/* Return the last time up to tick @now at which no other level than the first one is late. */
 static u64 run_limit(const struct twheel *w, const struct twheel_level *level, u64 now)
 {
 	const struct rb_node *next = rb_next(&level->node.node);
 
-	if (next)
-		now = min(now, expiry_of(next) - 1);
-	return max(now, twheel_key(level)) * w->tick.value;
+	return (next ? min(now, expiry_of(next)) : now) * w->tick.value;
 }
 
 /* Expire timers from the front of a first bucket that is in order. Returns how many. */

@@ -175,7 +175,8 @@ static int provide_memory(struct twheel_file *file, u8 nr_levels)
 		}
 	}
 	/* The first page of a store becomes its directory. */
-	for (i = data_race(file->store.nr_chunks) ? 1 : 0; i < 2 && !err; i++) {
+	for (i = data_race(file->store.nr_chunks) ? 1 : 0;
+	     i < 2 && !err && twheel_store_exhausted(&file->store); i++) {
 		page[i] = (void *)get_zeroed_page(TWHEEL_GFP);
 		err = page[i] ? 0 : -ENOMEM;
 	}

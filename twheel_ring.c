@@ -233,7 +233,8 @@ bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring)
 		/* If a poll set it before this, twheel_file_arm() finds the wheel due. */
 		smp_mb();
 	}
-	again = twheel_file_arm(file);
+	/* A program that finds events, and not TWHEEL_RING_MORE, has all that was due. */
+	again = twheel_file_arm(file) || (ring_has_events(ring) && twheel_file_is_due(file));
 	while (again && holds--) {
 		twheel_file_lock(file);
 		tail = ring->tail;

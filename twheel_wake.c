@@ -159,9 +159,9 @@ bool twheel_file_arm(struct twheel_file *file)
 		return true;
 	/*
 	 * The hrtimer fires in time, as a timerfd's does: spare the clock read. If one of the two
-	 * is changing, the writer sees the waiter, and arms. But a ring says what is due now.
+	 * is changing, the writer sees the waiter, and arms.
 	 */
-	if (due >= READ_ONCE(file->armed) && !READ_ONCE(file->ring))
+	if (due >= READ_ONCE(file->armed))
 		return false;
 	if (due <= twheel_file_now(file))
 		return true;
