@@ -67,8 +67,9 @@ uint64_t world_hash(void)
 
 	for (block = blocks; block < blocks + nr_blocks; block++) {
 		hash = mix(hash ^ block->freed, block->start + 0x9e3779b97f4a7c15);
-		hash = world_hash_memory(hash, arena + block->start,
-					 arena + block->start + block->size);
+		if (!block->freed)
+			hash = world_hash_memory(hash, arena + block->start,
+						 arena + block->start + block->size);
 	}
 	return hash;
 }
@@ -86,6 +87,7 @@ void world_check_freed(void)
 	const struct block *block;
 
 	for (block = blocks; block < blocks + nr_blocks; block++) {
+		if (!block->freed)
 			broken("memory has leaked");
 		if (!is_untouched(block))
 			broken("memory was written after it was freed");
