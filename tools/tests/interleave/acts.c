@@ -313,6 +313,7 @@ const struct act acts[] = {
 	{ "ring_add", CLOCK_MONOTONIC, ring_one_late, { add_earlier }, 1, true },
 	{ "ring_full", CLOCK_MONOTONIC, ring_five, { time_goes_by }, 1, true },
 	{ "ring_polled", CLOCK_MONOTONIC, ring_five, { poll_twice }, 1, true },
+	{ "ring_shared", CLOCK_MONOTONIC, ring_five, {}, 2, true },
 	{ "ring_cancel", CLOCK_MONOTONIC, ring_two, { cancel_head }, 1, true },
 	{},
 };
@@ -393,7 +394,63 @@ static void cancel_last_page(void)
 	ok(add(12, 5));
 }
 
+/* A program that cancels and modifies what has expired instead of reading it. */
+static void cancel_on_edge(void)
+{
+	struct watch watch;
+
+	running->is_waiter = true;
+	watch_add(&watch, wheel, true);
+	if (watch_wait(&watch) > 0) {
+		clock_pass(4 * TICK_NS);
+		ok_or_gone(cancel(0));
+		ok_or_gone(modify(1, 20));
+		while (watch_wait(&watch) > 0)
+			drain();
+	}
+	watch_remove(&watch);
+}
+
+static void three_late(void)
+{
+	ok(add(0, 2));
+	ok(add(1, 4));
+	ok(add(2, 12));
+}
+
+/* EPOLLEXCLUSIVE: a wake-up is for one of them. */
+static void in_exclusive(void)
+{
+	struct watch watch;
+
+	running->is_waiter = true;
+	watch_add_exclusive(&watch, wheel);
+	while (watch_wait(&watch) > 0)
+		drain();
+	watch_remove(&watch);
+}
+
+static bool first_has_ended(const void *unused)
+{
+	(void)unused;
+	return coroutines[0].ended;
+}
+
+/*
+ * The first waiter may have been woken and not have polled. The other then sleeps on until
+ * anybody calls.
+ */
+static void kill_first_and_call(void)
+{
+	kill_first();
+	schedule_until(first_has_ended, NULL);
+	drain();
+}
+
 const struct act lone_acts[] = {
+	{ "edge_cancels", CLOCK_MONOTONIC, three_late, { cancel_on_edge, poll_twice } },
+	{ "exclusive", CLOCK_MONOTONIC, one_early_one_late,
+	  { in_exclusive, in_exclusive, kill_first_and_call } },
 	{ "and_edge", CLOCK_MONOTONIC, two_at_once, { add_earlier }, 1,
 	  .only = "read", .also = "edge" },
 	{ "and_level", CLOCK_MONOTONIC, two_at_once, { cancel_head }, 1,

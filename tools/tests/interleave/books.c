@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/sizes.h>
 
 #include "books.h"
@@ -12,7 +13,7 @@
 
 #define MAX_TIMERS	16
 /* How long a poll that leaves work may pause before it continues. */
-#define PAUSE_NS	10000ULL
+#define PAUSE_NS	25000ULL
 
 struct file *wheel WORLD;
 struct twheel_ring *ring WORLD;
@@ -247,18 +248,24 @@ int read_events(unsigned int max, int flags)
 	return i;
 }
 
+/* One at a time takes events from the ring. */
+static DEFINE_MUTEX(taking);
+
 unsigned int take_events(void)
 {
 	const struct twheel_event *event = (struct twheel_event *)(ring + 1);
-	u32 tail = smp_load_acquire(&ring->tail); /* events are before it */
-	u32 head = READ_ONCE(ring->head);
 	unsigned int n = 0;
+	u32 head, tail;
 
+	mutex_lock(&taking);
+	tail = smp_load_acquire(&ring->tail); /* events are before it */
+	head = READ_ONCE(ring->head);
 	for (; head != tail; n++) {
 		book(&event[head]);
 		head = head + 1 < slots ? head + 1 : 0;
 		smp_store_release(&ring->head, head); /* the event has been copied */
 	}
+	mutex_unlock(&taking);
 	return n;
 }
 
