@@ -13,7 +13,7 @@
 
 #define MAX_TIMERS	16
 /* How long a poll that leaves work may pause before it continues. */
-#define PAUSE_NS	25000ULL
+#define PAUSE_NS	10000ULL
 
 struct file *wheel WORLD;
 struct twheel_ring *ring WORLD;
