@@ -54,7 +54,8 @@ enum twheel_need { TWHEEL_NEED_USER = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_MEMORY
 
 /*
  * What a holder of the lock has done, for twheel_file_publish(): changed the wheel; moved events
- * to the ring; or found nothing to read, for now because a sort is unfinished.
+ * to the ring, or let a timer expire again; or found nothing to read, for now because a sort is
+ * unfinished.
  */
 enum twheel_outcome { TWHEEL_CHANGED, TWHEEL_FILLED, TWHEEL_NOTHING, TWHEEL_UNFINISHED };
 

@@ -336,6 +336,7 @@ static noinline int modify_slowpath(struct twheel_file *file, const struct twhee
 {
 	struct twheel_entry *entry;
 	u64 deadline;
+	bool again;
 	int need;
 
 	if (!compute_deadline(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
@@ -345,10 +346,14 @@ static noinline int modify_slowpath(struct twheel_file *file, const struct twhee
 	need = need_for(file, deadline, 0, now);
 	if (need)
 		return need;
+	again = twheel_expired(&entry->timer);
 	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
 	place(file, entry, now);
+	/* A waiter that was told of it, and is edge-triggered, is told again. */
+	if (again && twheel_expired(&entry->timer))
+		twheel_file_publish(file, TWHEEL_FILLED);
 	return 0;
 }
 

@@ -404,7 +404,7 @@ static void cancel_on_edge(void)
 	if (watch_wait(&watch) > 0) {
 		clock_pass(4 * TICK_NS);
 		ok_or_gone(cancel(0));
-		ok_or_gone(modify(1, 20));
+		ok_or_gone(modify(1, 9));
 		while (watch_wait(&watch) > 0)
 			drain();
 	}
