@@ -145,14 +145,10 @@ void hrtimer_cancel(struct hrtimer *timer)
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	enum hrtimer_restart restart;
-
 	dequeue(timer);
 	base.running = timer;
-	restart = timer->function(timer);
+	timer->function(timer);
 	POINT("the interrupt ends");
-	if (restart == HRTIMER_RESTART && !timer->queued)
-		enqueue(timer);
 	base.running = NULL;
 }
 

@@ -169,17 +169,13 @@ static void dequeue(struct hrtimer *timer)
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	enum hrtimer_restart restart;
-
 	dequeue(timer);
 	base.running = timer;
 	pthread_mutex_unlock(&base.lock);
 	breathing_space();
-	restart = timer->function(timer);
+	timer->function(timer);
 	breathing_space();
 	pthread_mutex_lock(&base.lock);
-	if (restart == HRTIMER_RESTART && !timer->queued)
-		enqueue(timer);
 	base.running = NULL;
 	pthread_cond_broadcast(&base.done);
 }

@@ -14,7 +14,7 @@
 
 #define KTIME_MAX	((s64)(U64_MAX >> 1))
 
-enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
+enum hrtimer_restart { HRTIMER_NORESTART };
 enum hrtimer_mode { HRTIMER_MODE_ABS };
 
 struct hrtimer {
@@ -36,11 +36,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 static inline bool hrtimer_is_queued(const struct hrtimer *timer)
 {
 	return READ_ONCE(timer->queued);
-}
-
-static inline void hrtimer_set_expires(struct hrtimer *timer, ktime_t time)
-{
-	timer->expires = time;
 }
 
 /* The time until a timer is due. */
