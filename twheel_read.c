@@ -93,7 +93,7 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		return -EBUSY;
 	}
 	set_back = twheel_file_is_set_back(file);
-	/* A read that may not wait takes what has expired by then. */
+	/* After that, a read that may not wait takes what has expired. */
 	sorted = r->is_advanced || (r->sorting >= TWHEEL_READ_HOLDS && file->wheel.nr_expired);
 	/* When enough has expired, only the counts of periodic timers need the clock. */
 	if ((!sorted && (file->wheel.nr_expired < max || file->has_periods)) || set_back) {

@@ -41,8 +41,8 @@
 #include "twheel_trace.h"
 
 /*
- * How long a waiter sleeps after a poll that left work undone: longer than such a poll takes. Who
- * runs for more than half of the time must wait for others whenever it wakes up.
+ * How long a waiter sleeps after a poll that left work undone: longer than such a poll takes. A
+ * task that runs for more than half of the time has to wait for others when it wakes up.
  */
 #define TWHEEL_PAUSE_NS		(25 * NSEC_PER_USEC)
 

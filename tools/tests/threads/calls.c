@@ -142,7 +142,7 @@ static int trigger(wait_queue_entry_t *entry, __poll_t key)
 	if (key && !(key & EPOLLIN))
 		broken("a wake-up without EPOLLIN");
 	WRITE_ONCE(watch->triggered, true);
-	/* As epoll: who does not sleep leaves an exclusive wake-up to the next. */
+	/* As epoll: a task that does not sleep leaves an exclusive wake-up to the next. */
 	return task_wake(watch->task) || !(entry->flags & WQ_FLAG_EXCLUSIVE);
 }
 
