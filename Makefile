@@ -210,7 +210,7 @@ DEPS ?= test
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-restart demo-delayed html deb test-packages bench bench-profile bench-native \
+TOOLS := demo demo-restart demo-delayed html deb test-packages bench bench-native \
 	bench-delayed test quick check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
@@ -218,7 +218,7 @@ demo demo-restart: export DEPS = demo
 demo-delayed bench-delayed: export DEPS = delayed
 html: export DEPS = html
 deb test-packages: export DEPS = packages
-bench bench-profile: export DEPS = bench
+bench: export DEPS = bench
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ## Debian packages, in build/deb
@@ -267,10 +267,6 @@ bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 	@$(STOCK) $(BUILD)/bin/twheel-bench
 	@tools/bench/run --facility "$(FACILITY)" --op "$(OP)" --pending "$(PENDING)" \
 		--batch "$(BATCH)"
-bench-profile: ## the cost of a timer that expires alone, by function; FACILITY=a,b OP=live
-	@$(STOCK) $(BUILD)/bin/twheel-bench
-	@tools/bench/profile/run $(addprefix --pending ,$(PENDING)) $(addprefix --op ,$(OP)) \
-		$(subst $(comma), ,$(FACILITY))
 bench-delayed: ## delayed messages over RabbitMQ: throughput and lateness
 	@$(MAKE) -s $(DELAY)
 	@tools/examples/rabbitmq/figures
