@@ -54,8 +54,8 @@ enum twheel_need { TWHEEL_NEED_USER = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_MEMORY
 
 /*
  * What a holder of the lock has done, for twheel_file_publish(): changed the wheel; moved events
- * to the ring, or let a timer expire again; or found nothing to read, for now because a sort is
- * unfinished.
+ * to the ring, or let a timer expire again; or found nothing to read, at all or before the rest of
+ * a sort.
  */
 enum twheel_outcome { TWHEEL_CHANGED, TWHEEL_FILLED, TWHEEL_NOTHING, TWHEEL_UNFINISHED };
 
@@ -190,14 +190,18 @@ static __always_inline void twheel_file_unlock_unchanged(struct twheel_file *fil
 	spin_unlock(&file->lock);
 }
 
+/* Whether waiters have to look without regard to the clock, which can have been set back. */
+static inline bool twheel_file_is_told(const struct twheel_file *file, u64 due)
+{
+	return READ_ONCE(file->unread) || due <= READ_ONCE(file->fired);
+}
+
 /* Whether there is something to read, or to do before a waiter may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
 	u64 due = smp_load_acquire(&file->due); /* then @unread, see twheel_file_publish() */
 
-	/* A woken waiter looks, even if the clock has been set back since. */
-	return READ_ONCE(file->unread) || due <= READ_ONCE(file->fired) ||
-	       due <= twheel_file_now(file);
+	return twheel_file_is_told(file, due) || due <= twheel_file_now(file);
 }
 
 /* Whether a timer that was due by the tick @now may still be pending. */

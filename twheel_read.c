@@ -12,7 +12,7 @@
 #include "twheel_event.h"
 #include "twheel_file.h"
 
-/* How many holds of the lock a read that may not wait spends on sorting. */
+/* How many holds of the lock a read that may not wait spends on sorting, in all. */
 #define TWHEEL_READ_HOLDS	4
 
 /*
@@ -72,7 +72,7 @@ struct reading {
 	struct iov_iter *to;
 	bool may_wait;
 	bool is_advanced;	/* the wheel is, for the next events */
-	u8 sorting;		/* holds of the lock that were spent on that */
+	u8 sorting;		/* holds of the lock spent on that; if it may wait, in a row */
 	u64 until;		/* the read does not follow the clock beyond this */
 };
 
@@ -85,7 +85,7 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 {
 	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(r->to) / sizeof(struct twheel_event));
 	int n = 0, some = 1, i;
-	bool more = false, left, set_back, sorted;
+	bool more = false, left, set_back, spent;
 
 	twheel_file_lock(file);
 	if (unlikely(file->ring)) {
@@ -94,9 +94,10 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 	}
 	set_back = twheel_file_is_set_back(file);
 	/* After that, a read that may not wait takes what has expired. */
-	sorted = r->is_advanced || (r->sorting >= TWHEEL_READ_HOLDS && file->wheel.nr_expired);
+	spent = !r->may_wait && r->sorting >= TWHEEL_READ_HOLDS;
 	/* When enough has expired, only the counts of periodic timers need the clock. */
-	if ((!sorted && (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
+	if ((!r->is_advanced && !(spent && file->wheel.nr_expired) &&
+	     (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
 		more = twheel_file_advance(file, r->until, TWHEEL_FEW_STEPS);
 		r->is_advanced = !more || file->wheel.nr_expired >= max;
 		if ((more || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) &&
@@ -116,8 +117,10 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		n += some;
 	}
 	/* When all @max are read, more may be due. */
-	left = file->wheel.nr_expired || (n == max && r->sorting < TWHEEL_READ_HOLDS);
+	left = file->wheel.nr_expired || (n == max && !spent);
 	r->is_advanced = false;
+	if (n && r->may_wait)
+		r->sorting = 0;
 	if (likely(n || left))
 		twheel_file_unlock(file);
 	else

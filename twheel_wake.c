@@ -155,7 +155,7 @@ bool twheel_file_arm(struct twheel_file *file)
 	u64 due = smp_load_acquire(&file->due); /* then @unread, see twheel_file_publish() */
 	bool is_due;
 
-	if (READ_ONCE(file->unread) || due <= READ_ONCE(file->fired))
+	if (twheel_file_is_told(file, due))
 		return true;
 	/*
 	 * The hrtimer fires in time, as a timerfd's does: spare the clock read. If one of the two
