@@ -264,20 +264,16 @@ EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
 /* ---- Sorting and expiring ---- */
 
-/* Return the last time up to tick @now at which no other level than the first one is late. */
-static u64 run_limit(const struct twheel *w, const struct twheel_level *level, u64 now)
-{
-	const struct rb_node *next = rb_next(&level->node.node);
-
-	return (next ? min(now, expiry_of(next)) : now) * w->tick.value;
-}
-
-/* Expire timers from the front of a first bucket that is in order. Returns how many. */
+/*
+ * Expire timers from the front of a first bucket that is in order, up to the tick at which the
+ * next level is due. Returns how many.
+ */
 static u64 expire_front(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
+	const struct rb_node *next = rb_next(&level->node.node);
+	u64 limit = (next ? min(now, expiry_of(next)) : now) * w->tick.value;
 	struct list_head *node = b->timers.next;
-	u64 limit = run_limit(w, level, now);
 	u64 left, n;
 
 	max = min_t(u64, max, b->count);
