@@ -112,6 +112,7 @@ static void new_wheel(struct situation *s)
 		s->add[i] = (struct twheel_add) { .time_ns = HOUR, .data = i };
 }
 
+/* Add timers that are due in @delay, or that were due long ago if it is 0. */
 static void add_timers(struct situation *s, unsigned int count, uint64_t delay)
 {
 	unsigned int i;
@@ -119,8 +120,10 @@ static void add_timers(struct situation *s, unsigned int count, uint64_t delay)
 	for (; count; count -= i) {
 		struct twheel_add add[BATCH] = { };
 
-		for (i = 0; i < count && i < BATCH; i++)
+		for (i = 0; i < count && i < BATCH; i++) {
 			add[i].time_ns = delay;
+			add[i].flags = delay ? 0 : TWHEEL_ABSTIME;
+		}
 		if (twheel_add_batch(s->fd, add, i) != (int)i)
 			bail_out("cannot add timers");
 		s->count += i;
@@ -163,6 +166,10 @@ static void with_full_page(struct situation *s)
 	add_timers(s, page_timers(), HOUR);
 }
 
+/*
+ * These timers never need a level. Timers that are due now need one, unless a tick ends between
+ * two looks at the clock.
+ */
 static void with_expired(struct situation *s)
 {
 	new_wheel(s);
