@@ -130,7 +130,9 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		twheel_file_wake_next(file);
 		return some ?: bring_in(r->to);
 	}
-	return left ? 1 : more ? -EAGAIN : 0;
+	if (left || (more && r->may_wait))
+		return 1;
+	return more ? -EAGAIN : 0;
 }
 
 static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait)

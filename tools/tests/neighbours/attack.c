@@ -21,6 +21,7 @@
 
 #include <linux/twheel.h>
 
+#include "aio.h"
 #include "clock.h"
 #include "machine.h"
 #include "neighbours.h"
@@ -349,13 +350,24 @@ static void make_epoll(struct attacker *a)
 		watch_fd(a, a->fd[i]);
 }
 
+static void make_aio(struct attacker *a)
+{
+	aio_context_t context = aio_open(a->nr_fds);
+	unsigned int i;
+
+	for (i = 0; i < a->nr_fds; i++) {
+		if (!aio_poll(context, a->fd[i]))
+			bail_out("no poll of aio");
+	}
+}
+
 static void equip(struct attacker *a)
 {
 	const struct attack *attack = a->attack;
 	size_t timers = (size_t)attack->wheels * attack->timers;
 
 	a->timers = a->with->many ? attack->timers : 1;
-	a->nr_fds = a->with->many ? attack->wheels : timers;
+	a->nr_fds = a->with->many || attack->aio ? attack->wheels : timers;
 	a->fd = array(a->nr_fds, sizeof(*a->fd));
 	a->when = array(timers, sizeof(*a->when));
 	a->id = array(timers, sizeof(*a->id));
@@ -364,6 +376,8 @@ static void equip(struct attacker *a)
 	open_all(a);
 	if (attack->dups)
 		make_epoll(a);
+	if (attack->aio)
+		make_aio(a);
 }
 
 /* Arms the timers; returns the time at which the first one is due. */

@@ -127,6 +127,10 @@ static const struct attack attacks[] = {
 	{ "ring-rubbish", "one wheel, 20,000 timers 1 us apart, with rubbish in a ring, polled",
 	  .wheels = 1, .timers = 20000, .size = 256, .slots = 2, .step = USEC, .dups = 1,
 	  .window = 40 * MSEC, .act = act_spoil },
+	/* A kworker polls, which nobody pays for. */
+	{ "aio", "300,000 due at one instant, with a poll of aio",
+	  .wheels = 1, .timers = 300000, .size = 256, .window = 100 * MSEC,
+	  .preparation = 20 * SEC, .once = true, .aio = true },
 	/* Ahead of its time, a bucket of the fourth level cascades: 140,000 timers. */
 	{ "epoll-loop", "500,000 in 60 s, in a loop with a timerfd of its own",
 	  .wheels = 1, .timers = 500000, .size = 256, .ahead = 1200 * MSEC, .step = 120 * USEC,

@@ -38,6 +38,7 @@ struct twheel_modify;
  * @kernel: how long the kernel's own work for these calls cannot be preempted.
  * @preparation: how long before its start the attack is prepared; 0 stands for the default.
  * @align: the first timer is due at a multiple of this; 0 stands for the default.
+ * @aio: each descriptor has a poll of aio, and there is one timerfd for each wheel.
  * @once: it runs only once, as preparing it takes long.
  * @nests: the victim that sleeps adds a descriptor to a nested epoll when it wakes up.
  * @act: the attacker's work during the attack; NULL when it sleeps.
@@ -57,6 +58,7 @@ struct attack {
 	uint64_t kernel;
 	uint64_t preparation;
 	uint64_t align;
+	bool aio;
 	bool once;
 	bool nests;
 	void (*act)(struct attacker *a);

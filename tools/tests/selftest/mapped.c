@@ -128,6 +128,19 @@ TEST_F(making_a_ring, may_come_before_the_setup)
 	EXPECT_EQ(0, memcmp(&self->setup, &again, sizeof(again)));
 }
 
+TEST_F(making_a_ring, needs_no_write_access)
+{
+	int fd = open(DEVICE, O_RDONLY | O_CLOEXEC);
+	void *map;
+
+	ASSERT_EQ(0, make_ring(fd, 500, &self->setup));
+	ASSERT_NE(NULL, map = map_fd(fd, self->setup.size, PROT_READ, MAP_SHARED, 0));
+	munmap(map, self->setup.size);
+	EXPECT_EQ(NULL, map_fd(fd, self->setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, 0));
+	EXPECT_EQ(EACCES, errno);
+	close(fd);
+}
+
 TEST_F(making_a_ring, comes_before_mapping_it)
 {
 	EXPECT_EQ(NULL, map_fd(self->fd, self->page, PROT_READ, MAP_SHARED, 0));
@@ -268,6 +281,24 @@ TEST_F(a_ring, that_is_full_leaves_the_rest_in_the_wheel)
 	}
 	EXPECT_FALSE(readable(self->fd));
 	EXPECT_TRUE(balanced(self->fd));
+}
+
+/* Beside threads that add due timers, it would not end otherwise. */
+TEST_F(a_ring, is_filled_a_part_by_each_poll)
+{
+	int fd = open_wheel(_metadata, 0);
+	struct mapped map;
+	__u64 expired;
+
+	ASSERT_TRUE(map_ring(&map, fd, TWHEEL_RING_SLOTS_MAX));
+	ASSERT_TRUE(add_due(fd, 2000, 0));
+	ASSERT_TRUE(readable(fd));
+	expired = tw_info(fd).expired;
+	EXPECT_LE(1000, expired);
+	EXPECT_GT(2000, expired);
+	EXPECT_EQ(TWHEEL_RING_MORE, map.ring->flags);
+	munmap(map.ring, map.size);
+	close(fd);
 }
 
 /* Each in its own tick, so that one poll cannot sort them all. */

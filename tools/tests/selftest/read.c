@@ -279,6 +279,35 @@ TEST_F(blocking, read_waits_for_the_deadline)
 	EXPECT_GE(deadline + lateness_max, when);
 }
 
+/* In one bucket, which has to be sorted: the read goes on, hold by hold. */
+TEST_F(blocking, a_read_returns_all_of_a_crowd_that_was_due)
+{
+	struct twheel_event event[2000];
+	int i;
+
+	for (i = 0; i < 2000; i++)
+		ASSERT_NE(0, add_after(self->fd, 300 * MSEC + i * 100 * USEC, i));
+	sleep_for(510 * MSEC);
+	ASSERT_EQ(2000, tw_read(self->fd, event, 2000));
+}
+
+/* These come again faster than they are read. */
+TEST_F(blocking, a_long_read_ends_with_what_was_due_when_it_began)
+{
+	const int max = 1 << 20;
+	struct twheel_event *event = malloc(max * sizeof(*event));
+	int i, n;
+
+	ASSERT_NE(NULL, event);
+	ASSERT_EQ(0, tw_setup(self->fd, 100 * USEC, 256, CLOCK_MONOTONIC, 0));
+	for (i = 0; i < 1000; i++)
+		ASSERT_NE(0, tw_add(self->fd, 0, 0, 100 * USEC, i));
+	n = tw_read(self->fd, event, max);
+	EXPECT_LT(0, n);
+	EXPECT_GT(max, n);
+	free(event);
+}
+
 TEST_F(blocking, a_short_buffer_does_not_wait)
 {
 	struct twheel_event event;
@@ -399,6 +428,17 @@ TEST_F(blocking, an_add_that_is_due_wakes_the_reader)
 	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
 	EXPECT_EQ(1, reader.ret);
 	EXPECT_EQ(id, reader.event.id);
+}
+
+TEST_F(blocking, a_ring_that_is_made_ends_the_read)
+{
+	struct twheel_ring_setup setup = { .slots = 100 };
+	struct reader reader;
+
+	ASSERT_TRUE(start_reader(&reader, self->fd));
+	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_RING, &setup));
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(-EBUSY, reader.ret);
 }
 
 TEST_F(blocking, a_nearer_deadline_wakes_the_reader_in_time)

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aio's IOCB_CMD_POLL without a library, for the self-tests
+ * aio's IOCB_CMD_POLL without a library
  */
-#ifndef _TWHEEL_SELFTEST_AIO_H
-#define _TWHEEL_SELFTEST_AIO_H
+#ifndef AIO_H
+#define AIO_H
 
+#include <errno.h>
 #include <linux/aio_abi.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-#include "selftest.h"
+#include "clock.h"
 
 /* Returns a context for @nr requests, or 0. */
 static inline aio_context_t aio_open(unsigned int nr)
@@ -40,4 +44,4 @@ static inline int aio_next(aio_context_t context, unsigned int timeout_ms)
 	return n == 1 ? (int)event.res & POLLIN : n < 0 ? -errno : 0;
 }
 
-#endif /* _TWHEEL_SELFTEST_AIO_H */
+#endif /* AIO_H */
