@@ -227,14 +227,12 @@ bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring)
 	bool again, behind;
 	u32 tail;
 
-	/* Polling again is useless while nothing is due. */
-	if (READ_ONCE(ring->shared->flags)) {
-		WRITE_ONCE(ring->shared->flags, 0);
-		/* If a poll set it before this, twheel_file_arm() finds the wheel due. */
-		smp_mb();
-	}
-	/* A program that finds events, and not TWHEEL_RING_MORE, has all that was due. */
-	again = twheel_file_arm(file) || (ring_has_events(ring) && twheel_file_is_due(file));
+	/*
+	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
+	 * finds it polls again. Both need the lock once.
+	 */
+	again = twheel_file_arm(file) || READ_ONCE(ring->shared->flags) ||
+		(ring_has_events(ring) && twheel_file_is_due(file));
 	while (again && holds--) {
 		twheel_file_lock(file);
 		tail = ring->tail;

@@ -94,6 +94,16 @@ void schedule_point(const char *function, const char *operation)
 		switch_out();
 }
 
+/*
+ * All coroutines see each step at once, as if there were no store buffers. Locks are as strong as
+ * that: so shared fields are written with a lock held, and only then. A new file is not shared.
+ */
+void schedule_check_store(const char *function)
+{
+	if (current && !current->spins && strcmp(function, "set_parameters"))
+		broken("a shared field is written without a lock");
+}
+
 void schedule_pause(const char *operation)
 {
 	running->function = __func__;

@@ -67,9 +67,8 @@ uint64_t world_hash(void)
 
 	for (block = blocks; block < blocks + nr_blocks; block++) {
 		hash = mix(hash ^ block->freed, block->start + 0x9e3779b97f4a7c15);
-		if (!block->freed)
-			hash = world_hash_memory(hash, arena + block->start,
-						 arena + block->start + block->size);
+		hash = world_hash_memory(hash, arena + block->start,
+					 arena + block->start + block->size);
 	}
 	return hash;
 }

@@ -11,6 +11,10 @@ struct list_head;
 struct task_struct;
 
 void schedule_point(const char *function, const char *operation);
+void schedule_check_store(const char *function);
+/* The core knows no other thread. */
+#define IN_DRIVER	(__builtin_strstr(__FILE__, "/twheel_") && \
+			 !__builtin_strstr(__FILE__, "/twheel_level"))
 #define POINT(operation)	schedule_point(__func__, operation)
 
 /*
@@ -29,7 +33,6 @@ do {									\
 #undef WRITE_ONCE
 #undef smp_load_acquire
 #undef smp_store_release
-#undef smp_mb
 
 #define READ_ONCE(x)							\
 ({									\
@@ -42,6 +45,8 @@ do {									\
 	typeof(x) __value = (val);					\
 									\
 	ACCESS_POINT(x, "WRITE_ONCE(" #x ")");				\
+	if (IN_DRIVER)							\
+		schedule_check_store(__func__);				\
 	__atomic_store_n(&(x), __value, __ATOMIC_RELAXED);		\
 } while (0)
 
@@ -52,7 +57,5 @@ do {									\
 	WRITE_ONCE(*(p), v);						\
 	POINT("after smp_store_release(" #p ")");			\
 } while (0)
-/* All coroutines see each step at once, in order. */
-#define smp_mb()			do { } while (0)
 
 #endif /* _INTERLEAVE_LINUX_COMPILER_H */
