@@ -126,16 +126,20 @@ INSTALLED = $(bindir)/twheel $(completiondir)/twheel $(mandir)/man1/twheel.1 \
 	$(mandir)/man4/twheel.4 $(addprefix $(mandir)/man3/,libtwheel.3 twheel_*.3) \
 	$(addprefix $(includedir)/,$(HEADERS) linux/twheel.h) $(addprefix $(libdir)/,libtwheel.a \
 	libtwheel.so libtwheel.so.0 pkgconfig/libtwheel.pc) \
-	$(prefix)/lib/python3*/dist-packages/twheel $(prefix)/lib/python3*/dist-packages/twheel-*
+	$(prefix)/lib/python3*/dist-packages/twheel $(prefix)/lib/python3*/dist-packages/twheel-*.egg-info
 EMPTIED = $(includedir)/linux $(libdir)/pkgconfig $(addprefix $(mandir)/man,1 3 4) \
 	$(completiondir) $(call up,$(completiondir)) $(godir)/twheel.example $(godir) \
 	$(call up,$(godir)) $(cargodir) $(call up,$(cargodir))
 
-.PHONY: uninstall
-uninstall: ## as root: remove all of these
+.PHONY: uninstall uninstall-user uninstall-module
+uninstall: uninstall-module uninstall-user ## as root: remove all of these
+
+uninstall-user:
 	rm -rf $(addprefix $(DESTDIR),$(INSTALLED)) $(GO_DIR) $(RUST_DIR)
 	@rmdir $(addprefix $(DESTDIR),$(EMPTIED)) 2>/dev/null || :
 	@$(ldconfig)
+
+uninstall-module:
 	@cd $(DESTDIR)/lib/modules 2>/dev/null || exit 0; \
 	 for f in */extra/twheel.ko*; do test -e $$f || continue; \
 	 rm -v $$f; rmdir $${f%/*} 2>/dev/null; ($(call depmod,$${f%%/*})); done
