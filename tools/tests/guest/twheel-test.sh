@@ -7,7 +7,8 @@
 #	tools/vm/vm --module build/stock/twheel.ko --file build/bin/twheel \
 #		--file /lib/terminfo/l/linux --file tools/tests/guest/twheel-test.sh -- twheel-test.sh
 #
-# Its arguments are the names of functions to run, which begin with test_.
+# Its arguments are the names of functions to run, which begin with test_; or "short" for all but
+# the one with a million timers.
 
 twheel=${TWHEEL:-twheel}
 device=/dev/twheel
@@ -946,10 +947,14 @@ status=-
 : >err
 before=$(users)
 echo "TAP version 13"
-[ $# -gt 0 ] || set -- test_after test_every test_info test_options test_usage test_device \
-	test_run test_run_errors test_run_junk test_coprocess test_json test_output test_signals \
-	test_top test_terminal test_many test_save test_load_times test_save_errors test_load_errors \
-	test_round_trip
+short="test_after test_every test_info test_options test_usage test_device test_run test_run_errors
+	test_run_junk test_coprocess test_json test_output test_signals test_top test_terminal
+	test_many test_save test_load_times test_save_errors test_load_errors"
+# shellcheck disable=SC2086 # these are several words
+case ${1-} in
+'') set -- $short test_round_trip ;;
+short) set -- $short ;;
+esac
 for group; do
 	$group
 done
