@@ -40,15 +40,12 @@ all: needs ## the module for the running kernel, and the command
 user: $(BUILD)/bin/twheel $(LIB) $(SHARED_LIB)
 
 # Name everything that is missing at once, before compiling anything.
+MISSING = $(if $(shell { $(CC) -include stdio.h -fsyntax-only -xc /dev/null; } 2>&1), gcc \
+	libc6-dev)$(if $(wildcard /lib/modules/$(1)/build/Makefile),, linux-headers-$(1))
 needs:
-	@missing=; release=$$(uname -r); \
-	 echo '#include <stdio.h>' | $(CC) -fsyntax-only -xc - 2>/dev/null || \
-		missing=" gcc libc6-dev"; \
-	 test -e /lib/modules/$$release/build/Makefile || \
-		missing="$$missing linux-headers-$$release"; \
-	 test -z "$$missing" || { echo "Missing; on Debian: apt install$$missing" >&2; \
-	 echo "If there are no such headers, reboot after an update of the kernel, or install" \
-		"those that came with it. make install-library needs none." >&2; exit 1; }
+	@test -z "$(call MISSING,$(shell uname -r))" || { echo "Missing; on Debian: apt" \
+		"install$(call MISSING,$(shell uname -r)). After an update of the kernel, reboot." \
+		"make install-library needs no headers." >&2; exit 1; }
 
 # ---- Installing it ---------------------------------------------------------
 
@@ -60,6 +57,8 @@ depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
 	if command -v depmod >/dev/null; then depmod $(1); else \
 	echo "depmod is missing, and modprobe does not know of the change." \
 		"On Debian: apt install kmod" >&2; fi
+
+ldconfig = test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 
 .PHONY: install install-module install-user install-library module-install
 install: install-module install-user ## as root: module, command, library, headers and man pages
@@ -74,24 +73,23 @@ module-install: module-build
 	@$(call depmod,$(RELEASE))
 
 install-user: $(BUILD)/bin/twheel install-library
-	install -d $(addprefix $(DESTDIR),$(bindir) $(completiondir) $(mandir)/man1 $(mandir)/man4)
-	install $(BUILD)/bin/twheel $(DESTDIR)$(bindir)
-	install -m 644 tools/command/completion.bash $(DESTDIR)$(completiondir)/twheel
-	install -m 644 tools/man/twheel.1 $(DESTDIR)$(mandir)/man1
-	install -m 644 tools/man/twheel.4 $(DESTDIR)$(mandir)/man4
+	install -D $(BUILD)/bin/twheel -t $(DESTDIR)$(bindir)
+	install -D -m 644 tools/command/completion.bash $(DESTDIR)$(completiondir)/twheel
+	install -D -m 644 tools/man/twheel.1 -t $(DESTDIR)$(mandir)/man1
+	install -D -m 644 tools/man/twheel.4 -t $(DESTDIR)$(mandir)/man4
 
 # For programs that do not need the module.
 install-library: $(LIB) $(SHARED_LIB) ## only the library and its headers, without kernel headers
-	install -d $(addprefix $(DESTDIR),$(libdir)/pkgconfig $(includedir)/linux $(mandir)/man3)
-	install -m 644 $(LIB) $(DESTDIR)$(libdir)
+	install -D -m 644 $(LIB) -t $(DESTDIR)$(libdir)
 	install $(SHARED_LIB) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(SHARED_LIB)) $(DESTDIR)$(libdir)/libtwheel.so
-	@test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
+	@$(ldconfig)
+	install -d $(DESTDIR)$(libdir)/pkgconfig
 	sed 's|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 		tools/lib/libtwheel.pc.in >$(DESTDIR)$(libdir)/pkgconfig/libtwheel.pc
-	install -m 644 $(HEADERS:%=tools/lib/%) $(DESTDIR)$(includedir)
-	install -m 644 include/uapi/linux/twheel.h $(DESTDIR)$(includedir)/linux
-	install -m 644 tools/man/*.3 $(DESTDIR)$(mandir)/man3
+	install -D -m 644 $(HEADERS:%=tools/lib/%) -t $(DESTDIR)$(includedir)
+	install -D -m 644 include/uapi/linux/twheel.h -t $(DESTDIR)$(includedir)/linux
+	install -D -m 644 tools/man/*.3 -t $(DESTDIR)$(mandir)/man3
 	@if command -v $(PYTHON) >/dev/null; then \
 		$(PYTHON) tools/man/make-pages $(DESTDIR)$(mandir)/man3; \
 	else echo "No man pages of libtwheel's functions: making them needs python3" >&2; fi
@@ -101,17 +99,15 @@ RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
 
 .PHONY: install-go install-rust install-python
 install-go: ## timers for Go; also install-rust, install-python
-	install -d $(GO_DIR)/example
-	cd tools/bindings/go && install -m 644 go.mod device.go timingwheel.go $(GO_DIR)
-	install -m 644 tools/bindings/go/example/main.go $(GO_DIR)/example
+	cd tools/bindings/go && install -D -m 644 go.mod device.go timingwheel.go -t $(GO_DIR)
+	install -D -m 644 tools/bindings/go/example/main.go -t $(GO_DIR)/example
 
 install-rust:
-	install -d $(RUST_DIR)/src $(RUST_DIR)/examples
+	install -D -m 644 tools/bindings/rust/src/*.rs -t $(RUST_DIR)/src
+	install -D -m 644 tools/bindings/rust/examples/heartbeat.rs -t $(RUST_DIR)/examples
 	sed '/^version = /s/"0.0.0".*/"$(VERSION)"/' tools/bindings/rust/Cargo.toml \
 		>$(RUST_DIR)/Cargo.toml
 	echo '{"files":{},"package":null}' >$(RUST_DIR)/.cargo-checksum.json
-	install -m 644 tools/bindings/rust/src/*.rs $(RUST_DIR)/src
-	install -m 644 tools/bindings/rust/examples/heartbeat.rs $(RUST_DIR)/examples
 
 # The extension is compiled in a copy, against this library.
 install-python: $(SHARED_LIB)
@@ -123,40 +119,30 @@ install-python: $(SHARED_LIB)
 		$(PYTHON) -W ignore setup.py -q install --root=$(or $(DESTDIR),/) \
 		--install-lib=$(pythondir)
 
-.PHONY: uninstall uninstall-module uninstall-user uninstall-bindings
-uninstall: uninstall-module uninstall-user uninstall-bindings ## as root: remove all of these
+# Files of all kernels: the module may have been installed before an update. Directories that are
+# empty afterwards are removed, except those directly below the prefix, and share/man.
+up = $(patsubst %/,%,$(dir $(1)))
+INSTALLED = $(bindir)/twheel $(completiondir)/twheel $(mandir)/man1/twheel.1 \
+	$(mandir)/man4/twheel.4 $(addprefix $(mandir)/man3/,libtwheel.3 twheel_*.3) \
+	$(addprefix $(includedir)/,$(HEADERS) linux/twheel.h) $(addprefix $(libdir)/,libtwheel.a \
+	libtwheel.so libtwheel.so.0 pkgconfig/libtwheel.pc) \
+	$(prefix)/lib/python3*/dist-packages/twheel $(prefix)/lib/python3*/dist-packages/twheel-*.egg-info
+EMPTIED = $(includedir)/linux $(libdir)/pkgconfig $(addprefix $(mandir)/man,1 3 4) \
+	$(completiondir) $(call up,$(completiondir)) $(godir)/twheel.example $(godir) \
+	$(call up,$(godir)) $(cargodir) $(call up,$(cargodir))
 
-# prune DIR...: remove empty folders and their empty parents below the prefix. Folders
-# directly below the prefix, and share/man, stay.
-prune = for d in $(1); do \
-	while test "$$d" != "$(DESTDIR)$(prefix)" && test "$${d%/*}" != "$(DESTDIR)$(prefix)" && \
-		test "$$d" != "$(DESTDIR)$(prefix)/share/man" && rmdir "$$d" 2>/dev/null; do \
-	d=$${d%/*}; done; done
-
-uninstall-bindings:
-	rm -rf $(GO_DIR) $(RUST_DIR) $(DESTDIR)$(prefix)/lib/python3*/dist-packages/twheel \
-		$(DESTDIR)$(prefix)/lib/python3*/dist-packages/twheel-*.egg-info
-	@$(call prune,$(patsubst %/,%,$(dir $(GO_DIR))) $(DESTDIR)$(cargodir))
-
-# For all kernels: the module may have been installed before a kernel update.
-uninstall-module:
-	@for f in $(DESTDIR)/lib/modules/*/extra/twheel.ko*; do \
-	 test -e $$f || continue; \
-	 rm -v $$f; \
-	 rmdir $${f%/*} 2>/dev/null; \
-	 release=$${f%/extra/*}; \
-	 ($(call depmod,$${release##*/})); done
+.PHONY: uninstall uninstall-user uninstall-module
+uninstall: uninstall-module uninstall-user ## as root: remove all of these
 
 uninstall-user:
-	rm -f $(addprefix $(DESTDIR),$(bindir)/twheel \
-		$(addprefix $(libdir)/,libtwheel.a libtwheel.so libtwheel.so.0 \
-			pkgconfig/libtwheel.pc) \
-		$(addprefix $(includedir)/,$(HEADERS) linux/twheel.h) $(completiondir)/twheel \
-		$(addprefix $(mandir)/man3/,libtwheel.3 twheel_*.3) \
-		$(addprefix $(mandir)/,man1/twheel.1 man4/twheel.4))
-	@$(call prune,$(addprefix $(DESTDIR),$(includedir)/linux $(libdir)/pkgconfig \
-		$(completiondir) $(addprefix $(mandir)/man,1 3 4)))
-	@test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
+	rm -rf $(addprefix $(DESTDIR),$(INSTALLED)) $(GO_DIR) $(RUST_DIR)
+	@rmdir $(addprefix $(DESTDIR),$(EMPTIED)) 2>/dev/null || :
+	@$(ldconfig)
+
+uninstall-module:
+	@cd $(DESTDIR)/lib/modules 2>/dev/null || exit 0; \
+	 for f in */extra/twheel.ko*; do test -e $$f || continue; \
+	 rm -v $$f; rmdir $${f%/*} 2>/dev/null; ($(call depmod,$${f%%/*})); done
 
 # ---- Modules ---------------------------------------------------------------
 #
@@ -210,11 +196,11 @@ DEPS ?= test
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-restart demo-delayed html deb test-packages bench bench-native \
-	bench-delayed test quick check test-matrix coverage mutants fuzz-core
+TOOLS := demo demo-delayed html deb test-packages bench bench-native bench-delayed test quick \
+	check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
-demo demo-restart: export DEPS = demo
+demo: export DEPS = demo
 demo-delayed bench-delayed: export DEPS = delayed
 html: export DEPS = html
 deb test-packages: export DEPS = packages
@@ -224,16 +210,12 @@ STOCK = $(MAKE) -s KERNEL=stock module
 deb: ## Debian packages, in build/deb
 	@tools/packages/build
 in-tree: ## copy the sources to a kernel's source: LINUX=DIR
-	@test -n "$(LINUX)" || { echo "Which source? make in-tree LINUX=DIR" >&2; exit 1; }
-	@tools/in-tree/put "$(LINUX)"
+	@tools/in-tree/put $(LINUX)
 
 ## Try it, in a virtual machine
-demo: ## half an hour of an order system
+demo: ## half an hour of an order system; DEMO=--restart: one that is killed and replaced
 	@$(STOCK) $(BUILD)/bin/twheel-demo
-	@tools/demo/run
-demo-restart: ## an order system that is killed and replaced twice; its timers live on
-	@$(STOCK) $(BUILD)/bin/twheel-demo
-	@tools/demo/run --restart
+	@tools/demo/run $(DEMO)
 demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED="--seconds 600"
 	@$(MAKE) -s $(DELAY)
 	@tools/examples/rabbitmq/demo $(DELAYED)

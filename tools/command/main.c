@@ -140,7 +140,7 @@ static uint64_t read_duration(const char *what, const char *text)
 	return ns;
 }
 
-/* Options with a number, or with a duration if there is a text of their range. */
+/* Read an option with a number, or with a duration if there is a text of its range. */
 static bool take_number(int key, const char *arg)
 {
 	static const struct {

@@ -15,7 +15,8 @@ void run_screen(struct top *top)
 {
 	(void)top;
 	errx(STATUS_USAGE,
-	     "this build has no screen: build it with libncurses-dev, or use --once or --json");
+	     "this build has no screen: use --once or --json, or build it with libncurses-dev and "
+	     "pkg-config");
 }
 
 #else
@@ -62,7 +63,7 @@ static void give_in(int number)
 	raise(number);
 }
 
-/* ncurses handles the last two itself. Ignored signals stay ignored. */
+/* Catch signals; ncurses handles the last two itself. Ignored signals stay ignored. */
 static void catch_signals(void)
 {
 	static const int all[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH };

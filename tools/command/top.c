@@ -203,13 +203,13 @@ void put_head(FILE *stream, int width)
 /* Write the row of a wheel. */
 void put_row(FILE *stream, const struct wheel *wheel, int width)
 {
-	int i, room = width_of(COMMAND, width);
+	int i, left = width_of(COMMAND, width);
 	char text[SHORT_TEXT];
 
 	for (i = 0; i < NR_COLUMNS; i++) {
 		fputs(i ? " " : "", stream);
 		if (i == COMMAND)
-			fprintf(stream, "%*s", room - put_name(stream, wheel, room), "");
+			fprintf(stream, "%*s", left - put_name(stream, wheel, left), "");
 		else
 			fprintf(stream, "%*s", columns[i].width, format_value(wheel, i, text));
 	}
@@ -219,7 +219,10 @@ void put_row(FILE *stream, const struct wheel *wheel, int width)
 /* What qsort() cannot pass. */
 static const struct top *sorted;
 
-/* Largest first, except for names and numbers of processes; equal ones by their number. */
+/*
+ * Order two rows: largest first, except for names and numbers of processes; equal ones by their
+ * number.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct wheel *left = *(const struct wheel *const *)a;

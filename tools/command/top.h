@@ -48,7 +48,7 @@ struct wheel {
 struct wheels {
 	struct wheel *wheel;
 	size_t count;
-	size_t room;
+	size_t capacity;
 	unsigned int hidden;		/* processes that the caller may not inspect */
 };
 

@@ -17,7 +17,7 @@
 #include "top.h"
 #include "twheel.h"
 
-/* Processes in /proc, and descriptors in fdinfo, have numbers for names. Return -1 for others. */
+/* Read the name of a process in /proc, or of a descriptor. Return its number; -1 if it has none. */
 static int number_of(const char *name)
 {
 	int number, end = 0;
@@ -63,9 +63,9 @@ static void parse_line(const char *line, struct wheel *wheel)
 
 static void append(struct wheels *wheels, const struct wheel *wheel)
 {
-	if (wheels->count == wheels->room) {
-		wheels->room = wheels->room * 2 + 16;
-		wheels->wheel = reallocarray(wheels->wheel, wheels->room, sizeof(*wheel));
+	if (wheels->count == wheels->capacity) {
+		wheels->capacity = wheels->capacity * 2 + 16;
+		wheels->wheel = reallocarray(wheels->wheel, wheels->capacity, sizeof(*wheel));
 		if (!wheels->wheel)
 			err(STATUS_ERROR, "cannot store the wheels");
 	}

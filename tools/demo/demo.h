@@ -47,11 +47,6 @@ struct calendar {
 	uint32_t *entry;	/* customer and, above ACTION_SHIFT, action */
 };
 
-/* Errors of the wheel. */
-enum fault {
-	UNKNOWN, TWICE, AFTER_PAYMENT, WRONG_RECORD, CANCEL_TWICE, FAULTS
-};
-
 extern struct demo_options {
 	uint64_t count;
 	uint64_t hold_ns;
@@ -74,9 +69,9 @@ extern struct shop {
 	uint64_t extended;
 	uint64_t late_extensions;
 	uint64_t late_payments;
-	uint64_t photo_finishes;	/* paid past the deadline, before it was read */
+	uint64_t paid_late;	/* paid past the deadline, before it was read */
 	uint64_t early;
-	uint64_t fault[FAULTS];
+	uint64_t faults;	/* errors of the wheel */
 	struct twheel_info fullest;
 } shop;
 
@@ -101,6 +96,7 @@ void run_shop(void);
 bool run_restarts(void);
 
 /* report.c */
+void wrong(const char *what);
 uint64_t held(void);
 void print_plan(void);
 void print_progress(uint64_t now);

@@ -29,9 +29,9 @@ static uint64_t random_between(uint64_t from, uint64_t to)
 	return from + chance_below(&customers, to - from);
 }
 
-static void plan_customer(uint32_t who, uint32_t *slot[ACTIONS])
+static void plan_customer(uint32_t nr, uint32_t *slot[ACTIONS])
 {
-	struct reservation *r = &shop.reservation[who];
+	struct reservation *r = &shop.reservation[nr];
 	uint64_t arrival = chance_below(&customers, option.window_ns);
 	uint64_t deadline = arrival + option.hold_ns;
 	uint64_t from = arrival;
@@ -41,13 +41,13 @@ static void plan_customer(uint32_t who, uint32_t *slot[ACTIONS])
 	r->product = chance_below(&customers, PRODUCTS);
 	r->units = 1 + chance_below(&customers, UNITS_MAX);
 	shop.product[r->product].initial += r->units;
-	slot[ARRIVE][who] = arrival / SLOT_NS;
-	slot[EXTEND][who] = NEVER;
-	slot[PAY][who] = NEVER;
+	slot[ARRIVE][nr] = arrival / SLOT_NS;
+	slot[EXTEND][nr] = NEVER;
+	slot[PAY][nr] = NEVER;
 
 	if (chance_hit(&customers, EXTEND_PERCENT)) {
 		from = random_between(arrival + option.hold_ns / 2, deadline);
-		slot[EXTEND][who] = from / SLOT_NS;
+		slot[EXTEND][nr] = from / SLOT_NS;
 		deadline += EXTENSION(option.hold_ns);
 	}
 	if (deadline > shop.closing)
@@ -59,7 +59,7 @@ static void plan_customer(uint32_t who, uint32_t *slot[ACTIONS])
 	else
 		moment = random_between(deadline - LAST_MOMENT_NS,
 					deadline + LAST_MOMENT_NS);
-	slot[PAY][who] = moment / SLOT_NS;
+	slot[PAY][nr] = moment / SLOT_NS;
 }
 
 /* Sort the actions of all customers by their slot: a counting sort. */

@@ -10,7 +10,6 @@
  */
 #include <err.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,21 +48,6 @@ static struct database *database;
 /* In the memory of a shop, and gone with it. */
 static struct twheel_handle *handles;
 
-static int receive_wheel(int socket)
-{
-	int wheel = receive_fd(socket);
-
-	if (wheel < 0)
-		errx(1, "there is no wheel");
-	return wheel;
-}
-
-static void send_wheel(int socket, int wheel)
-{
-	if (send_fd(socket, wheel))
-		err(1, "cannot send the wheel");
-}
-
 /* The shop */
 
 static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -76,7 +60,7 @@ static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
 	order->times++;
 }
 
-/* The handle of an order. That of an expired order has no callback, which drops its timer. */
+/* Return the handle of an order. One that has expired has no callback, which drops its timer. */
 static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t number)
 {
 	(void)loop;
@@ -89,9 +73,7 @@ static struct twheel_loop *open_shop(int wheel)
 	struct twheel_loop *loop;
 	uint64_t i, began;
 
-	handles = calloc(option.count, sizeof(*handles));
-	if (!handles)
-		errx(1, "out of memory: try fewer orders with --count");
+	handles = allocate(option.count, sizeof(*handles));
 	for (i = 0; i < option.count; i++)
 		if (!database->order[i].times)
 			twheel_handle_init(&handles[i], expire, (void *)(uintptr_t)i);
@@ -123,11 +105,12 @@ static void place_orders(struct twheel_loop *loop)
 
 static void run_one_shop(int socket, unsigned int nr)
 {
-	struct twheel_loop *loop = open_shop(nr ? receive_wheel(socket) : -1);
+	struct twheel_loop *loop = open_shop(nr ? receive_fd(socket) : -1);
 
 	if (!nr) {
 		place_orders(loop);
-		send_wheel(socket, twheel_loop_fd(loop));
+		if (send_fd(socket, twheel_loop_fd(loop)))
+			err(1, "cannot send the wheel");
 	}
 	database->began[nr] = now_ns();
 	if (twheel_loop_run(loop))
@@ -138,14 +121,14 @@ static void run_one_shop(int socket, unsigned int nr)
 
 /* The keeper */
 
-static pid_t start_shop(int sockets[2], unsigned int nr)
+static pid_t start_shop(int socket, unsigned int nr)
 {
 	pid_t shop = fork();
 
 	if (shop < 0)
 		err(1, "fork");
 	if (!shop)
-		run_one_shop(sockets[1], nr);
+		run_one_shop(socket, nr);
 	return shop;
 }
 
@@ -167,16 +150,17 @@ static void run(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		err(1, "socketpair");
-	shop = start_shop(sockets, 0);
-	wheel = receive_wheel(sockets[0]);
+	shop = start_shop(sockets[1], 0);
+	wheel = receive_fd(sockets[0]);
 	for (nr = 1; nr <= RESTARTS; nr++) {
 		sleep_for(option.hold_ns / (RESTARTS + 1));
 		database->gone[nr - 1] = now_ns();
 		kill(shop, SIGKILL);
 		wait_for(shop, SIGKILL);
 		sleep_for(PAUSE_NS);
-		send_wheel(sockets[0], wheel);
-		shop = start_shop(sockets, nr);
+		if (send_fd(sockets[0], wheel))
+			err(1, "cannot send the wheel");
+		shop = start_shop(sockets[1], nr);
 		while (!__atomic_load_n(&database->began[nr], __ATOMIC_ACQUIRE)) {
 			if (waitpid(shop, NULL, WNOHANG))
 				errx(1, "a shop ended by itself");
@@ -189,21 +173,19 @@ static void run(void)
 	wait_for(shop, 0);
 }
 
-/* Return whether it was later than the tick, other timers and a pause explain. */
+/* Return true if it was later than the tick, other timers and a pause explain. */
 static bool is_late(const struct order *order)
 {
 	uint64_t latest = order->deadline + LATE_NS;
 	unsigned int nr;
 
 	for (nr = 0; nr < RESTARTS; nr++)
-		if (order->deadline + LATE_NS >= database->gone[nr] &&
-		    order->deadline < database->began[nr + 1] &&
-		    latest < database->began[nr + 1] + SEC)
+		if (latest >= database->gone[nr] && order->deadline < database->began[nr + 1])
 			latest = database->began[nr + 1] + SEC;
 	return order->expired > latest;
 }
 
-/* Return whether every reservation expired exactly once, none early, lost or late. */
+/* Return true if every reservation expired exactly once, none early, lost or late. */
 static bool all_well(void)
 {
 	uint64_t lost = 0, early = 0, twice = 0, late = 0, i;

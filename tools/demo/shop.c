@@ -7,13 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "demo.h"
+#include "libtwheel.h"
 
-#define DEVICE		"/dev/twheel"
 #define BATCH_MAX	1024
 #define READ_MAX	256
 /* How long after the last deadline an expiry counts as lost. */
@@ -24,56 +21,39 @@ uint64_t opening;
 
 static int wheel;
 
-/*
- * Do an operation on @count entries; return how many were done, or -1 with the first
- * one's errno.
- */
-static int submit(unsigned long request, void *entries, uint32_t count)
-{
-	struct twheel_batch batch = {
-		.entries = (uintptr_t)entries,
-		.count = count,
-	};
-
-	return ioctl(wheel, request, &batch);
-}
-
 static void get_info(struct twheel_info *info)
 {
-	if (ioctl(wheel, TWHEEL_INFO, info))
-		err(1, "asking %s for its counters", DEVICE);
+	if (twheel_get_info(wheel, info))
+		err(1, "cannot query the wheel");
 }
 
 void open_wheel(void)
 {
-	wheel = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (wheel < 0 && (errno == ENOENT || errno == ENODEV || errno == ENXIO))
-		errx(1, "no %s: is the module loaded? sudo modprobe twheel", DEVICE);
+	wheel = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 	if (wheel < 0)
-		err(1, "cannot open %s", DEVICE);
+		err(1, "cannot open " TWHEEL_DEVICE);
 }
 
 /* The shop: how customers and the wheel change the ledger */
 
-static void place(const uint32_t *who, uint32_t count)
+static void place(const uint32_t *customer, uint32_t count)
 {
 	static struct twheel_add add[BATCH_MAX];
 	int done;
 
 	for (uint32_t i = 0; i < count; i++) {
 		add[i] = (struct twheel_add) {
-			.time_ns = opening + shop.reservation[who[i]].deadline,
-			.data = who[i],
+			.time_ns = opening + shop.reservation[customer[i]].deadline,
+			.data = customer[i],
 			.flags = TWHEEL_ABSTIME,
 		};
 	}
 	for (uint32_t i = 0; i < count; i += done) {
-		done = submit(TWHEEL_ADD_BATCH, &add[i], count - i);
+		done = twheel_add_batch(wheel, &add[i], count - i);
 		if (done <= 0)
-			err(1, "after %llu reservations the wheel takes no more",
-			    (unsigned long long)shop.placed);
+			err(1, "cannot reserve");
 		for (uint32_t k = i; k < i + done; k++) {
-			struct reservation *r = &shop.reservation[who[k]];
+			struct reservation *r = &shop.reservation[customer[k]];
 
 			r->timer = add[k].id;
 			r->state = HELD;
@@ -86,7 +66,7 @@ static void place(const uint32_t *who, uint32_t count)
 static void take_payment(struct reservation *r, uint64_t now)
 {
 	if (r->state != HELD) {
-		shop.fault[CANCEL_TWICE]++;
+		wrong("a timer was cancelled although it had been read");
 		return;
 	}
 	r->state = PAID;
@@ -94,7 +74,7 @@ static void take_payment(struct reservation *r, uint64_t now)
 	shop.product[r->product].sold += r->units;
 	shop.paid++;
 	if (now > r->deadline)
-		shop.photo_finishes++;
+		shop.paid_late++;
 }
 
 /*
@@ -102,37 +82,31 @@ static void take_payment(struct reservation *r, uint64_t now)
  * ENOENT for a reservation that the ledger still holds means that the wheel has lost its
  * timer; it stays held, which shows at the end.
  */
-static void pay(const uint32_t *who, uint32_t count)
+static void pay(const uint32_t *customer, uint32_t count)
 {
 	static uint64_t id[BATCH_MAX];
-	uint32_t i = 0;
+	static int error[BATCH_MAX];
 
 	for (uint32_t k = 0; k < count; k++)
-		id[k] = shop.reservation[who[k]].timer;
-	while (i < count) {
-		int done = submit(TWHEEL_CANCEL_BATCH, &id[i], count - i);
-		uint64_t now = shop_time();
-
-		if (done < 0 && errno == ENOENT) {
+		id[k] = shop.reservation[customer[k]].timer;
+	if (twheel_cancel_batch(wheel, id, error, count) < 0)
+		err(1, "cannot cancel");
+	for (uint32_t k = 0; k < count; k++) {
+		if (error[k])
 			shop.late_payments++;
-			i++;
-			continue;
-		}
-		if (done <= 0)
-			err(1, "cancelling");
-		while (done--)
-			take_payment(&shop.reservation[who[i++]], now);
+		else
+			take_payment(&shop.reservation[customer[k]], shop_time());
 	}
 }
 
-static void extend(const uint32_t *who, uint32_t count)
+static void extend(const uint32_t *customer, uint32_t count)
 {
 	static struct twheel_modify modify[BATCH_MAX];
+	static int error[BATCH_MAX];
 	const uint64_t extension = EXTENSION(option.hold_ns);
-	uint32_t i = 0;
 
 	for (uint32_t k = 0; k < count; k++) {
-		const struct reservation *r = &shop.reservation[who[k]];
+		const struct reservation *r = &shop.reservation[customer[k]];
 
 		modify[k] = (struct twheel_modify) {
 			.id = r->timer,
@@ -140,19 +114,13 @@ static void extend(const uint32_t *who, uint32_t count)
 			.flags = TWHEEL_ABSTIME,
 		};
 	}
-	while (i < count) {
-		int done = submit(TWHEEL_MODIFY_BATCH, &modify[i], count - i);
-
-		if (done < 0 && errno == ENOENT) {
-			shop.late_extensions++;
-			i++;
-			continue;
-		}
-		if (done <= 0)
-			err(1, "extending");
-		shop.extended += done;
-		while (done--)
-			shop.reservation[who[i++]].deadline += extension;
+	if (twheel_modify_batch(wheel, modify, error, count) < 0)
+		err(1, "cannot extend");
+	for (uint32_t k = 0; k < count; k++) {
+		shop.late_extensions += error[k] != 0;
+		shop.extended += !error[k];
+		if (!error[k])
+			shop.reservation[customer[k]].deadline += extension;
 	}
 }
 
@@ -162,16 +130,16 @@ static void run_out(const struct twheel_event *event, uint64_t now)
 
 	if (event->data >= option.count ||
 	    shop.reservation[event->data].timer != event->id) {
-		shop.fault[UNKNOWN]++;
+		wrong("an event of a timer that the shop never had");
 		return;
 	}
 	r = &shop.reservation[event->data];
 	if (r->state != HELD) {
-		shop.fault[r->state == PAID ? AFTER_PAYMENT : TWICE]++;
+		wrong("an event of a reservation that was paid or had expired");
 		return;
 	}
 	if (event->deadline_ns != opening + r->deadline || event->count != 1)
-		shop.fault[WRONG_RECORD]++;
+		wrong("an event with another deadline or count than in the ledger");
 	if (now < r->deadline)
 		shop.early++;
 	r->state = EXPIRED;
@@ -186,16 +154,11 @@ static void read_expiries(void)
 	ssize_t count;
 
 	do {
-		ssize_t bytes = read(wheel, event, sizeof(event));
-		uint64_t now = shop_time();
-
-		if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (bytes <= 0 || bytes % sizeof(event[0]))
-			err(1, "reading %s returned %zd", DEVICE, bytes);
-		count = bytes / sizeof(event[0]);
+		count = twheel_read(wheel, event, READ_MAX);
+		if (count < 0 && errno != EAGAIN && errno != EINTR)
+			err(1, "cannot read the wheel");
 		for (ssize_t i = 0; i < count; i++)
-			run_out(&event[i], now);
+			run_out(&event[i], shop_time());
 	} while (count == READ_MAX);
 }
 
@@ -208,7 +171,7 @@ static void serve_slot(uint32_t slot)
 		[EXTEND] = extend,
 		[PAY] = pay,
 	};
-	static uint32_t who[BATCH_MAX];
+	static uint32_t customer[BATCH_MAX];
 	const uint32_t *entry = &shop.calendar.entry[shop.calendar.first[slot]];
 	const uint32_t *end = &shop.calendar.entry[shop.calendar.first[slot + 1]];
 
@@ -217,8 +180,8 @@ static void serve_slot(uint32_t slot)
 		uint32_t count = 0;
 
 		while (entry < end && count < BATCH_MAX && *entry >> ACTION_SHIFT == action)
-			who[count++] = *entry++ & CUSTOMER_MASK;
-		serve[action](who, count);
+			customer[count++] = *entry++ & CUSTOMER_MASK;
+		serve[action](customer, count);
 	}
 }
 

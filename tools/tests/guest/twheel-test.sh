@@ -7,7 +7,8 @@
 #	tools/vm/vm --module build/stock/twheel.ko --file build/bin/twheel \
 #		--file /lib/terminfo/l/linux --file tools/tests/guest/twheel-test.sh -- twheel-test.sh
 #
-# Its arguments are the names of functions to run, which begin with test_.
+# Its arguments are the names of functions to run, which begin with test_; or "short" for all but
+# the one with a million timers.
 
 twheel=${TWHEEL:-twheel}
 device=/dev/twheel
@@ -54,14 +55,43 @@ feed()
 	# shellcheck disable=SC2059
 	printf "$1" >in
 	shift
-	timeout 60 "$twheel" "$@" run <in >out 2>err
-	status=$?
+	run "$@" run <in
 }
 
-# Replaces numbers that differ from run to run.
+# replies NAME TEXT LINE...: a test of `twheel run`: all of its output for this input
+replies()
+{
+	name=$1
+	feed "$2"
+	shift 2
+	ok "$name" gives "$@"
+}
+
+# fails NAME STATUS WORDS ARG...: a test of an error
+fails()
+{
+	name=$1
+	want=$2
+	words=$3
+	shift 3
+	run "$@"
+	ok "$name" refuses "$want" "$words"
+}
+
+# fills FILE ARG...: run with its output there
+fills()
+{
+	file=$1
+	shift
+	eval 'timeout 60 "$twheel" "$@" >'"$file 2>err"
+	status=$?
+	: >out
+}
+
+# Replaces numbers that differ from run to run, and removes count=1, the usual one.
 masked()
 {
-	sed -E -e 's/(late|left)=[0-9.]+(ns|us|ms|s)\b/\1=T/g' \
+	sed -E -e 's/ count=1 late=[0-9.]+(ns|us|ms|s)$//' -e 's/left=[0-9.]+(ns|us|ms|s)\b/left=T/' \
 		-e 's/"(late|left|deadline|now)_ns":[0-9]+/"\1_ns":N/g' out
 }
 
@@ -110,19 +140,14 @@ test_after()
 	start=$(now_ms)
 	run after 1.2s world 200ms hello 0 "at once"
 	took=$(($(now_ms) - start))
-	ok "after: each label when it is due" gives \
-		"expired 3 at once count=1 late=T" \
-		"expired 2 hello count=1 late=T" \
-		"expired 1 world count=1 late=T"
+	ok "after: each label when it is due" gives "expired 3 at once" "expired 2 hello" \
+		"expired 1 world"
 	ok "after: ends no earlier than the last" [ "$took" -ge 1200 ]
-	ok "after: ends soon after the last" [ "$took" -lt 20000 ]
 
 	run after 10ms ""
-	ok "after: a label may be empty" gives \
-		"expired 1  count=1 late=T"
+	ok "after: a label may be empty" gives "expired 1 "
 	run after 10ms -- -n
-	ok "after: -- ends the options" gives \
-		"expired 1 -n count=1 late=T"
+	ok "after: -- ends the options" gives "expired 1 -n"
 }
 
 test_every()
@@ -154,10 +179,8 @@ test_every()
 		grep -qE '^expired 1 x count=([3-9]|[1-9][0-9])' out
 	ok "every: and goes on" [ "$status,$(wc -l <out)" = 0,3 ]
 
-	run every 1us -n 1 x
-	ok "every: a period below the tick" refuses 1 "at least one tick, 1ms"
-	run every 0 x
-	ok "every: no period" refuses 1 "at least one tick"
+	fails "every: a period below the tick" 1 "at least one tick, 1ms" every 1us -n 1 x
+	fails "every: no period" 1 "at least one tick" every 0 x
 }
 
 test_info()
@@ -178,28 +201,21 @@ test_info()
 test_options()
 {
 	run after 20ms a --tick 1h --wheel-size 65536 --max-timers 1 --tick 5ms
-	ok "options: the last one counts" gives \
-		"expired 1 a count=1 late=T"
+	ok "options: the last one counts" gives "expired 1 a"
 	for clock in boottime realtime tai; do
 		run --clock $clock after 20ms a
-		ok "options: clock $clock" gives "expired 1 a count=1 late=T"
+		ok "options: clock $clock" gives "expired 1 a"
 	done
 	run --wheel-size 3 --tick 1us after 30ms c 20ms b 10ms a
-	ok "options: a small wheel and tick keep the order" gives \
-		"expired 3 a count=1 late=T" \
-		"expired 2 b count=1 late=T" \
-		"expired 1 c count=1 late=T"
-	run --max-timers 1 after 10ms a 20ms b
-	ok "options: more timers than --max-timers" refuses 1 "too many timers"
-	run --max-timers 18446744073709551615 info
-	ok "options: more timers than the module allows" \
-		refuses 1 "$limits/max_timers"
-	run after -1s x
-	ok "options: a negative duration is no option" refuses 2 "'-1s' is not a duration"
-	run --nothing
-	ok "options: one that there is not" refuses 2 "unrecognized option '--nothing'"
-	run info -t
-	ok "options: one without its value" refuses 2 "option requires an argument -- 't'"
+	ok "options: a small wheel and tick keep the order" gives "expired 3 a" "expired 2 b" \
+		"expired 1 c"
+	fails "options: more timers than --max-timers" 1 "too many timers" \
+		--max-timers 1 after 10ms a 20ms b
+	fails "options: more timers than the module allows" 1 "$limits/max_timers" \
+		--max-timers 18446744073709551615 info
+	fails "options: a negative duration is not an option" 2 "'-1s' is not a duration" after -1s x
+	fails "options: an unknown one" 2 "unrecognized option '--nothing'" --nothing
+	fails "options: one without its value" 2 "option requires an argument -- 't'" info -t
 	run after --help
 	cp out after
 	run help after
@@ -215,10 +231,7 @@ test_options()
 	ok "options: with its options" grep -q -e ' --once ' out
 	ok "options: and no others" [ "$(grep -c -e --tick out)" = 0 ]
 	run after 200msec b 0.001min a 0sec c
-	ok "options: longer names of units" gives \
-		"expired 3 c count=1 late=T" \
-		"expired 2 a count=1 late=T" \
-		"expired 1 b count=1 late=T"
+	ok "options: longer names of units" gives "expired 3 c" "expired 2 a" "expired 1 b"
 	run --version
 	ok "options: --version" grep -qE '^twheel [0-9]' out
 }
@@ -295,13 +308,10 @@ test_usage()
 
 test_device()
 {
-	run --device "$work/none" info
-	ok "device: none" refuses 1 \
-		"is the module loaded? sudo modprobe twheel"
-	run --device /dev/null info
-	ok "device: another one" refuses 1 "/dev/null is not a twheel device"
-	run --device "$work" info
-	ok "device: a directory" refuses 1 "cannot open $work"
+	fails "device: none" 1 "is the module loaded? sudo modprobe twheel" \
+		--device "$work/none" info
+	fails "device: another one" 1 "/dev/null is not a twheel device" --device /dev/null info
+	fails "device: a directory" 1 "cannot open $work" --device "$work" info
 
 	as_nobody info
 	ok "device: for every user" grep -q '^tick ' out
@@ -334,46 +344,36 @@ as_nobody()
 test_run()
 {
 	feed '' && ok "run: nothing to do" [ "$status$(cat out)" = 0 ]
-	feed 'add 2s late\nadd 300ms buy milk\n# a comment\n\n  \n add\t0   x y \n'
-	ok "run: waits at the end of the input" gives \
-		"added 1 late" "added 2 buy milk" "added 3 x y " \
-		"expired 3 x y  count=1 late=T" \
-		"expired 2 buy milk count=1 late=T" \
-		"expired 1 late count=1 late=T"
-	feed 'add 10ms a'
-	ok "run: the last line needs no line end" gives "added 1 a" \
-		"expired 1 a count=1 late=T"
-	feed 'every 1h a\nadd 500ms b\n'
-	ok "run: at the end of the input periodic timers are cancelled" gives \
-		"added 1 a" "added 2 b" "cancelled 1" \
-		"expired 2 b count=1 late=T"
-	feed 'add 1h a\nquit\nadd 1s b\n'
-	ok "run: quit ends at once" gives "added 1 a"
-	feed 'add 20ms a\nadd 1h b\ncancel 2\ncancel 2\n'
-	ok "run: a cancelled timer does not expire" gives \
-		"added 1 a" "added 2 b" "cancelled 2" \
+	replies "run: waits at the end of the input" \
+		'add 2s late\nadd 300ms buy milk\n# a comment\n\n  \n add\t0   x y \n' \
+		"added 1 late" "added 2 buy milk" "added 3 x y " "expired 3 x y " \
+		"expired 2 buy milk" "expired 1 late"
+	replies "run: the last line needs no line end" 'add 10ms a' "added 1 a" "expired 1 a"
+	replies "run: at the end of the input periodic timers are cancelled" \
+		'every 1h a\nadd 500ms b\n' "added 1 a" "added 2 b" "cancelled 1" "expired 2 b"
+	replies "run: quit ends at once" 'add 1h a\nquit\nadd 1s b\n' "added 1 a"
+	replies "run: a cancelled timer does not expire" \
+		'add 20ms a\nadd 1h b\ncancel 2\ncancel 2\n' "added 1 a" "added 2 b" \
+		"cancelled 2" \
 		"error: there is no timer 2: it has expired, was cancelled or never existed" \
-		"expired 1 a count=1 late=T"
-	feed 'add 1h a\nadd 800ms b\nmodify 1 50ms\n'
-	ok "run: a modified timer expires at its new time" gives \
-		"added 1 a" "added 2 b" "modified 1" \
-		"expired 1 a count=1 late=T" "expired 2 b count=1 late=T"
-	feed 'add 0 a\nadd 1h b\nmodify 1 30ms\ncancel 2'
-	ok "run: an expired timer can be modified" gives \
-		"added 1 a" "added 2 b" "modified 1" "cancelled 2" \
-		"expired 1 a count=1 late=T"
+		"expired 1 a"
+	replies "run: a modified timer expires at its new time" \
+		'add 1h a\nadd 800ms b\nmodify 1 50ms\n' "added 1 a" "added 2 b" "modified 1" \
+		"expired 1 a" "expired 2 b"
+	replies "run: an expired timer can be modified" \
+		'add 0 a\nadd 1h b\nmodify 1 30ms\ncancel 2' "added 1 a" "added 2 b" \
+		"modified 1" "cancelled 2" "expired 1 a"
 	feed 'every 1h a\nadd 1h b\nquery 1\nquery 2\nquit\n'
 	ok "run: query" [ "$(masked | grep -cE \
 		'^pending (1 a left=T period=3600s|2 b left=T period=0ns)$')" = 2 ]
 	feed 'add 1h a\nevery 1h b\nadd 1h c\ncancel 3\nlist\nquit\n'
 	ok "run: list" [ "$(masked | grep -cE \
 		'^(pending (1 a left=T period=0ns|2 b left=T period=3600s)|listed count=2)$')" = 3 ]
-	feed 'list\nquit\n'
-	ok "run: list of none" gives "listed count=0"
+	replies "run: list of none" 'list\nquit\n' "listed count=0"
 	feed 'add 1h a\nadd 1h b\ncancel 1\nmodify 2 2h\ninfo\nquit\n'
 	ok "run: info counts" grep -qE \
 		'^info .* pending=1 expired=0 added=2 modified=1 cancelled=1 ' out
-	feed 'help'
+	feed help
 	ok "run: help" [ "$(grep -c '^help: ' out)" = 9 ]
 }
 
@@ -381,8 +381,7 @@ test_run_errors()
 {
 	while IFS='|' read -r words line; do
 		feed "$line\nadd 0 after"
-		ok "run: refuses '$(echo "$line" | cut -c 1-40)'" \
-			answers_error "$words"
+		ok "run: refuses '$(echo "$line" | cut -c 1-40)'" answers_error "$words"
 	done <<-'END'
 		frob is not a command|frob
 		ADD is not a command|ADD 1s a
@@ -423,26 +422,23 @@ test_run_errors()
 		echo
 		echo "add 0 b"
 	} >in
-	timeout 60 "$twheel" run <in >out 2>err
-	status=$?
+	run run <in
 	ok "run: refuses a line that is too long, once" \
 		[ "$(grep -c '^error: the line is longer' out)" = 1 ]
 	ok "run: and goes on behind it" grep -q '^expired 2 b ' out
 
 	head -c 65000 /dev/zero | tr '\0' y >label
 	{ printf 'add 0 '; cat label; echo; } >in
-	timeout 60 "$twheel" run <in >out 2>err
-	status=$?
+	run run <in
 	ok "run: takes a long label" [ "$(sed -n 's/^expired 1 \(y*\) .*/\1/p' \
 		out)" = "$(cat label)" ]
 
-	feed 'add 1h a\nmodify 1 1y\nmodify 1 0\n'
-	ok "run: what is refused changes nothing" gives "added 1 a" \
-		"error: 1y is not a duration: write it like 150us, 1.5s, 30m or 2h30m" \
-		"modified 1" "expired 1 a count=1 late=T"
-	feed 'add 1h a\nadd 1h b\ncancel 1\nadd 0 c\nquit\n' --max-timers 1
-	ok "run: a full wheel has room again after a cancel" gives \
+	replies "run: what is refused changes nothing" 'add 1h a\nmodify 1 1y\nmodify 1 0\n' \
 		"added 1 a" \
+		"error: 1y is not a duration: write it like 150us, 1.5s, 30m or 2h30m" \
+		"modified 1" "expired 1 a"
+	feed 'add 1h a\nadd 1h b\ncancel 1\nadd 0 c\nquit\n' --max-timers 1
+	ok "run: a full wheel has room again after a cancel" gives "added 1 a" \
 		"error: too many timers for the wheel: cancel some, or raise --max-timers or $limits/max_timers" \
 		"cancelled 1" "added 3 c"
 }
@@ -452,10 +448,8 @@ test_run_junk()
 {
 	for seed in 1 2 3; do
 		{ head -c 100000 /dev/urandom; printf '\nadd 0 after\n'; } >in
-		timeout 60 "$twheel" run <in >out 2>err
-		status=$?
-		ok "junk $seed: what follows is done" \
-			grep -q '^expired [0-9]* after ' out
+		run run <in
+		ok "junk $seed: what follows is done" grep -q '^expired [0-9]* after ' out
 		ok "junk $seed: all else are errors" [ "$(grep -vcE \
 			'^(error: |added [0-9]+ after$|expired [0-9]+ after )' out)" = 0 ]
 		ok "junk $seed: no control character is printed" \
@@ -468,8 +462,7 @@ test_run_junk()
 	ok "junk: a line without an end" kill -0 $pid
 	kill $pid
 	wait $pid
-	ok "junk: is refused once" \
-		[ "$(cat out)" = "error: the line is longer than 65535 bytes" ]
+	ok "junk: is refused once" [ "$(cat out)" = "error: the line is longer than 65535 bytes" ]
 
 	{
 		printf 'ad'
@@ -479,9 +472,8 @@ test_run_junk()
 		printf 'lf\nadd 0 oth'
 	} | timeout 60 "$twheel" run >out 2>err
 	status=$?
-	ok "junk: half lines are put together" gives "added 1 half" \
-		"expired 1 half count=1 late=T" "added 2 oth" \
-		"expired 2 oth count=1 late=T"
+	ok "junk: half lines are put together" gives "added 1 half" "expired 1 half" \
+		"added 2 oth" "expired 2 oth"
 }
 
 # Check that there is one error with these words, and that the next command was done.
@@ -512,8 +504,7 @@ test_coprocess()
 	read -r answer <&5
 	ok "coprocess: a timer is modified" [ "$answer" = "modified 1" ]
 	read -r what id rest <&5
-	ok "coprocess: and expires" \
-		[ "$what $id ${rest% count=*}" = "expired 1 first" ]
+	ok "coprocess: and expires" [ "$what $id ${rest% count=*}" = "expired 1 first" ]
 	exec 4>&-
 	read -r answer <&5
 	ok "coprocess: ends with its input" [ $? -ne 0 ]
@@ -530,10 +521,8 @@ test_json()
 		'{"event":"expired","id":1,"label":"say \"hi\" \\ ","count":1,"deadline_ns":N,"late_ns":N}'
 	feed 'add 0 a\tb\033\303\251\377\nevery 1h p\nmodify 2 2h\nquery 2\nfrob\ncancel 2\n' \
 		--json
-	ok "json: run" gives \
-		'{"event":"added","id":1,"label":"a\u0009b\u001bé\ufffd"}' \
-		'{"event":"added","id":2,"label":"p"}' \
-		'{"event":"modified","id":2}' \
+	ok "json: run" gives '{"event":"added","id":1,"label":"a\u0009b\u001bé\ufffd"}' \
+		'{"event":"added","id":2,"label":"p"}' '{"event":"modified","id":2}' \
 		'{"event":"pending","id":2,"label":"p","deadline_ns":N,"left_ns":N,"period_ns":3600000000000}' \
 		'{"event":"error","message":"frob is not a command: help lists them"}' \
 		'{"event":"cancelled","id":2}' \
@@ -548,47 +537,37 @@ test_json()
 
 test_output()
 {
-	timeout 60 "$twheel" after 10ms a >/dev/full 2>err
-	status=$?
-	: >out
+	fills /dev/full after 10ms a
 	ok "output: full" refuses 1 "cannot write to standard output: No space"
-	timeout 60 "$twheel" --help >/dev/full 2>err
-	status=$?
+	fills /dev/full --help
 	ok "output: full, --help" refuses 1 "No space"
-	timeout 60 "$twheel" after 10ms a >&- 2>err
-	status=$?
+	fills '&-' after 10ms a
 	ok "output: closed" refuses 1 "Bad file descriptor"
 	echo 'add 0 a' | timeout 60 "$twheel" run >&- 2>err
 	status=$?
 	ok "output: closed, run" refuses 1 "Bad file descriptor"
-	timeout 60 "$twheel" top --once -i 10ms >&- 2>err
-	status=$?
+	fills '&-' top --once -i 10ms
 	ok "output: closed, top" refuses 1 "Bad file descriptor"
 	{
 		seq 1000 | sed 's/^/every 20ms /' | timeout 60 "$twheel" run 2>err
 		echo $? >result
 	} | head -n 1 >out
 	status=$(cat result)
-	ok "output: of run, one line is enough" \
-		[ "$status,$(wc -l <out),$(cat err)" = 141,1, ]
+	ok "output: of run, one line is enough" [ "$status,$(wc -l <out),$(cat err)" = 141,1, ]
 	timeout 60 "$twheel" after 10ms a >out 2>&-
 	status=$?
-	ok "output: messages closed" gives "expired 1 a count=1 late=T"
+	ok "output: messages closed" gives "expired 1 a"
 	timeout 60 "$twheel" run <&- >out 2>err
 	status=$?
 	ok "output: input closed" [ "$status$(cat out)" = 0 ]
 
-	start=$(now_ms)
 	{
-		timeout 60 "$twheel" after 0 a 50s b 2>err
+		timeout 60 "$twheel" after 0 a 1h b 2>err
 		echo $? >result
 	} | head -n 1 >out
-	took=$(($(now_ms) - start))
-	status=$(cat result)
-	ok "output: a reader that goes away ends it" [ "$status" = 141 ]
-	ok "output: and not only when the next timer expires" \
-		[ "$took" -lt 30000 ]
-	ok "output: without a word" [ ! -s err ]
+	ok "output: a reader that goes away ends it, before the next timer expires" \
+		[ "$(cat result)" = 141 ]
+	ok "output: without a message" [ ! -s err ]
 	{
 		timeout 60 "$twheel" every 10ms x 2>err
 		echo $? >result
@@ -603,8 +582,7 @@ test_output()
 	} | head -n 1 >out
 	status=$(cat result)
 	: >out
-	ok "output: where SIGPIPE is ignored, the reason is told" \
-		refuses 1 'Broken pipe'
+	ok "output: where SIGPIPE is ignored, there is a message" refuses 1 'Broken pipe'
 }
 
 test_signals()
@@ -621,10 +599,9 @@ test_signals()
 			cat >>out
 		}
 		status=$(cat result)
-		ok "signals: $signal ends it" \
-			[ "$status" = $((128 + $(kill -l $signal))) ]
+		ok "signals: $signal ends it" [ "$status" = $((128 + $(kill -l $signal))) ]
 		ok "signals: $signal, what expired before is there" \
-			[ "$(masked)" = "expired 1 a count=1 late=T" ]
+			[ "$(masked)" = "expired 1 a" ]
 	done
 }
 
@@ -653,8 +630,7 @@ test_top()
 	ok "top: has a head" grep -qE '^ +PID COMMAND +FD PENDING UNREAD +ADD/s' out
 	ok "top: each wheel once" [ "$(wc -l <out)" = 4 ]
 	ok "top: most pending first" [ "$(awk 'NR == 2 { print $4 }' out)" = 2 ]
-	ok "top: pending timers, and that nothing happens" \
-		[ "$(row $two)" = "2 0 0 0 0" ]
+	ok "top: pending timers, and that nothing happens" [ "$(row $two)" = "2 0 0 0 0" ]
 	ok "top: what expires in a second, about ten" until_so expires_between 5 15
 	ok "top: a wheel of two processes" \
 		[ "$(awk -v pid=$$ '$1 == pid { print $2 }' out | grep -o '+1$')" = +1 ]
@@ -671,22 +647,20 @@ test_top()
 	run top --once -i 100ms $sleeper
 	ok "top: one of them has closed it" [ "$(row $sleeper)" = "0 0 0 0 0" ]
 
-	run top --once 999999
-	ok "top: no such process" refuses 1 "there is no process 999999"
+	fails "top: no such process" 1 "there is no process 999999" top --once 999999
 	timeout 60 "$twheel" top --json -i 100ms $sleeper >out 2>err &
 	pid=$!
 	until_so [ -s out ]
 	kill $sleeper
 	wait $pid
 	status=$?
-	ok "top: a process that ends" \
-		grep -q "^twheel: process $sleeper has ended" err
+	ok "top: a process that ends" grep -q "^twheel: process $sleeper has ended" err
 	ok "top: ends it" [ "$status" = 1 ]
 	as_nobody top --once 1
-	ok "top: a process of somebody else" refuses 1 "no permission to look at process 1"
+	ok "top: a process of another user" refuses 1 "no permission to look at process 1"
 	as_nobody top --once -i 100ms
 	ok "top: the wheels of others are not shown" [ "$status,$(wc -l <out)" = 0,1 ]
-	ok "top: and that is told" grep -q '^twheel: left out for lack of permission: ' err
+	ok "top: and a message says so" grep -q '^twheel: left out for lack of permission: ' err
 	kill $every $two
 }
 
@@ -729,14 +703,13 @@ test_terminal()
 	wait $pid
 	status=$?
 	: >out
-	ok "terminal: it goes when it is told to" [ "$status" = 143 ]
+	ok "terminal: SIGTERM ends it" [ "$status" = 143 ]
 }
 
 test_many()
 {
 	seq 2000 | sed 's/.*/add 300ms &/' >in
-	timeout 60 "$twheel" run <in >out 2>err
-	status=$?
+	run run <in
 	ok "many: all are added" [ "$(grep -c ^added out)" = 2000 ]
 	ok "many: each expires once" [ "$(sed -n 's/^expired \([0-9]*\) .*/\1/p' \
 		out | sort -nu | wc -l),$(grep -c ^expired out)" = 2000,2000 ]
@@ -804,21 +777,24 @@ test_save()
 test_load_times()
 {
 	exec 7<>$device
-	second=$(($(date +%s) + 3))
 	{
 		head_line
 		for n in 1 2 3 4 5 6; do
 			echo "data=$n wall_ns=${n}000000000 interval_ns=0"
 		done
-		echo "data=7 wall_ns=${second}000000000 interval_ns=0"
-		echo "data=8 wall_ns=4000000000000000000 interval_ns=0"
-		echo timers=8
+		printf 'data=8 wall_ns=4000000000000000000 interval_ns=0\ntimers=7\n'
 	} >file
 	run load --fd 7 <file
-	ok "load: timers that are past, from standard input" gives "loaded count=8 past=6"
+	ok "load: timers that are past, from standard input" gives "loaded count=7 past=6"
 	# An event has 32 bytes.
 	dd bs=32 count=6 <&7 >events 2>err
 	ok "load: expire at once" [ "$(wc -c <events)" = 192 ]
+	second=$(($(date +%s) + 2))
+	{
+		head_line
+		printf 'data=7 wall_ns=%d000000000 interval_ns=0\ntimers=1\n' "$second"
+	} >file
+	run load --fd 7 file
 	dd bs=32 count=1 <&7 >events 2>err
 	# date reads the clock as of the last timer interrupt.
 	sleep 0.01
@@ -832,13 +808,12 @@ test_load_times()
 	run save --pid $other --fd "$(wheel_of $other)"
 	ok "save: the wheel of another process" [ "$(grep -cE \
 		'^data=[12] wall_ns=[0-9]+ interval_ns=(0|3600000000000)$' out)" = 2 ]
-	run save --pid $other --fd 99
-	ok "save: no such descriptor of it" refuses_here "process $other has no descriptor 99"
+	fails "save: no such descriptor of it" 1 "process $other has no descriptor 99" \
+		save --pid $other --fd 99
 	as_nobody save --pid $other --fd 3
-	ok "save: a process of somebody else" refuses_here "no permission to use a descriptor"
+	ok "save: a process of another user" refuses 1 "no permission to use a descriptor"
 	kill $other
-	run save --pid 999999 --fd 3
-	ok "save: no such process" refuses_here "there is no process 999999"
+	fails "save: no such process" 1 "there is no process 999999" save --pid 999999 --fd 3
 }
 
 # The descriptor of a process's wheel.
@@ -849,32 +824,21 @@ wheel_of()
 	done
 }
 
-refuses_here()
-{
-	refuses 1 "$1"
-}
-
 test_save_errors()
 {
 	exec 7<>$device 8</dev/null
 	made 3 3600 | timeout 60 "$twheel" load --fd 7 >out 2>err
-	run save --fd 9
-	ok "save: a descriptor that is not open" refuses_here "a shell opens a wheel with exec 9<>"
-	run save --fd 8
-	ok "save: a descriptor of something else" refuses_here "descriptor 8 is not a wheel"
-	timeout 60 "$twheel" save --fd 7 >/dev/full 2>err
-	status=$?
-	: >out
-	ok "save: standard output is full" refuses_here "No space"
-	run save --fd 7 /dev/full
-	ok "save: a file is full" refuses_here "cannot write /dev/full: No space"
+	fails "save: a descriptor that is not open" 1 "a shell opens a wheel with exec 9<>" \
+		save --fd 9
+	fails "save: a descriptor of something else" 1 "descriptor 8 is not a wheel" save --fd 8
+	fills /dev/full save --fd 7
+	ok "save: standard output is full" refuses 1 "No space"
+	fails "save: a file is full" 1 "cannot write /dev/full: No space" save --fd 7 /dev/full
 	ok "save: and stays what it is" [ -c /dev/full ]
-	run save --fd 7 none/file
-	ok "save: a directory that does not exist" refuses_here "cannot write none/file: No such file"
-	run load --fd 7 none
-	ok "load: no such file" refuses_here "cannot read none: No such file"
-	run load --fd 7 .
-	ok "load: a directory" refuses_here ".:1: Is a directory; 0 timers were loaded"
+	fails "save: a directory that does not exist" 1 "cannot write none/file: No such file" \
+		save --fd 7 none/file
+	fails "load: no such file" 1 "cannot read none: No such file" load --fd 7 none
+	fails "load: a directory" 1 ".:1: Is a directory; 0 timers were loaded" load --fd 7 .
 	echo old >kept
 	chmod 600 kept
 	run save --fd 7 kept
@@ -895,7 +859,7 @@ test_load_errors()
 		# shellcheck disable=SC2059 # line ends are written \n
 		printf "$lines" >file
 		run load --fd 7 file
-		ok "load: refuses $(echo "$lines" | cut -c 1-90)" refuses_here "file:$words"
+		ok "load: refuses $(echo "$lines" | cut -c 1-90)" refuses 1 "file:$words"
 		exec 7>&-
 	done <<-'END'
 		1: the file ends without its header: it was cut off; 0 timers|
@@ -927,8 +891,7 @@ test_load_errors()
 
 	exec 7<>$device
 	{ head_line; head -c 4096 /dev/zero | tr '\0' ' '; echo; } >file
-	run load --fd 7 file
-	ok "load: a line that is too long" refuses_here "file:2: not a line like"
+	fails "load: a line that is too long" 1 "file:2: not a line like" load --fd 7 file
 	exec 7>&-
 	most=$(cat "$limits/max_timers")
 	echo 1500 >"$limits/max_timers"
@@ -936,16 +899,15 @@ test_load_errors()
 	made 3000 3600 | timeout 60 "$twheel" load --fd 7 >out 2>err
 	status=$?
 	echo "$most" >"$limits/max_timers"
-	ok "load: more than the wheel may hold" refuses_here \
+	ok "load: more than the wheel may hold" refuses 1 \
 		"standard input:1502: too many timers for the wheel"
-	ok "load: says how many there are" grep -q '; 1500 timers were loaded$' err
-	ok "load: and those are" [ "$(wheel_has 7 pending)" = 1500 ]
+	ok "load: says how many were loaded" grep -q '; 1500 timers were loaded$' err
+	ok "load: the wheel has that many" [ "$(wheel_has 7 pending)" = 1500 ]
 	exec 7>&-
 	for seed in 1 2 3; do
 		exec 7<>$device
 		{ head_line; head -c 100000 /dev/urandom; } >file
-		run load --fd 7 file
-		ok "load: junk $seed" refuses_here "0 timers were loaded"
+		fails "load: junk $seed" 1 "0 timers were loaded" load --fd 7 file
 		exec 7>&-
 	done
 }
@@ -985,10 +947,14 @@ status=-
 : >err
 before=$(users)
 echo "TAP version 13"
-[ $# -gt 0 ] || set -- test_after test_every test_info test_options test_usage test_device \
-	test_run test_run_errors test_run_junk test_coprocess test_json test_output test_signals \
-	test_top test_terminal test_many test_save test_load_times test_save_errors test_load_errors \
-	test_round_trip
+short="test_after test_every test_info test_options test_usage test_device test_run test_run_errors
+	test_run_junk test_coprocess test_json test_output test_signals test_top test_terminal
+	test_many test_save test_load_times test_save_errors test_load_errors"
+# shellcheck disable=SC2086 # these are several words
+case ${1-} in
+'') set -- $short test_round_trip ;;
+short) set -- $short ;;
+esac
 for group; do
 	$group
 done
