@@ -252,10 +252,9 @@ bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 bench-delayed: ## delayed messages over RabbitMQ: throughput and lateness
 	@$(MAKE) -s $(DELAY)
 	@tools/examples/rabbitmq/figures
-bench-native: ## the core in user space, a heap and std::multimap; FACILITY=a,b PENDING=n,m
+bench-native: ## the core of the wheel in user space, in nanoseconds; PENDING="n m"
 	@$(MAKE) -s $(NATIVE)/bench-native
-	@$(NATIVE)/bench-native --json $(BUILD)/bench-native.json \
-		$(if $(FACILITY),--facility $(FACILITY)) $(if $(PENDING),--pending $(PENDING))
+	@$(NATIVE)/bench-native $(PENDING)
 
 ## Work on it
 clean: ## remove build/

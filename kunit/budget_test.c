@@ -56,7 +56,7 @@ static void a_tick_that_has_half_expired(struct kunit *test)
 }
 
 /* However small the budget: no call does more, and the outcome is the same. */
-static void work_is_bounded_by_budget(struct kunit *test)
+static void work_is_bounded_by_budget(struct kunit *test) /* SECURITY: expiry */
 {
 	const u32 *size = test->param_value;
 	struct twheel *w = start(test, 1, *size, 0);

@@ -494,7 +494,7 @@ static void expect_deadlines_at_the_end(struct kunit *test, u64 tick, u32 size)
 	expect_never(test, end, never);
 }
 
-static void deadline_at_the_end_of_time(struct kunit *test)
+static void deadline_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme times and sizes */
 {
 	const u64 *tick = test->param_value;
 	unsigned int i;
@@ -529,7 +529,7 @@ static void crowd_after_the_last_tick(struct kunit *test)
 		expect_crowd_never(test, ticks[i], *size);
 }
 
-static void clock_at_the_end_of_time(struct kunit *test)
+static void clock_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme times and sizes */
 {
 	const u32 *size = test->param_value;
 	struct twheel *w = start(test, 1, *size, TIME_END - 100);

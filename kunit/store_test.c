@@ -109,7 +109,7 @@ static void a_timer_costs_56_bytes_at_most(struct kunit *test)
 	KUNIT_EXPECT_LE(test, PAGE_SIZE, n * 56);
 }
 
-static void ids_near_a_real_one_find_nothing(struct kunit *test)
+static void ids_near_a_real_one_find_nothing(struct kunit *test) /* SECURITY: wheels */
 {
 	u64 id = twheel_entry_id(get(test));
 	unsigned int bit;
@@ -119,7 +119,7 @@ static void ids_near_a_real_one_find_nothing(struct kunit *test)
 				      "bit %u", bit);
 }
 
-static void a_stale_id_outlives_its_page(struct kunit *test)
+static void a_stale_id_outlives_its_page(struct kunit *test) /* SECURITY: wheels */
 {
 	struct twheel_entry *entry = get(test);
 	u64 id = twheel_entry_id(entry);
@@ -158,7 +158,7 @@ static void no_id_comes_twice(struct kunit *test)
 	}
 }
 
-static void a_page_out_of_generations_is_not_used_again(struct kunit *test)
+static void a_page_out_of_generations_is_not_used_again(struct kunit *test) /* SECURITY: wheels */
 {
 	struct twheel_store *store = test->priv;
 	struct twheel_page *page = grow(test);
@@ -198,7 +198,7 @@ static void freed_entries_are_used_before_memory_grows(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, get_free(store));
 }
 
-static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
+static void trimming_leaves_what_is_to_be_kept(struct kunit *test) /* SECURITY: unread timers */
 {
 	struct twheel_store *store = test->priv;
 	struct twheel_page *pages;
@@ -220,7 +220,7 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test)
 }
 
 /* More blocks than fit the first directory, so that it has to grow. */
-static void the_directory_grows(struct kunit *test)
+static void the_directory_grows(struct kunit *test) /* SECURITY: bytes of a user */
 {
 	const u32 blocks = TWHEEL_DIR_MIN_CHUNKS * TWHEEL_DIR_CHUNK_BLOCKS + 3;
 	struct twheel_store *store = test->priv;

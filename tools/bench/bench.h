@@ -3,7 +3,7 @@
  * The declarations that the parts of twheel-bench share
  *
  * A facility is a way to have many timers. Each gets the same work and does it in its
- * cheapest way. The benchmark measures time; in the counting machine a nanosecond is an
+ * cheapest way. The benchmark measures time; in the icount VM a nanosecond is an
  * instruction.
  */
 #ifndef BENCH_H
@@ -83,10 +83,9 @@ struct work {
  * @modify: postpone the deadlines of @n timers to @timeout_ns from now.
  * @cancel: drop @n timers, some of which may have expired, but have not been delivered.
  * @deliver: take at most @max expired timers, and add their numbers to *@sum. Returns how
- *	many; waits until there is one.
+ *	many. Waits until there is one; facilities with idle timeouts only if @waits.
  * @churn: arm and cancel each of @n timers, one after the other; or NULL, to use @add and
  *	@cancel.
- * @turn: one turn of a server's loop: like @deliver, but without waiting; or NULL.
  * @close: drop everything.
  */
 struct facility {
@@ -99,9 +98,8 @@ struct facility {
 	void (*add)(size_t first, size_t n);
 	void (*modify)(const uint32_t *which, size_t n);
 	void (*cancel)(const uint32_t *which, size_t n);
-	size_t (*deliver)(size_t max, uint64_t *sum);
+	size_t (*deliver)(size_t max, bool waits, uint64_t *sum);
 	void (*churn)(size_t first, size_t n);
-	size_t (*turn)(uint64_t *sum);
 	void (*close)(void);
 };
 
@@ -114,11 +112,8 @@ extern const struct facility twheel_uring_facility;
 extern const struct facility twheel_uring_quiet_facility;
 extern const struct facility twheel_uring_batch_facility;
 extern const struct facility timerfd_facility;
-extern const struct facility timerfd_close_facility;
-extern const struct facility timerfd_heap_facility;
 extern const struct facility posix_facility;
 extern const struct facility io_uring_facility;
-extern const struct facility io_uring_link_facility;
 extern const struct facility libevent_facility;
 extern const struct facility libev_facility;
 extern const struct facility libtwheel_facility;

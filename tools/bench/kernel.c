@@ -4,28 +4,27 @@
  */
 #include <err.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 
 #include "clock.h"
 #include "kernel.h"
 
-static int device(void)
+static void request(unsigned long number, void *arg)
 {
 	static int fd = -1;
 
 	if (fd < 0)
 		fd = open("/dev/" TWHEEL_BENCH_DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || ioctl(fd, number, arg))
 		err(1, "/dev/" TWHEEL_BENCH_DEVICE);
-	return fd;
 }
 
 void kernel_jump(uint64_t ns)
 {
 	__u64 arg = ns;
 
-	if (ioctl(device(), TWHEEL_BENCH_JUMP, &arg))
-		err(1, "TWHEEL_BENCH_JUMP");
+	request(TWHEEL_BENCH_JUMP, &arg);
 }
 
 uint64_t kernel_busy(void)
@@ -33,25 +32,21 @@ uint64_t kernel_busy(void)
 	uint64_t now = now_ns();
 	__u64 idle;
 
-	if (ioctl(device(), TWHEEL_BENCH_IDLE, &idle))
-		err(1, "TWHEEL_BENCH_IDLE");
+	request(TWHEEL_BENCH_IDLE, &idle);
 	return now - idle;
 }
 
 void kernel_run(struct twheel_bench_run *run)
 {
-	if (ioctl(device(), TWHEEL_BENCH_RUN, run))
-		err(1, "TWHEEL_BENCH_RUN");
+	request(TWHEEL_BENCH_RUN, run);
 }
 
 void kernel_watch(void)
 {
-	if (ioctl(device(), TWHEEL_BENCH_WATCH))
-		err(1, "TWHEEL_BENCH_WATCH");
+	request(TWHEEL_BENCH_WATCH, NULL);
 }
 
 void kernel_watched(struct twheel_bench_watch *watch)
 {
-	if (ioctl(device(), TWHEEL_BENCH_WATCHED, watch))
-		err(1, "TWHEEL_BENCH_WATCHED");
+	request(TWHEEL_BENCH_WATCHED, watch);
 }

@@ -2,7 +2,7 @@
 /*
  * twheel-bench - the same work for every facility that has timers
  *
- * Runs in the counting machine, where a nanosecond is an instruction, with the bench
+ * Runs in the icount VM, where a nanosecond is an instruction, with the bench
  * module loaded; tools/bench/run starts it there. Prints a line for each result:
  *
  *	FACILITY OP PENDING BATCH VALUE UNIT [STOPPED]
@@ -45,11 +45,8 @@ static const struct facility *const facilities[] = {
 	&libtwheel_user_facility,
 	&libtwheel_woken_facility,
 	&timerfd_facility,
-	&timerfd_close_facility,
-	&timerfd_heap_facility,
 	&posix_facility,
 	&io_uring_facility,
-	&io_uring_link_facility,
 	&libevent_facility,
 	&libev_facility,
 	&(const struct facility){ .name = "core", .kernel = TWHEEL_BENCH_CORE },
@@ -129,12 +126,6 @@ static void run_cancel(const struct run *run, struct work *work)
 		bench_say(run, "cancel", 0, "insn", 0);
 	else
 		report(run, "cancel", bench_measure(run, work, BENCH_CANCEL, work->pending));
-}
-
-/* In a machine that has just booted, the caches of the kernel's allocator are empty. */
-static void run_first(const struct run *run, struct work *work)
-{
-	report(run, "first_add", bench_measure(run, work, BENCH_ADD, work->pending));
 }
 
 static void run_modify(const struct run *run, struct work *work)
@@ -236,7 +227,6 @@ static const struct op_entry {
 	bool opens;
 } ops[] = {
 	{ "cancel", run_cancel, .cancel_percent = 100 },
-	{ "first", run_first, .cancel_percent = 0 },
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
 	{ "expire", run_expire, .cancel_percent = 0 },
 	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
@@ -303,7 +293,7 @@ static bool in_child(const struct run *run, const struct op_entry *op)
 	}
 	plan(&work, run);
 	/* If nothing has to expire, use the clock that most programs use. */
-	if (op->run == run_cancel || op->run == run_first || op->run == run_modify)
+	if (op->run == run_cancel || op->run == run_modify)
 		work.clock = CLOCK_MONOTONIC;
 	if (!op->opens)
 		run->facility->open(&work);
@@ -399,7 +389,7 @@ static void usage(void)
 
 	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
 	       "Measures OPERATION with PENDING timers, BATCH in a call, and stops it\n"
-	       "after LIMIT nanoseconds. For the counting machine: see tools/bench/run.\n\n"
+	       "after LIMIT nanoseconds. For the icount VM: see tools/bench/run.\n\n"
 	       "Facilities:");
 	for (i = 0; i < ARRAY_SIZE(facilities); i++)
 		printf(" %s", facilities[i]->name);

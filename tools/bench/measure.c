@@ -97,7 +97,7 @@ struct cost bench_expire(const struct run *run, const struct work *work, size_t 
 		size_t target = n - cost.done < STRIDE ? n : cost.done + STRIDE;
 
 		while (cost.done < target)
-			cost.done += f->deliver(work->batch, &sum);
+			cost.done += f->deliver(work->batch, true, &sum);
 		cost.ns = now_ns() - began;
 	}
 	if (cost.done == work->pending && sum != cost.done * (cost.done - 1) / 2)

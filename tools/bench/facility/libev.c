@@ -61,20 +61,12 @@ static void cancel(const uint32_t *which, size_t n)
 }
 
 /* libev calls back for all due timers, whatever @max is. */
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	(void)max;
 	expired = 0;
 	sum_expired = sum;
-	ev_run(loop, EVRUN_ONCE);
-	return expired;
-}
-
-static size_t turn(uint64_t *sum)
-{
-	expired = 0;
-	sum_expired = sum;
-	ev_run(loop, EVRUN_NOWAIT);
+	ev_run(loop, waits ? EVRUN_ONCE : EVRUN_NOWAIT);
 	return expired;
 }
 
@@ -93,6 +85,5 @@ const struct facility libev_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
-	.turn = turn,
 	.close = close_loop,
 };

@@ -66,25 +66,15 @@ static void cancel(const uint32_t *which, size_t n)
 			errx(1, "evtimer_del");
 }
 
-static size_t run_loop(int flags, uint64_t *sum)
-{
-	expired = 0;
-	sum_expired = sum;
-	if (event_base_loop(base, flags) < 0)
-		errx(1, "event_base_loop");
-	return expired;
-}
-
 /* libevent calls back for all due timers, whatever @max is. */
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	(void)max;
-	return run_loop(EVLOOP_ONCE, sum);
-}
-
-static size_t turn(uint64_t *sum)
-{
-	return run_loop(EVLOOP_NONBLOCK, sum);
+	expired = 0;
+	sum_expired = sum;
+	if (event_base_loop(base, waits ? EVLOOP_ONCE : EVLOOP_NONBLOCK) < 0)
+		errx(1, "event_base_loop");
+	return expired;
 }
 
 static void close_base(void)
@@ -102,6 +92,5 @@ const struct facility libevent_facility = {
 	.modify = modify,
 	.cancel = cancel,
 	.deliver = deliver,
-	.turn = turn,
 	.close = close_base,
 };

@@ -123,34 +123,26 @@ static void churn(size_t first, size_t n)
 			err(1, "twheel_start, twheel_stop");
 }
 
-/* A server would have its sockets in the same epoll. */
-static size_t wait(int timeout_ms, uint64_t *sum)
+/*
+ * A server would have its sockets in the same epoll. libtwheel calls back for all due timers,
+ * whatever @max is.
+ */
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	struct epoll_event event;
 	int ready, expired;
 
+	(void)max;
 	sum_expired = sum;
 	if (by_hand && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
-	ready = epoll_wait(epoll, &event, 1, timeout_ms);
+	ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);
 	if (ready < 0)
 		err(1, "epoll_wait");
 	expired = ready ? twheel_loop_dispatch(loop) : 0;
 	if (expired < 0)
 		err(1, "twheel_loop_dispatch");
 	return expired;
-}
-
-/* libtwheel calls back for all due timers, whatever @max is. */
-static size_t deliver(size_t max, uint64_t *sum)
-{
-	(void)max;
-	return wait(-1, sum);
-}
-
-static size_t turn(uint64_t *sum)
-{
-	return wait(0, sum);
 }
 
 static void close_loop(void)
@@ -172,7 +164,6 @@ static void close_loop(void)
 		.cancel = cancel,					\
 		.deliver = deliver,					\
 		.churn = churn,						\
-		.turn = turn,						\
 		.close = close_loop,					\
 	}
 

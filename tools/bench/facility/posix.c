@@ -65,12 +65,13 @@ static void cancel(const uint32_t *which, size_t n)
 			err(1, "timer_delete");
 }
 
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	static struct signalfd_siginfo infos[BENCH_BATCH_MAX];
 	ssize_t n = read(signals, infos, max * sizeof(*infos));
 	ssize_t i;
 
+	(void)waits;
 	if (n < 0)
 		err(1, "read");
 	n /= sizeof(*infos);

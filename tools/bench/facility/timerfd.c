@@ -14,8 +14,6 @@
 static const struct work *work;
 static int epoll;
 static int *fds;
-/* An expired timer is gone, as in a wheel. */
-static bool closing;
 
 static void open_epoll(const struct work *w)
 {
@@ -24,12 +22,6 @@ static void open_epoll(const struct work *w)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		err(1, "epoll_create1");
-}
-
-static void open_closing(const struct work *w)
-{
-	open_epoll(w);
-	closing = true;
 }
 
 static void set(int fd, uint64_t delay_ns)
@@ -68,10 +60,10 @@ static void cancel(const uint32_t *which, size_t n)
 		close(fds[*which]);
 }
 
-static size_t wait(size_t max, int timeout_ms, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	static struct epoll_event events[BENCH_BATCH_MAX];
-	int n = epoll_wait(epoll, events, max, timeout_ms);
+	int n = epoll_wait(epoll, events, max, waits ? -1 : 0);
 	int i;
 
 	if (n < 0)
@@ -85,20 +77,8 @@ static size_t wait(size_t max, int timeout_ms, uint64_t *sum)
 		*sum += which;
 		if (work->rearm)
 			set(fds[which], work->timeout_ns);
-		else if (closing)
-			close(fds[which]);
 	}
 	return n;
-}
-
-static size_t deliver(size_t max, uint64_t *sum)
-{
-	return wait(max, -1, sum);
-}
-
-static size_t turn(uint64_t *sum)
-{
-	return wait(BENCH_BATCH_MAX, 0, sum);
 }
 
 /* The descriptors of timers that were cancelled are closed already. */
@@ -108,19 +88,14 @@ static void close_epoll(void)
 	free(fds);
 }
 
-#define TIMERFD_FACILITY(variable, called, opening)	\
-	const struct facility variable = {		\
-		.name = called,				\
-		.kernel = NOT_IN_KERNEL,		\
-		.handle = sizeof(*fds),			\
-		.open = opening,			\
-		.add = add,				\
-		.modify = modify,			\
-		.cancel = cancel,			\
-		.deliver = deliver,			\
-		.turn = turn,				\
-		.close = close_epoll,			\
-	}
-
-TIMERFD_FACILITY(timerfd_facility, "timerfd", open_epoll);
-TIMERFD_FACILITY(timerfd_close_facility, "timerfd-close", open_closing);
+const struct facility timerfd_facility = {
+	.name = "timerfd",
+	.kernel = NOT_IN_KERNEL,
+	.handle = sizeof(*fds),
+	.open = open_epoll,
+	.add = add,
+	.modify = modify,
+	.cancel = cancel,
+	.deliver = deliver,
+	.close = close_epoll,
+};

@@ -156,11 +156,12 @@ static void wait(void)
 	io_uring_cqe_seen(&ring, cqe);
 }
 
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	static bool more;
 	ssize_t i, n;
 
+	(void)waits;
 	for (;;) {
 		if (!more)
 			wait();

@@ -99,19 +99,22 @@ static void take(const struct twheel_event *taken, size_t n, uint64_t *sum)
 		add_one(taken[i].data, wheel.work->timeout_ns);
 }
 
-static size_t deliver(size_t max, uint64_t *sum)
+static bool is_readable(void)
 {
-	ssize_t n = twheel_read(wheel.fd, wheel.events, max);
+	return poll(&(struct pollfd){ .fd = wheel.fd, .events = POLLIN }, 1, 0);
+}
 
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
+{
+	ssize_t n;
+
+	if (!waits && !is_readable())
+		return 0;
+	n = twheel_read(wheel.fd, wheel.events, max);
 	if (n < 0)
 		err(1, "read");
 	take(wheel.events, n, sum);
 	return n;
-}
-
-static bool is_readable(void)
-{
-	return poll(&(struct pollfd){ .fd = wheel.fd, .events = POLLIN }, 1, 0);
 }
 
 static void wait(void)
@@ -123,25 +126,28 @@ static void wait(void)
 }
 
 /* After an edge, read until nothing is left. */
-static size_t deliver_in_epoll(size_t max, uint64_t *sum)
+static size_t deliver_in_epoll(size_t max, bool waits, uint64_t *sum)
 {
 	size_t n, done;
 
-	wait();
-	n = deliver(max, sum);
-	done = n;
-	while (n == max && is_readable()) {
-		n = deliver(max, sum);
-		done += n;
-	}
+	if (waits)
+		wait();
+	n = deliver(max, waits, sum);
+	for (done = n; n == max; done += n)
+		n = deliver(max, false, sum);
 	return done;
 }
 
-static size_t take_ring(uint64_t *sum)
+static size_t deliver_by_ring(size_t max, bool waits, uint64_t *sum)
 {
 	const struct twheel_event *taken;
 	size_t n, done = 0;
 
+	(void)max;
+	if (waits)
+		wait();
+	else if (!is_readable())
+		return 0;
 	do {
 		while ((taken = twheel_ring_peek(&ring, &n))) {
 			take(taken, n, sum);
@@ -150,20 +156,6 @@ static size_t take_ring(uint64_t *sum)
 		}
 	} while (twheel_ring_more(&ring) && is_readable());
 	return done;
-}
-
-static size_t deliver_by_ring(size_t max, uint64_t *sum)
-{
-	(void)max;
-	wait();
-	return take_ring(sum);
-}
-
-static size_t turn(uint64_t *sum)
-{
-	if (!is_readable())
-		return 0;
-	return ring.ring ? take_ring(sum) : deliver(BENCH_BATCH_MAX, sum);
 }
 
 static void close_wheel(void)
@@ -186,7 +178,6 @@ static void close_wheel(void)
 		.modify = modify,					\
 		.cancel = cancel,					\
 		.deliver = delivering,					\
-		.turn = turn,						\
 		.close = close_wheel,					\
 	}
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * io_uring timeouts, for twheel-bench: of their own, and linked to requests that wait
+ * io_uring timeouts, for twheel-bench
  */
 #include <err.h>
 #include <errno.h>
 #include <liburing.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -140,100 +137,12 @@ static void rearm(struct io_uring_cqe **cqes, unsigned int n)
 	}
 }
 
-/* The user data of the request that a linked timeout belongs to: its number, and this bit. */
-#define WAITS	0x100000000ULL
-
-/* Never becomes readable. */
-static int silent;
-
-static void open_link(const struct work *w)
-{
-	open_ring(w);
-	silent = eventfd(0, EFD_CLOEXEC);
-	if (silent < 0)
-		err(1, "eventfd");
-}
-
-/* Each timer has a request that waits. */
-static void add_linked(size_t first, size_t n)
-{
-	struct io_uring_sqe *sqe;
-	size_t i, end = first + n;
-
-	while (first < end) {
-		n = end - first < BENCH_BATCH_MAX / 2 ? end - first : BENCH_BATCH_MAX / 2;
-		for (i = 0; i < n; i++) {
-			sqe = request();
-			io_uring_prep_poll_add(sqe, silent, POLLIN);
-			io_uring_sqe_set_flags(sqe, IOSQE_IO_LINK);
-			io_uring_sqe_set_data64(sqe, WAITS | (first + i));
-			sqe = request();
-			io_uring_prep_link_timeout(sqe, after(i, work->delay_ns[first + i]),
-						   IORING_TIMEOUT_BOOTTIME);
-			io_uring_sqe_set_data64(sqe, first + i);
-		}
-		submit(2 * n);
-		first += n;
-	}
-}
-
-/* The timeout ends with its request. */
-static void cancel_linked(const uint32_t *which, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		struct io_uring_sqe *sqe = request();
-
-		io_uring_prep_cancel64(sqe, WAITS | which[i], 0);
-		control(sqe);
-	}
-	submit(n);
-	reap();
-}
-
-static void modify_linked(const uint32_t *which, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		struct io_uring_sqe *sqe = request();
-
-		io_uring_prep_timeout_update(sqe, after(i, work->timeout_ns), which[i],
-					     IORING_LINK_TIMEOUT_UPDATE);
-		control(sqe);
-	}
-	submit(n);
-	reap();
-}
-
-/* A timeout that expires completes its request, too. */
-static size_t deliver_linked(size_t max, uint64_t *sum)
-{
-	struct io_uring_cqe *cqe;
-	size_t n = 0;
-
-	while (n < max) {
-		if (io_uring_peek_cqe(&ring, &cqe)) {
-			if (n)
-				break;
-			io_uring_submit_and_wait(&ring, 1);
-			continue;
-		}
-		if (cqe->user_data < WAITS) {
-			*sum += cqe->user_data;
-			n++;
-		}
-		io_uring_cqe_seen(&ring, cqe);
-	}
-	return n;
-}
-
-static size_t deliver(size_t max, uint64_t *sum)
+static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
 	static struct io_uring_cqe *cqes[BENCH_BATCH_MAX];
 	unsigned int i, n;
 
+	(void)waits;
 	n = io_uring_peek_batch_cqe(&ring, cqes, max);
 	if (!n) {
 		io_uring_submit_and_wait(&ring, 1);
@@ -262,22 +171,4 @@ const struct facility io_uring_facility = {
 	.cancel = cancel,
 	.deliver = deliver,
 	.close = close_ring,
-};
-
-static void close_link(void)
-{
-	close_ring();
-	close(silent);
-}
-
-const struct facility io_uring_link_facility = {
-	.name = "io_uring-link",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
-	.open = open_link,
-	.add = add_linked,
-	.modify = modify_linked,
-	.cancel = cancel_linked,
-	.deliver = deliver_linked,
-	.close = close_link,
 };

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A clock that jumps: CLOCK_BOOTTIME moves forward as after a suspend
+ * A clock that jumps: CLOCK_BOOTTIME moves forward as after a suspend; and the addresses of
+ * functions that the kernel does not export
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/err.h>
 #include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/printk.h>
 #include <linux/time64.h>
 
 #include "module.h"
@@ -12,6 +17,20 @@
 static struct hrtimer bench_hrtimer;	/* does nothing but fire */
 
 static void (*inject_sleeptime)(const struct timespec64 *delta);
+
+void *bench_symbol(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name };
+	int err = register_kprobe(&probe);
+	void *addr = probe.addr;
+
+	if (err) {
+		pr_err("no %s in this kernel\n", name);
+		return ERR_PTR(err);
+	}
+	unregister_kprobe(&probe);
+	return addr;
+}
 
 static enum hrtimer_restart bench_fired(struct hrtimer *hrtimer)
 {

@@ -16,79 +16,49 @@
 
 #include "module.h"
 
-static DEFINE_MUTEX(bench_lock);	/* one run at a time */
+static DEFINE_MUTEX(bench_lock);	/* one request at a time */
 
-static long bench_jump_ioctl(u64 __user *arg)
-{
-	u64 ns;
-
-	if (get_user(ns, arg))
-		return -EFAULT;
-	bench_jump(ns);
-	return 0;
-}
-
-static long bench_idle(u64 __user *arg)
+static long bench_request(unsigned int cmd, void __user *arg)
 {
 	int cpu = raw_smp_processor_id();
-	u64 us = get_cpu_idle_time_us(cpu, NULL) + get_cpu_iowait_time_us(cpu, NULL);
-
-	return put_user(us * NSEC_PER_USEC, arg);
-}
-
-static long bench_watch_ioctl(void)
-{
-	int err;
-
-	mutex_lock(&bench_lock);
-	err = bench_watch();
-	mutex_unlock(&bench_lock);
-	return err;
-}
-
-static long bench_watched_ioctl(struct twheel_bench_watch __user *arg)
-{
 	struct twheel_bench_watch watch;
-
-	mutex_lock(&bench_lock);
-	bench_watched(&watch);
-	mutex_unlock(&bench_lock);
-	return copy_to_user(arg, &watch, sizeof(watch)) ? -EFAULT : 0;
-}
-
-static long bench_run_ioctl(struct twheel_bench_run __user *arg)
-{
 	struct twheel_bench_run run;
+	u64 ns;
 	int err;
 
-	if (copy_from_user(&run, arg, sizeof(run)))
-		return -EFAULT;
-	mutex_lock(&bench_lock);
-	err = bench_run(&run);
-	mutex_unlock(&bench_lock);
-	if (err)
-		return err;
-	return copy_to_user(arg, &run, sizeof(run)) ? -EFAULT : 0;
+	switch (cmd) {
+	case TWHEEL_BENCH_JUMP:
+		if (get_user(ns, (u64 __user *)arg))
+			return -EFAULT;
+		bench_jump(ns);
+		return 0;
+	case TWHEEL_BENCH_IDLE:
+		ns = NSEC_PER_USEC * (get_cpu_idle_time_us(cpu, NULL) +
+				      get_cpu_iowait_time_us(cpu, NULL));
+		return put_user(ns, (u64 __user *)arg);
+	case TWHEEL_BENCH_RUN:
+		if (copy_from_user(&run, arg, sizeof(run)))
+			return -EFAULT;
+		err = bench_run(&run);
+		return err ?: copy_to_user(arg, &run, sizeof(run)) ? -EFAULT : 0;
+	case TWHEEL_BENCH_WATCH:
+		return bench_watch();
+	case TWHEEL_BENCH_WATCHED:
+		bench_watched(&watch);
+		return copy_to_user(arg, &watch, sizeof(watch)) ? -EFAULT : 0;
+	default:
+		return -ENOTTY;
+	}
 }
 
 static long bench_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	void __user *argp = (void __user *)arg;
+	long ret;
 
-	switch (cmd) {
-	case TWHEEL_BENCH_JUMP:
-		return bench_jump_ioctl(argp);
-	case TWHEEL_BENCH_IDLE:
-		return bench_idle(argp);
-	case TWHEEL_BENCH_RUN:
-		return bench_run_ioctl(argp);
-	case TWHEEL_BENCH_WATCH:
-		return bench_watch_ioctl();
-	case TWHEEL_BENCH_WATCHED:
-		return bench_watched_ioctl(argp);
-	default:
-		return -ENOTTY;
-	}
+	mutex_lock(&bench_lock);
+	ret = bench_request(cmd, (void __user *)arg);
+	mutex_unlock(&bench_lock);
+	return ret;
 }
 
 static const struct file_operations bench_fops = {

@@ -18,8 +18,7 @@ void bench_watched(struct twheel_bench_watch *watch);
 int bench_clock_init(void);
 void bench_clock_exit(void);
 void bench_jump(u64 ns);
-
-/* symbol.c: the address of a function of the kernel, or an error. */
+/* The address of a function of the kernel, or an error. */
 void *bench_symbol(const char *name);
 
 #endif /* _BENCH_MODULE_H */

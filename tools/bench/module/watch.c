@@ -8,7 +8,7 @@
  * interrupts are not twheel's. A reader that falls asleep is timed until then; after
  * that the kernel takes the spin lock on its behalf.
  *
- * For the counting machine, whose time stamp counter counts instructions, and one CPU:
+ * For the icount VM, whose time stamp counter counts instructions, and one CPU:
  * there is one set of variables, and locks are never contended.
  */
 #include <linux/err.h>

@@ -1,127 +1,70 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The wheel against a heap and std::multimap, in user space
+ * bench-native - the core of the wheel in user space, in nanoseconds
  *
- * All do the same work in the same run: n timers are armed at random times over
- * the next 30 minutes; then either all are cancelled in random order, or the
- * clock moves on until all have expired. The facilities take turns, so that other work of
- * the machine affects all of them; each figure is the median of many such turns, in CPU
- * time.
+ *	bench-native [PENDING...]
+ *
+ * Timers are armed at random times over the next 30 minutes; then either all are cancelled in
+ * random order, or the clock moves from tick to tick until all have expired. Each figure is the
+ * median of several rounds, in CPU time. Memory is populated before, and in huge pages, as the
+ * kernel maps its own.
  */
 #include <err.h>
-#include <linux/perf_event.h>
-#include <stdbool.h>
+#include <linux/gfp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "chance.h"
-#include "helpers.h"
-#include "native.h"
-#include "options.h"
+#include "twheel.h"
 
-#define SPAN_NS		1800000000000ULL
-#define MAX_SIZES	16
-#define MAX_TURNS	2000
-/* About the minimum of a turn, and the total for a size. */
-#define TURN_TIMERS	100000
-#define SIZE_TIMERS	6000000
-#define MIN_ROUNDS	1
-#define MAX_ROUNDS	20
-/* The memory of all facilities together, generously. */
-#define BYTES_PER_TIMER	200
+#define TICK_NS		1000000ULL
+#define SPAN_NS		(1800000 * TICK_NS)
+#define START_NS	86412345678901ULL
+#define WHEEL_SIZE	256
+#define LEVELS		4
+/* Steps at a time, as in the driver. */
+#define BUDGET		64
+#define HUGE_PAGE	(2UL << 20)
+/* Rounds of a number of timers: as many as have this many timers together, within bounds. */
+#define ALL_TIMERS	3000000
+#define MIN_ROUNDS	3
+#define MAX_ROUNDS	101
+#define MAX_PENDING	100000000
 
-enum op {
-	ADD,
-	CANCEL,
-	EXPIRE,
-	NR_OPS,
+enum op { ADD, CANCEL, EXPIRE, NR_OPS };
+
+/* As large as a timer of the driver. */
+struct entry {
+	struct twheel_timer timer;
+	u64 data;
+	u64 interval;
 };
 
-static const char * const op_name[] = { "add", "cancel", "expire" };
-static const char * const op_about[] = {
-	"add: arm a timer at a random time over the next 30 minutes",
-	"cancel, in random order",
-	"expire: 30 minutes pass; all cascades, and looking at the timer, included",
+struct bench {
+	u32 n;
+	struct twheel wheel;
+	struct entry *entry;
+	u64 *delay;
+	u32 *order;
+	double ns[NR_OPS][MAX_ROUNDS];
 };
-
-static const struct facility * const facilities[] = {
-	&bench_core, &bench_store, &bench_heap, &bench_multimap,
-};
-
-#define NR_FACILITIES ARRAY_SIZE(facilities)
-
-/* The cost of one operation per timer. */
-struct cost {
-	double ns;
-	double cycles;
-};
-
-struct samples {
-	size_t count;
-	struct cost cost[2 * MAX_TURNS];
-};
-
-struct options {
-	uint32_t size[MAX_SIZES];
-	size_t nr_sizes;
-	bool skip[NR_FACILITIES];
-	const char *json;
-	uint64_t seed;
-};
-
-static struct options options = {
-	.size = { 1000, 10000, 100000, 1000000, 10000000 },
-	.nr_sizes = 5,
-	.seed = 1,
-};
-
-static struct samples samples[NR_FACILITIES][NR_OPS];
-static struct cost result[MAX_SIZES][NR_FACILITIES][NR_OPS];
-
-/* Chance */
 
 static struct chance chance;
 
-static void random_delays(uint64_t *delay, uint32_t n)
+static void *new_memory(size_t bytes)
 {
-	uint32_t i;
+	size_t length = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	void *p = aligned_alloc(HUGE_PAGE, length);
 
-	for (i = 0; i < n; i++)
-		delay[i] = 1 + chance_below(&chance, SPAN_NS);
-}
-
-static void random_order(uint32_t *order, uint32_t n)
-{
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		uint32_t j = chance_below(&chance, i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
-}
-
-/* Time */
-
-static int cycles_fd = -1;
-
-static void open_cycles(void)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_HARDWARE,
-		.config = PERF_COUNT_HW_CPU_CYCLES,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-
-	cycles_fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0UL);
+	if (!p)
+		err(1, "%zu bytes of memory", length);
+	/* It may fail. */
+	madvise(p, length, MADV_HUGEPAGE);
+	memset(p, 0, length);
+	return p;
 }
 
 static double cpu_ns(void)
@@ -132,387 +75,163 @@ static double cpu_ns(void)
 	return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
 
-/* The compiler must neither omit it nor merge two of them. */
-static inline void chain_step(uint64_t *x, uint64_t *y)
-{
-	*x ^= *y;
-	__asm__ volatile("" : "+r"(*x), "+r"(*y));
-}
-
 /*
- * Estimate cycles per nanosecond without a counter: in a chain of exclusive-ors each
- * takes a cycle.
+ * Return the cycles of the CPU in a nanosecond, from a chain of instructions that take one each,
+ * as virtual machines have no counter of cycles.
  */
 static double clock_rate(void)
 {
-	const unsigned int steps = 1 << 18;
-	uint64_t x = 1, y = chance_next(&chance);
+	const unsigned int steps = 100000000;
 	double begin = cpu_ns();
 	unsigned int i;
+	u64 x = 1;
 
-	for (i = 0; i < steps; i += 4) {
-		chain_step(&x, &y);
-		chain_step(&x, &y);
-		chain_step(&x, &y);
-		chain_step(&x, &y);
+	for (i = 0; i < steps; i++) {
+		x += i;
+		__asm__ volatile("" : "+r"(x));
 	}
 	return steps / (cpu_ns() - begin);
 }
 
-struct stopwatch {
-	double ns;
-	uint64_t cycles;
-};
-
-static uint64_t read_cycles(void)
+static void new_wheel(struct bench *b)
 {
-	uint64_t cycles = 0;
+	u8 nr;
 
-	if (cycles_fd >= 0 && read(cycles_fd, &cycles, sizeof(cycles)) != sizeof(cycles))
-		err(1, "cannot read the cycle counter");
-	return cycles;
+	twheel_init(&b->wheel, TICK_NS, WHEEL_SIZE, START_NS / TICK_NS);
+	for (nr = 0; nr < LEVELS; nr++) {
+		struct twheel_level *level = twheel_level_alloc(&b->wheel, nr, GFP_KERNEL);
+
+		if (!level)
+			err(1, "a level");
+		twheel_level_install(&b->wheel, level);
+	}
 }
 
-static struct stopwatch start(void)
+static void add_all(struct bench *b, unsigned int round)
 {
-	return (struct stopwatch){ .cycles = read_cycles(), .ns = cpu_ns() };
+	double begin = cpu_ns();
+	u32 i;
+
+	for (i = 0; i < b->n; i++) {
+		struct entry *entry = &b->entry[i];
+
+		entry->timer.deadline = START_NS + b->delay[i];
+		entry->data = i;
+		entry->interval = 0;
+		if (!twheel_add(&b->wheel, &entry->timer))
+			errx(1, "the wheel has too few levels");
+	}
+	b->ns[ADD][round] = (cpu_ns() - begin) / b->n;
 }
 
-static void stop(struct stopwatch begin, struct samples *s, uint32_t n, double rate)
+static void cancel_all(struct bench *b, unsigned int round)
 {
-	double ns = cpu_ns() - begin.ns;
-	double cycles = ns * rate;
+	double begin = cpu_ns();
+	u32 i;
 
-	if (cycles_fd >= 0)
-		cycles = read_cycles() - begin.cycles;
-
-	s->cost[s->count++] = (struct cost){ ns / n, cycles / n };
+	for (i = 0; i < b->n; i++)
+		twheel_cancel(&b->wheel, &b->entry[b->order[i]].timer);
+	b->ns[CANCEL][round] = (cpu_ns() - begin) / b->n;
+	if (b->wheel.nr_pending)
+		errx(1, "timers are left after cancelling all");
 }
 
-/* Work */
-
-static void must_have_expired(const struct facility *f, const struct outcome *o, uint32_t n)
+/* Move from tick to tick, and look at each timer as the reader of its event would. */
+static void expire_all(struct bench *b, unsigned int round)
 {
-	uint64_t sum = (uint64_t)n * (n - 1) / 2;
+	u64 count = 0, sum = 0, wrong = 0, tick;
+	double begin = cpu_ns();
+	struct twheel_timer *timer;
 
-	if (o->count == n && o->sum == sum && !o->wrong)
-		return;
-	errx(1, "%s: of %u timers %llu expired, %llu at the wrong time", f->name, n,
-	     (unsigned long long)o->count, (unsigned long long)o->wrong);
-}
-
-static void turn(size_t nr, uint32_t n, const uint64_t *delay, const uint32_t *order, double rate)
-{
-	const struct facility *f = facilities[nr];
-	struct samples *s = samples[nr];
-	struct outcome outcome = {};
-	struct stopwatch begin;
-	void *self;
-
-	self = f->create(n);
-	begin = start();
-	f->add(self, delay, n);
-	stop(begin, &s[ADD], n, rate);
-	begin = start();
-	f->cancel(self, order, n);
-	stop(begin, &s[CANCEL], n, rate);
-	f->destroy(self);
-
-	self = f->create(n);
-	begin = start();
-	f->add(self, delay, n);
-	stop(begin, &s[ADD], n, rate);
-	begin = start();
-	f->expire(self, &outcome);
-	stop(begin, &s[EXPIRE], n, rate);
-	f->destroy(self);
-	must_have_expired(f, &outcome, n);
-}
-
-static void progress(uint32_t n, unsigned int round, unsigned int rounds, const char *name)
-{
-	static time_t began;
-
-	if (!began)
-		began = time(NULL);
-	fprintf(stderr, "%s[%3ld s] %u timers, round %u of %u: %-12s%s",
-		isatty(2) ? "\r" : "", (long)(time(NULL) - began), n, round, rounds,
-		name, isatty(2) ? "" : "\n");
-}
-
-static int by_ns(const void *a, const void *b)
-{
-	double x = ((const struct cost *)a)->ns, y = ((const struct cost *)b)->ns;
-
-	return (x > y) - (x < y);
-}
-
-static struct cost median(struct samples *s)
-{
-	qsort(s->cost, s->count, sizeof(s->cost[0]), by_ns);
-	return s->cost[s->count / 2];
-}
-
-static unsigned int rounds_of(uint32_t n, unsigned int turns)
-{
-	unsigned int rounds = SIZE_TIMERS / (n * turns);
-
-	if (rounds < MIN_ROUNDS)
-		return MIN_ROUNDS;
-	return rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
-}
-
-static void measure(uint32_t n, struct cost (*into)[NR_OPS])
-{
-	unsigned int turns = n < TURN_TIMERS ? TURN_TIMERS / n : 1;
-	unsigned int rounds, round, i;
-	uint64_t *delay = bench_alloc(n * sizeof(*delay));
-	uint32_t *order = bench_alloc(n * sizeof(*order));
-	size_t nr, op;
-
-	if (turns > MAX_TURNS / MAX_ROUNDS)
-		turns = MAX_TURNS / MAX_ROUNDS;
-	rounds = rounds_of(n, turns);
-	memset(samples, 0, sizeof(samples));
-	random_order(order, n);
-	for (round = 1; round <= rounds; round++) {
-		random_delays(delay, n);
-		for (nr = 0; nr < NR_FACILITIES; nr++) {
-			double rate = clock_rate();
-
-			if (options.skip[nr])
-				continue;
-			if (isatty(2) || round == 1)
-				progress(n, round, rounds, facilities[nr]->name);
-			for (i = 0; i < turns; i++)
-				turn(nr, n, delay, order, rate);
+	while (twheel_next(&b->wheel, &tick)) {
+		while (twheel_advance(&b->wheel, tick, BUDGET))
+			;
+		twheel_forward(&b->wheel, tick);
+		while ((timer = twheel_pop(&b->wheel))) {
+			wrong += twheel_tick(&b->wheel, timer->deadline) != tick;
+			sum += container_of(timer, struct entry, timer)->data;
+			count++;
 		}
 	}
-	for (nr = 0; nr < NR_FACILITIES; nr++)
-		for (op = 0; op < NR_OPS && !options.skip[nr]; op++)
-			into[nr][op] = median(&samples[nr][op]);
-	bench_free(delay, n * sizeof(*delay));
-	bench_free(order, n * sizeof(*order));
+	b->ns[EXPIRE][round] = (cpu_ns() - begin) / b->n;
+	if (count != b->n || sum != (u64)b->n * (b->n - 1) / 2 || wrong)
+		errx(1, "of %u timers %llu expired, %llu at the wrong time", b->n,
+		     (unsigned long long)count, (unsigned long long)wrong);
 }
 
-/* Results */
-
-static void print_table(enum op op)
+static int compare(const void *a, const void *b)
 {
-	size_t i, nr;
+	const double *x = a, *y = b;
 
-	printf("\n%s\n%12s", op_about[op], "pending");
-	for (nr = 0; nr < NR_FACILITIES; nr++)
-		if (!options.skip[nr])
-			printf("%16s", facilities[nr]->name);
+	return (*x > *y) - (*x < *y);
+}
+
+static void measure(struct bench *b)
+{
+	unsigned int rounds = ALL_TIMERS / b->n, round, op;
+	u32 i;
+
+	rounds = rounds < MIN_ROUNDS ? MIN_ROUNDS : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
+	for (i = 0; i < b->n; i++) {
+		u32 other = chance_below(&chance, i + 1);
+
+		b->order[i] = b->order[other];
+		b->order[other] = i;
+	}
+	for (round = 0; round < rounds; round++) {
+		for (i = 0; i < b->n; i++)
+			b->delay[i] = 1 + chance_below(&chance, SPAN_NS);
+		new_wheel(b);
+		add_all(b, round);
+		cancel_all(b, round);
+		twheel_destroy(&b->wheel);
+		new_wheel(b);
+		add_all(b, round);
+		expire_all(b, round);
+		twheel_destroy(&b->wheel);
+	}
+	printf("%12u", b->n);
+	for (op = 0; op < NR_OPS; op++) {
+		qsort(b->ns[op], rounds, sizeof(b->ns[op][0]), compare);
+		printf("%10.1f", b->ns[op][rounds / 2]);
+	}
 	printf("\n");
-	for (i = 0; i < options.nr_sizes; i++) {
-		printf("%12u", options.size[i]);
-		for (nr = 0; nr < NR_FACILITIES; nr++) {
-			struct cost c = result[i][nr][op];
-
-			if (!options.skip[nr])
-				printf("%8.1f%8.0f", c.ns, c.cycles);
-		}
-		printf("\n");
-	}
+	fflush(stdout);
 }
 
-static void print_results(void)
+static void bench(u32 n)
 {
-	enum op op;
-	size_t nr;
+	struct bench *b = new_memory(sizeof(*b));
 
-	printf("\nPer timer: nanoseconds, and cycles of the core's clock, %s.\n",
-	       cycles_fd >= 0 ? "counted" :
-	       "estimated (no counter here):\nits rate is measured with a chain of dependent instructions");
-	for (nr = 0; nr < NR_FACILITIES; nr++)
-		if (!options.skip[nr])
-			printf("  %-12s%s\n", facilities[nr]->name, facilities[nr]->about);
-	for (op = 0; op < NR_OPS; op++)
-		print_table(op);
-}
-
-/* A goal: an operation and its limit in nanoseconds. */
-static void print_goal(double ns, double goal, const char *than)
-{
-	printf("  %s %.1f, %s %.1f", ns < goal ? "yes" : "NO ", ns, than, goal);
-}
-
-static double cost_of(size_t i, size_t nr, enum op first, enum op last)
-{
-	double ns = result[i][nr][first].ns;
-
-	return first == last ? ns : ns + result[i][nr][last].ns;
-}
-
-/* The wheel ahead of the others: in each operation, and in a timer's whole life. */
-static void print_ahead(const char *what, enum op first, enum op last)
-{
-	size_t i, nr;
-
-	for (i = 0; i < options.nr_sizes; i++) {
-		if (options.size[i] < 10000)
-			continue;
-		printf("%-16s%10u", what, options.size[i]);
-		for (nr = 2; nr < NR_FACILITIES; nr++)
-			print_goal(cost_of(i, 0, first, last), cost_of(i, nr, first, last),
-				   facilities[nr]->name);
-		printf("\n");
-	}
-}
-
-static void print_goals(void)
-{
-	static const double goal[NR_OPS] = { 20, 60, 150 };
-	size_t i, nr;
-	enum op op;
-
-	for (nr = 0; nr < NR_FACILITIES; nr++)
-		if (options.skip[nr])
-			return;
-	printf("\nHas the core reached, in nanoseconds:\n");
-	for (i = 0; i < options.nr_sizes; i++)
-		for (op = 0; op < NR_OPS && options.size[i] == 1000000; op++) {
-			printf("%-16s%10u", op_name[op], options.size[i]);
-			print_goal(result[i][0][op].ns, goal[op], "goal");
-			printf("\n");
-		}
-	printf("\nIs the core ahead, in nanoseconds:\n");
-	for (op = 0; op < NR_OPS; op++)
-		print_ahead(op_name[op], op, op);
-	print_ahead("add and cancel", ADD, CANCEL);
-	print_ahead("add and expire", ADD, EXPIRE);
-}
-
-static void write_figure(FILE *f, size_t i, size_t nr, enum op op, double value, const char *unit)
-{
-	static bool follows;
-
-	fprintf(f, "%s\n{\"facility\": \"%s\", \"op\": \"%s\", \"pending\": %u, ",
-		follows ? "," : "", facilities[nr]->name, op_name[op], options.size[i]);
-	fprintf(f, "\"batch\": 1, \"value\": %.2f, \"unit\": \"%s\"}", value, unit);
-	follows = true;
-}
-
-static void write_json(const char *name)
-{
-	FILE *f = fopen(name, "w");
-	size_t i, nr, op;
-
-	if (!f)
-		err(1, "cannot write %s", name);
-	fprintf(f, "[");
-	for (i = 0; i < options.nr_sizes; i++)
-		for (nr = 0; nr < NR_FACILITIES; nr++)
-			for (op = 0; op < NR_OPS && !options.skip[nr]; op++) {
-				struct cost c = result[i][nr][op];
-
-				write_figure(f, i, nr, op, c.ns, "ns");
-				write_figure(f, i, nr, op, c.cycles, "cycles");
-			}
-	fprintf(f, "\n]\n");
-	if (fclose(f))
-		err(1, "cannot write %s", name);
-}
-
-/* Options */
-
-static uint64_t parse_number(const char *text, char **end, uint64_t max)
-{
-	uint64_t n = strtoull(text, end, 10);
-
-	if (*end == text || !n || n > max)
-		errx(2, "%s: not a number from 1 to %llu", text, (unsigned long long)max);
-	return n;
-}
-
-static void parse_sizes(const char *text)
-{
-	char *end;
-
-	for (options.nr_sizes = 0; ; text = end + 1) {
-		if (options.nr_sizes == MAX_SIZES)
-			errx(2, "more than %d numbers of timers", MAX_SIZES);
-		options.size[options.nr_sizes++] = parse_number(text, &end, 100000000);
-		if (!*end)
-			return;
-		if (*end != ',')
-			errx(2, "%s: separate numbers by commas", text);
-	}
-}
-
-static void parse_facilities(const char *text)
-{
-	size_t nr, length;
-
-	for (nr = 0; nr < NR_FACILITIES; nr++)
-		options.skip[nr] = true;
-	for (;; text += length + 1) {
-		length = strcspn(text, ",");
-		for (nr = 0; nr < NR_FACILITIES; nr++)
-			if (strlen(facilities[nr]->name) == length &&
-			    !strncmp(facilities[nr]->name, text, length))
-				break;
-		if (nr == NR_FACILITIES)
-			errx(2, "%s: no such facility; there are core, core+store, heap, multimap",
-			     text);
-		options.skip[nr] = false;
-		if (!text[length])
-			return;
-	}
-}
-
-/* Skip sizes for which there is not enough memory, and print that. */
-static void drop_large_sizes(void)
-{
-	uint64_t bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
-	size_t i, kept = 0;
-
-	for (i = 0; i < options.nr_sizes; i++) {
-		if (options.size[i] <= bytes / BYTES_PER_TIMER)
-			options.size[kept++] = options.size[i];
-		else
-			fprintf(stderr, "not enough memory for %u timers: left out\n",
-				options.size[i]);
-	}
-	options.nr_sizes = kept;
+	b->n = n;
+	b->entry = new_memory(n * sizeof(*b->entry));
+	b->delay = new_memory(n * sizeof(*b->delay));
+	b->order = new_memory(n * sizeof(*b->order));
+	measure(b);
+	free(b->order);
+	free(b->delay);
+	free(b->entry);
+	free(b);
 }
 
 int main(int argc, char **argv)
 {
-	const char *names = NULL, *sizes = NULL;
-	const struct program_option list[] = {
-		{ "facility", "NAME,...", "core, core+store, heap, multimap; all by default",
-		  .text = &names },
-		{ "pending", "N,...", "numbers of timers; 1000,10000,...,10000000 by default",
-		  .text = &sizes },
-		{ "json", "FILE", "also write the figures to FILE", .text = &options.json },
-		{ "seed", "N", "of the random times and order; 1 by default",
-		  .number = &options.seed, .max = UINT64_MAX },
-		{ }
-	};
-	size_t i;
+	static const char *const sizes[] = { "1000", "10000", "100000", "1000000", "10000000" };
+	int i, count = argc > 1 ? argc - 1 : 5;
 
-	words_or_exit(argc, argv, &(const struct command_line) {
-		"Usage: bench-native [OPTIONS]\n"
-		"Compares the core of the wheel with a binary heap and std::multimap, in time.\n",
-		.options = list,
-	});
-	if (names)
-		parse_facilities(names);
-	if (sizes)
-		parse_sizes(sizes);
-	chance_init(&chance, options.seed, 0);
-	open_cycles();
-	drop_large_sizes();
-	for (i = 0; i < options.nr_sizes; i++)
-		measure(options.size[i], result[i]);
-	if (isatty(2))
-		fprintf(stderr, "\r%79s\r", "");
-	print_results();
-	print_goals();
-	if (options.json)
-		write_json(options.json);
+	chance_init(&chance, 1, 0);
+	printf("The core: nanoseconds for each timer (%.2f cycles each)\n", clock_rate());
+	printf("%12s%10s%10s%10s\n", "pending", "add", "cancel", "expire");
+	for (i = 0; i < count; i++) {
+		const char *size = argc > 1 ? argv[i + 1] : sizes[i];
+		char *end;
+		unsigned long n = strtoul(size, &end, 10);
+
+		if (*end || !n || n > MAX_PENDING)
+			errx(2, "%s is not a number of timers", size);
+		bench(n);
+	}
+	printf("\nPublished by others: nexus-timer 40, 26 and 7 cycles at 100,000;\n"
+	       "glommio 44 and 24 ns at 64, 43 and 26 ns at 4,096 (add, cancel).\n");
 	return 0;
 }

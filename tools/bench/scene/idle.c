@@ -54,7 +54,7 @@ static void serve(struct server *server)
 	server->replaced += server->connections;
 	for (; server->replaced >= 100000; server->replaced -= 100000)
 		reconnect(server);
-	if (server->facility->turn(&sum))
+	if (server->facility->deliver(BENCH_BATCH_MAX, false, &sum))
 		errx(1, "%s: a connection that speaks was closed", server->facility->name);
 }
 
@@ -111,8 +111,6 @@ void bench_idle(const struct run *run, struct work *work)
 	struct cost cost;
 	size_t i;
 
-	if (!run->facility->turn)
-		errx(2, "%s has no idle timeouts here", run->facility->name);
 	/* As in a server that has run for long, timeouts are spread over the minute. */
 	work->timeout_ns = TIMEOUT_NS;
 	for (i = 0; i < work->pending; i++)

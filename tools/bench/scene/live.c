@@ -23,8 +23,6 @@
 #define NULL_CALLS	10000
 /* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
-/* The distribution is printed in steps of a twentieth of a power of ten. */
-#define STEP		1.1220185
 
 /* The CPU's other work in half an hour, which differs from one to the next. */
 static double background(void)
@@ -50,7 +48,7 @@ static void live(const struct run *run, struct work *work, const char *op)
 		return;
 	began = kernel_busy();
 	for (cost.done = 0; cost.done < work->pending;)
-		cost.done += run->facility->deliver(work->batch, &sum);
+		cost.done += run->facility->deliver(work->batch, true, &sum);
 	bench_say(run, op, (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
 }
 
@@ -126,12 +124,12 @@ struct arrival {
 	uint64_t late;
 };
 
-static size_t wait_for_all(int wheel, const struct work *work, struct arrival *arrivals)
+static void wait_for_all(int wheel, const struct work *work, struct arrival *arrivals)
 {
 	static struct twheel_event events[BENCH_BATCH_MAX];
 	const uint64_t tick = work->shape->tick_ns;
 	struct pollfd poll_fd = { .fd = wheel, .events = POLLIN };
-	size_t done = 0, reads = 0;
+	size_t done = 0;
 
 	while (done < work->pending) {
 		uint64_t now, due;
@@ -149,9 +147,7 @@ static size_t wait_for_all(int wheel, const struct work *work, struct arrival *a
 				errx(1, "an event %ju ns early", (uintmax_t)(due - now));
 			arrivals[done++] = (struct arrival){ .due = due, .late = now - due };
 		}
-		reads++;
 	}
-	return reads;
 }
 
 static int by_lateness(const void *a, const void *b)
@@ -168,19 +164,6 @@ static int by_tick(const void *a, const void *b)
 	return (x->due > y->due) - (x->due < y->due);
 }
 
-/* Lines for the chart: how many timers were at most this late. */
-static void print_distribution(const struct run *run, const struct arrival *sorted)
-{
-	double edge = 1000;
-	size_t i;
-
-	for (i = 0; i < run->pending; edge *= STEP) {
-		while (i < run->pending && sorted[i].late <= edge)
-			i++;
-		printf("# late %.0f %.9f\n", edge, (double)i / run->pending);
-	}
-}
-
 /**
  * bench_lateness() - how late a reader gets the events of a wheel
  * @run: the run.
@@ -191,21 +174,18 @@ void bench_lateness(const struct run *run, struct work *work)
 	size_t n = work->pending;
 	int wheel = new_wheel(work->shape);
 	struct arrival *sorted;
-	size_t reads;
 
 	/* Otherwise khugepaged stops the reader now and then, to make a huge page. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		err(1, "PR_SET_THP_DISABLE");
 	sorted = bench_array(n, sizeof(*sorted));
 	arm(wheel, work);
-	reads = wait_for_all(wheel, work, sorted);
+	wait_for_all(wheel, work, sorted);
 	qsort(sorted, n, sizeof(*sorted), by_lateness);
 	bench_say(run, "lateness_p50", sorted[n / 2].late, "insn", n);
 	bench_say(run, "lateness_p99", sorted[n / 100 * 99].late, "insn", n);
 	bench_say(run, "lateness_p999", sorted[n / 1000 * 999].late, "insn", n);
 	bench_say(run, "lateness_max", sorted[n - 1].late, "insn", n);
-	bench_say(run, "reads", reads, "reads", n);
-	print_distribution(run, sorted);
 }
 
 /**

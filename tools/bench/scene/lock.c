@@ -16,7 +16,7 @@
 #include "kernel.h"
 #include "libtwheel.h"
 
-/* As many as twheel adds, or reads, in one hold of its lock. */
+/* At least as many as twheel adds, or reads, in one hold of its lock. */
 #define CHUNK		96
 /* How many times a waiter waits. */
 #define WAITS		100
@@ -36,7 +36,7 @@ static void deliver(const struct run *run, size_t n)
 	size_t done = 0;
 
 	while (done < n)
-		done += run->facility->deliver(run->batch, &sum);
+		done += run->facility->deliver(run->batch, true, &sum);
 }
 
 static void cancel_half(const struct run *run, struct work *work)
@@ -134,21 +134,21 @@ static void long_periods(const struct run *run, struct work *work)
 	close(wheel);
 }
 
-/* The first timer needs all levels at once. */
-static void new_levels(uint32_t size)
+/* The first timer needs all levels at once, of the usual size and of two megabytes each. */
+static void new_levels(const struct run *run, struct work *work)
 {
-	struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
-	int wheel = open_wheel(TWHEEL_TICK_MIN_NS, size);
+	static const uint32_t sizes[] = { 256, TWHEEL_SIZE_MAX };
+	size_t i;
 
-	add_all(wheel, &add, 1);
-	close(wheel);
-}
-
-static void usual_levels(const struct run *run, struct work *work)
-{
 	(void)work;
 	run->facility->close();
-	new_levels(256);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
+		int wheel = open_wheel(TWHEEL_TICK_MIN_NS, sizes[i]);
+
+		add_all(wheel, &add, 1);
+		close(wheel);
+	}
 }
 
 static void read_one(int wheel)
@@ -249,7 +249,7 @@ static const struct {
 	{ "cascade", in_time },
 	{ "due at once", due_at_once },
 	{ "long periods", long_periods },
-	{ "new levels", usual_levels },
+	{ "new levels", new_levels },
 	{ "list", list_all },
 	{ "wait in read", wait_in_read },
 	{ "wait in epoll", wait_in_epoll },
@@ -258,17 +258,6 @@ static const struct {
 static uint64_t longest(uint64_t a, struct twheel_bench_span b)
 {
 	return a > b.longest_ns ? a : b.longest_ns;
-}
-
-/* The largest levels: two megabytes each. The kernel decides how long that takes. */
-static uint64_t largest_levels(void)
-{
-	struct twheel_bench_watch watch;
-
-	kernel_watch();
-	new_levels(TWHEEL_SIZE_MAX);
-	kernel_watched(&watch);
-	return watch.lock.longest_ns;
 }
 
 /**
@@ -304,5 +293,4 @@ void bench_lock_hold(const struct run *run, struct work *work)
 		errx(1, "the watch on interrupts saw nothing");
 	bench_say(run, "lock_hold", lock, "insn", run->pending);
 	bench_say(run, "irqs_off", irqs_off, "insn", run->pending);
-	bench_say(run, "lock_hold_65536", largest_levels(), "insn", run->pending);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads compared with one, for twheel-bench: not in the counting machine, which has
+ * Two threads compared with one, for twheel-bench: not in the icount VM, which has
  * one CPU, so only the ratios are meaningful
  */
 #include <err.h>
@@ -15,12 +15,11 @@
 #define THREADS		2
 #define ROUNDS		7
 
-/* One thread's part: adds and cancels its timers, batch by batch, in a loop or a wheel. */
+/* One thread's part: adds and cancels its timers, batch by batch. */
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	const struct run *run;
-	struct twheel_loop *loop;
 	int wheel;
 	uint64_t began_ns, end_ns;
 };
@@ -44,51 +43,19 @@ static void turn_over(const struct worker *worker)
 	}
 }
 
-static void ignore(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	(void)loop;
-	(void)handle;
-}
-
-static void turn_over_loop(const struct worker *worker)
-{
-	static __thread struct twheel_handle timers[BENCH_BATCH_MAX];
-	size_t batch = worker->run->batch;
-	size_t done, i;
-
-	for (i = 0; i < batch; i++)
-		timers[i].callback = ignore;
-	for (done = 0; done < worker->run->pending; done += batch) {
-		for (i = 0; i < batch; i++)
-			if (twheel_start(worker->loop, &timers[i], BENCH_SPAN_NS))
-				err(1, "twheel_start");
-		if (twheel_loop_flush(worker->loop))
-			err(1, "twheel_loop_flush");
-		for (i = 0; i < batch; i++)
-			if (twheel_stop(&timers[i]))
-				err(1, "twheel_stop");
-		if (twheel_loop_flush(worker->loop))
-			err(1, "twheel_loop_flush");
-	}
-}
-
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
 
 	pthread_barrier_wait(worker->start);
 	worker->began_ns = now_ns();
-	if (worker->loop)
-		turn_over_loop(worker);
-	else
-		turn_over(worker);
+	turn_over(worker);
 	worker->end_ns = now_ns();
 	return NULL;
 }
 
 /* The time from the first thread's start to the last one's end. */
-static uint64_t race(const struct run *run, const int *wheels, struct twheel_loop **loops,
-		     size_t n)
+static uint64_t race(const struct run *run, const int *wheels, size_t n)
 {
 	struct worker workers[THREADS];
 	pthread_barrier_t start;
@@ -100,8 +67,7 @@ static uint64_t race(const struct run *run, const int *wheels, struct twheel_loo
 		workers[i] = (struct worker){
 			.start = &start,
 			.run = run,
-			.loop = loops ? loops[i] : NULL,
-			.wheel = wheels ? wheels[i] : -1,
+			.wheel = wheels[i],
 		};
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			errx(1, "pthread_create");
@@ -128,33 +94,16 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-static void make_loops(struct twheel_loop **loops, uint32_t backend)
-{
-	struct twheel_loop_config config = {
-		.backend = backend,
-		.flags = TWHEEL_LOOP_BY_HAND,
-	};
-	size_t i;
-
-	for (i = 0; i < THREADS; i++) {
-		loops[i] = twheel_loop_new(&config);
-		if (!loops[i])
-			err(1, "twheel_loop_new");
-	}
-}
-
 /**
- * bench_threads() - the throughput of two threads
+ * bench_threads() - the throughput of two threads, compared with one
  * @run: the run.
  * @unused: its work.
  *
- * With a wheel each, and with one for both, compared with one thread; with a loop each,
- * compared with two threads that share a wheel.
+ * With a wheel each, and with one for both.
  */
 void bench_threads(const struct run *run, struct work *unused)
 {
-	double two_fds[ROUNDS], one_fd[ROUNDS], device[ROUNDS], user[ROUNDS];
-	struct twheel_loop *device_loops[THREADS], *user_loops[THREADS];
+	double two_fds[ROUNDS], one_fd[ROUNDS];
 	int wheels[THREADS];
 	size_t i;
 
@@ -164,20 +113,13 @@ void bench_threads(const struct run *run, struct work *unused)
 		if (wheels[i] < 0)
 			err(1, "%s", TWHEEL_DEVICE);
 	}
-	make_loops(device_loops, TWHEEL_BACKEND_DEVICE);
-	make_loops(user_loops, TWHEEL_BACKEND_USER);
 	for (i = 0; i < ROUNDS; i++) {
 		const int same[THREADS] = { wheels[0], wheels[0] };
-		double one = race(run, wheels, NULL, 1);
-		double shared = race(run, same, NULL, THREADS);
+		double one = race(run, wheels, 1);
 
-		two_fds[i] = THREADS * one / race(run, wheels, NULL, THREADS);
-		one_fd[i] = THREADS * one / shared;
-		device[i] = shared / race(run, NULL, device_loops, THREADS);
-		user[i] = shared / race(run, NULL, user_loops, THREADS);
+		two_fds[i] = THREADS * one / race(run, wheels, THREADS);
+		one_fd[i] = THREADS * one / race(run, same, THREADS);
 	}
 	bench_say(run, "threads_two_fds", median(two_fds), "ratio", run->pending);
 	bench_say(run, "threads_one_fd", median(one_fd), "ratio", run->pending);
-	bench_say(run, "threads_two_loops", median(device), "ratio", run->pending);
-	bench_say(run, "threads_two_user_loops", median(user), "ratio", run->pending);
 }

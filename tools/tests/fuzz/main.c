@@ -103,6 +103,7 @@ static bool fuzz(const struct fuzz_options *options)
 	for (i = 0; i < FUZZ_SHARED; i++)
 		close(FUZZ_SHARED_FD + i);
 	add_up(thread, options->threads, &ops);
+	/* SECURITY: arguments */
 	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 			  (unsigned long long)ops, (unsigned long long)options->seed,
 			  (unsigned int)options->threads);

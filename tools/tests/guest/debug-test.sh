@@ -41,6 +41,6 @@ for command; do
 	run "$command"
 done
 nothing_left
-result $? "nothing is left when the module is unloaded"
+result $? "nothing is left when the module is unloaded"  # SECURITY: unread timers
 echo "1..$count"
 exit $status

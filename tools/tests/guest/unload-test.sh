@@ -89,25 +89,25 @@ ok "the module is loaded and has a device" loaded
 ok "nobody uses it" used_by 0
 
 exec 3<>/dev/twheel
-ok "refused while the device is open" refused
+ok "refused while the device is open" refused  # SECURITY: unloading
 exec 4<&3 3<&-
 ok "refused while a duplicate is open" refused
 sleep 60 <&4 &
 sleeper=$!
 exec 4<&-
-ok "refused while another process has it open" refused
+ok "refused while another process has it open" refused  # SECURITY: unloading
 kill -9 $sleeper
 wait $sleeper 2>/dev/null
 ok "nobody uses it after the last close" used_by 0
 
 ok "a process arms timers and sleeps in read" hold --hold
 ok "refused while there are timers" refused
-ok "killing the process drops its wheel" drop
+ok "killing the process drops its wheel" drop  # SECURITY: unloading
 ok "a process maps a ring and closes its descriptor" hold --hold-map
 ok "refused while a ring is mapped" refused
 ok "killing the process drops its wheel and ring" drop
 ok "unloaded when nobody uses it" unload
-ok "nothing is left behind" gone
+ok "nothing is left behind" gone  # SECURITY: unloading
 ok "loaded again" load
 ok "works when loaded again" works
 ok "unloaded and loaded again and again" again_and_again

@@ -345,6 +345,7 @@ const struct test adopt_tests[] = {
 	  events_of_a_killed_process_are_called },
 	{ "adopting with a bad config is EINVAL, and the descriptor stays",
 	  bad_configs_are_einval },
+	/* SECURITY: keep a wheel that it hands over */
 	{ "timers move to another wheel", timers_move_to_another_wheel },
 	{ "timers move up to the limit", timers_move_up_to_the_limit },
 	{ }

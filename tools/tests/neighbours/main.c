@@ -43,9 +43,10 @@
  * limit.
  */
 static const struct attack attacks[] = {
+	/* SECURITY: use cpu time that is not accounted */
 	{ "instant", "7,000 due at one instant, unread",
 	  .wheels = 7000, .timers = 1, .size = 4, .window = 30 * MSEC },
-	{ "instant-read", "7,000 due at one instant, read",
+	{ "instant-read", "7,000 due at one instant, read", /* SECURITY: expiry */
 	  .wheels = 7000, .timers = 1, .size = 4, .window = 40 * MSEC, .dups = 1,
 	  .act = act_read },
 	{ "apart", "10,000 due 1 us apart, unread",
@@ -53,7 +54,7 @@ static const struct attack attacks[] = {
 	{ "apart-read", "10,000 due 1 us apart, read",
 	  .wheels = 10000, .timers = 1, .size = 4, .step = USEC, .window = 50 * MSEC,
 	  .dups = 1, .act = act_read },
-	{ "one", "one wheel, 100,000 timers 1 us apart, unread",
+	{ "one", "one wheel, 100,000 timers 1 us apart, unread", /* SECURITY: expiry */
 	  .wheels = 1, .timers = 100000, .size = 256, .step = USEC, .window = 120 * MSEC },
 	{ "one-read", "one wheel, 50,000 timers 1 us apart, read",
 	  .wheels = 1, .timers = 50000, .size = 256, .step = USEC, .window = 70 * MSEC,
@@ -68,10 +69,11 @@ static const struct attack attacks[] = {
 	  .dups = 1, .act = act_poll },
 	{ "staggered", "1,500 wheels, 100 timers each, 1 us apart in turn, unread",
 	  .wheels = 1500, .timers = 100, .size = 4, .step = USEC, .window = 170 * MSEC },
+	/* SECURITY: expiry */
 	{ "staggered-read", "1,500 wheels, 40 timers each, 1 us apart in turn, read",
 	  .wheels = 1500, .timers = 40, .size = 4, .step = USEC, .window = 80 * MSEC,
 	  .dups = 1, .act = act_read },
-	{ "periodic", "one wheel, 5,000 timers of a period of 1 us, unread",
+	{ "periodic", "one wheel, 5,000 timers of a period of 1 us, unread", /* SECURITY: expiry */
 	  .wheels = 1, .timers = 5000, .size = 256, .interval = USEC, .window = 20 * MSEC },
 	{ "periodic-read", "one wheel, 5,000 timers of a period of 1 us, read",
 	  .wheels = 1, .timers = 5000, .size = 256, .interval = USEC, .window = 40 * MSEC,
@@ -112,18 +114,21 @@ static const struct attack attacks[] = {
 	{ "exit-crowd", "exit with one wheel of 10,000 timers",
 	  .wheels = 1, .timers = 10000, .size = 256, .ahead = SEC, .window = 120 * MSEC,
 	  .act = act_exit },
+	/* SECURITY: use cpu time that is not accounted */
 	{ "dup", "10 expiries, each 2,000 times in an epoll by dup(), unread",
 	  .wheels = 1, .timers = 10, .size = 256, .step = 2 * MSEC, .dups = 2000,
 	  .window = 30 * MSEC },
 	{ "dup-read", "one periodic timer, 10,000 times in an epoll by dup(), read",
 	  .wheels = 1, .timers = 1, .size = 256, .interval = 5 * MSEC, .dups = 10000,
 	  .window = 80 * MSEC, .act = act_read_then_poll },
-	{ "ring-burst", "500,000 due at one instant, with a ring, read",
+	{ "ring-burst", "500,000 due at one instant, with a ring, read", /* SECURITY: polls */
 	  .wheels = 1, .timers = 500000, .size = 256, .slots = 2000, .dups = 1,
 	  .window = 400 * MSEC, .preparation = 20 * SEC, .once = true, .act = act_read },
+	/* SECURITY: polls */
 	{ "ring-full", "one wheel, 20,000 timers 1 us apart, with a ring, polled and not read",
 	  .wheels = 1, .timers = 20000, .size = 256, .slots = 2, .step = USEC, .dups = 1,
 	  .window = 40 * MSEC, .act = act_poll },
+	/* SECURITY: the ring of events */
 	{ "ring-rubbish", "one wheel, 20,000 timers 1 us apart, with rubbish in a ring, polled",
 	  .wheels = 1, .timers = 20000, .size = 256, .slots = 2, .step = USEC, .dups = 1,
 	  .window = 40 * MSEC, .act = act_spoil },
@@ -132,11 +137,13 @@ static const struct attack attacks[] = {
 	  .wheels = 1, .timers = 300000, .size = 256, .window = 100 * MSEC,
 	  .preparation = 20 * SEC, .once = true, .aio = true },
 	/* Ahead of its time, a bucket of the fourth level cascades: 140,000 timers. */
+	/* SECURITY: polls */
 	{ "epoll-loop", "500,000 in 60 s, in a loop with a timerfd of its own",
 	  .wheels = 1, .timers = 500000, .size = 256, .ahead = 1200 * MSEC, .step = 120 * USEC,
 	  .dups = 1, .window = 1300 * MSEC, .preparation = 20 * SEC, .align = FOURTH_LEVEL,
 	  .once = true, .act = act_loop },
 	/* It holds a mutex of epoll, and is scheduled like any normal task. */
+	/* SECURITY: polls */
 	{ "epoll-nest", "200,000 in 24 s, added to a nested epoll again and again",
 	  .wheels = 1, .timers = 200000, .size = 256, .ahead = 1050 * MSEC, .step = 120 * USEC,
 	  .window = 100 * MSEC, .preparation = 20 * SEC, .align = FOURTH_LEVEL,

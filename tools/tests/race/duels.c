@@ -135,6 +135,7 @@ static void cancel_race(const struct race_options *options, bool with_ring)
 	if (with_ring)
 		pthread_join(poller, NULL);
 	tap_note("%u of %u timers were cancelled in time", cancelled, books->next);
+	/* SECURITY: concurrent calls */
 	finish(books, with_ring ? "cancel against a ring that is filled" : "cancel against expiry",
 	       "timers", books->next);
 }
@@ -234,6 +235,7 @@ void race_modify_cascade(const struct race_options *options)
 	twheel_get_info(books->wheel[0].fd, &info);
 	tap_note("%llu deadlines changed, %llu moves to a lower level", info.modified,
 		 info.cascaded);
+	/* SECURITY: concurrent calls */
 	finish(books, "modify against cascade", "operations", books_ops(books));
 }
 
@@ -371,7 +373,7 @@ void race_close_reader(const struct race_options *options)
 	for (i = 0; i < rounds && ok; i++)
 		ok = close_once(&chance, &late);
 	tap_note("%u of %u closes came before the read", late, i);
-	tap_result(ok, "close against a sleeping reader (%u times)", i);
+	tap_result(ok, "close against a sleeping reader (%u times)", i); /* SECURITY: close */
 }
 
 /* ---- Close against cascade ------------------------------------------------ */
@@ -457,7 +459,7 @@ void race_close_cascade(const struct race_options *options)
 	chance_init(&chance, options->seed, 0);
 	for (i = 0; i < rounds && ok; i++)
 		ok = close_crowd(&chance);
-	tap_result(ok, "close against cascade (%u times)", i);
+	tap_result(ok, "close against cascade (%u times)", i); /* SECURITY: close */
 }
 
 /* ---- Set-up against add --------------------------------------------------- */
@@ -522,7 +524,7 @@ void race_setup_add(const struct race_options *options)
 	pthread_barrier_wait(&race.barrier);
 	pthread_join(thread, NULL);
 	tap_note("%u of %u set-ups came before the add", early, i);
-	tap_result(ok, "set-up against add (%u times)", i);
+	tap_result(ok, "set-up against add (%u times)", i); /* SECURITY: concurrent calls */
 }
 
 /* ---- Periodic timers against their end ------------------------------------ */
@@ -658,6 +660,7 @@ void race_periodic(const struct race_options *options)
 		ok = periodic_round(&race, &chance);
 	} while (ok && race.events < options->ops / 16);
 	close(race.fd);
+	/* SECURITY: concurrent calls */
 	tap_result(ok, "periodic timers against cancel (%llu events)",
 		   (unsigned long long)race.events);
 }

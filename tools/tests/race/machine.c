@@ -263,6 +263,7 @@ void race_unload(const struct race_options *options)
 	void *module;
 
 	if (!options->module) {
+		/* SECURITY: unloading */
 		tap_skip("needs root and --module", "unloading against open");
 		return;
 	}

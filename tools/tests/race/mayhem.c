@@ -268,6 +268,7 @@ void race_mayhem(const struct race_options *options)
 	} while (ok && ops < options->ops);
 	if (!ok)
 		tap_note("with --seed %llu", (unsigned long long)seed - 1);
+	/* SECURITY: concurrent calls */
 	tap_result(ok, "all at once%s (%llu operations in %u rounds)",
 		   options->wall ? ", on wall clocks" : "", (unsigned long long)ops, rounds);
 }

@@ -88,7 +88,7 @@ TEST_F(batch, of_none_does_nothing)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-TEST_F(batch, with_unknown_flags_is_einval)
+TEST_F(batch, with_unknown_flags_is_einval) /* SECURITY: arguments */
 {
 	static const __u32 flags[] = { 1, 2, 1U << 31, ~0U };
 	struct twheel_modify modify = { 0 };
@@ -121,7 +121,7 @@ TEST_F(batch, with_unknown_flags_is_einval)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-TEST_F(batch, with_bad_pointers_is_efault)
+TEST_F(batch, with_bad_pointers_is_efault) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	unsigned int i, j;
@@ -141,7 +141,7 @@ TEST_F(batch, with_bad_pointers_is_efault)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-TEST_F(batch, an_address_beyond_the_address_space_is_efault)
+TEST_F(batch, an_address_beyond_the_address_space_is_efault) /* SECURITY: arguments */
 {
 	static const __u64 addresses[] = {
 		~0ULL, ~0ULL - 7, 1ULL << 63, 1ULL << 47, 0xffff888000000000ULL,
@@ -617,7 +617,7 @@ TEST_F(batch, modify_from_an_array_that_ends)
 }
 
 /* The entries can be read to the end, but their ids cannot be written. */
-TEST_F(batch, add_to_an_array_that_becomes_read_only)
+TEST_F(batch, add_to_an_array_that_becomes_read_only) /* SECURITY: missing pages */
 {
 	const size_t size = sizeof(struct twheel_add);
 	struct twheel_info before;
@@ -643,7 +643,7 @@ TEST_F(batch, add_to_an_array_that_becomes_read_only)
 }
 
 /* Only the id of the last entry can be written; the rest is not written. */
-TEST_F(batch, add_needs_to_write_no_more_than_ids)
+TEST_F(batch, add_needs_to_write_no_more_than_ids) /* SECURITY: missing pages */
 {
 	const size_t size = sizeof(struct twheel_add);
 	unsigned int i;
@@ -664,7 +664,7 @@ TEST_F(batch, add_needs_to_write_no_more_than_ids)
 }
 
 /* The memory of a file that was never touched through this mapping. */
-TEST_F(batch, add_brings_in_the_pages_that_it_needs)
+TEST_F(batch, add_brings_in_the_pages_that_it_needs) /* SECURITY: missing pages */
 {
 	const size_t size = 1000 * sizeof(struct twheel_add);
 	static struct twheel_add from[1000];
@@ -716,7 +716,7 @@ static void count_signal(int signal)
 }
 
 /* Wherever a signal ends a batch, the count shows where. */
-TEST_F(batch, a_signal_in_the_middle)
+TEST_F(batch, a_signal_in_the_middle) /* SECURITY: calls */
 {
 	struct sigaction action = { .sa_handler = count_signal };
 	struct itimerval every = {
@@ -777,7 +777,7 @@ TEST_F(batch, is_not_cut_short_by_completions_of_a_ring)
 	pthread_join(thread, NULL);
 }
 
-TEST_F(batch, ids_of_another_wheel_are_enoent)
+TEST_F(batch, ids_of_another_wheel_are_enoent) /* SECURITY: wheels */
 {
 	int other = tw_open(O_NONBLOCK);
 	__u64 id[300], mine[1];

@@ -220,7 +220,7 @@ TEST_F(ids, modify_many_times)
 	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 50));
 }
 
-TEST_F(ids, query_of_an_expired_timer)
+TEST_F(ids, query_of_an_expired_timer) /* SECURITY: kernel information */
 {
 	struct twheel_query query;
 	__u64 id = add_at(self->fd, 12345, 6);
@@ -239,7 +239,7 @@ TEST_F(ids, query_of_an_expired_timer)
 }
 
 /* Thousands of timers, one after the other in the same slot. */
-TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60)
+TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60) /* SECURITY: wheels */
 {
 	static __u64 stale[10000];
 	struct twheel_event event;
@@ -291,7 +291,7 @@ TEST_F(ids, a_stale_id_never_hits_a_later_timer_of_many)
 	EXPECT_EQ(200, tw_info(self->fd).pending);
 }
 
-TEST_F(ids, above_the_limit_of_timers_is_enospc)
+TEST_F(ids, above_the_limit_of_timers_is_enospc) /* SECURITY: timers */
 {
 	struct twheel_info before;
 	struct twheel_event event;
@@ -344,7 +344,7 @@ TEST_F(ids, a_limit_of_one)
 }
 
 /* An add that cannot write its id does not count towards the limit. */
-TEST_F(ids, failed_adds_do_not_count_against_the_limit)
+TEST_F(ids, failed_adds_do_not_count_against_the_limit) /* SECURITY: timers */
 {
 	struct twheel_add add = { .time_ns = HOUR };
 	int i;
@@ -358,7 +358,7 @@ TEST_F(ids, failed_adds_do_not_count_against_the_limit)
 	EXPECT_EQ(-ENOSPC, try_add(self->fd));
 }
 
-TEST_F(ids, memory_follows_the_number_of_timers)
+TEST_F(ids, memory_follows_the_number_of_timers) /* SECURITY: unread timers */
 {
 	static __u64 id[20000];
 	__u64 empty, full;

@@ -57,7 +57,7 @@ static const struct {
 	{ "reserved[2]", { TICK, 0, SIZE, MONO, 0, { 0, 0, 1U << 31 } } },
 };
 
-TEST_F(input, setup_rejects_every_bad_field)
+TEST_F(input, setup_rejects_every_bad_field) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	unsigned int i;
@@ -74,7 +74,7 @@ TEST_F(input, setup_rejects_every_bad_field)
 		TH_LOG("a set-up that failed used up the one that is allowed");
 }
 
-TEST_F(input, setup_above_the_module_limit_is_enospc)
+TEST_F(input, setup_above_the_module_limit_is_enospc) /* SECURITY: timers */
 {
 	struct twheel_info before = tw_info(self->fd);
 	__u64 limit = before.max_timers;
@@ -89,7 +89,7 @@ TEST_F(input, setup_above_the_module_limit_is_enospc)
 	EXPECT_EQ(limit, tw_info(self->fd).max_timers);
 }
 
-TEST_F(input, setup_rejects_bad_pointers)
+TEST_F(input, setup_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	struct twheel_setup setup = { .tick_ns = TICK, .wheel_size = SIZE, .clock_id = MONO };
@@ -105,7 +105,7 @@ TEST_F(input, setup_rejects_bad_pointers)
 		TH_LOG("a set-up is only read, so it may be in a read-only page");
 }
 
-TEST_F(input, defaults_without_setup)
+TEST_F(input, defaults_without_setup) /* SECURITY: kernel information */
 {
 	struct twheel_info info = tw_info(self->fd);
 	unsigned int i;
@@ -121,7 +121,7 @@ TEST_F(input, defaults_without_setup)
 		EXPECT_EQ(0, info.reserved[i]);
 }
 
-TEST_F(input, setup_accepts_the_bounds)
+TEST_F(input, setup_accepts_the_bounds) /* SECURITY: extreme times and sizes */
 {
 	static const struct {
 		__u64 tick, max_timers;
@@ -219,7 +219,7 @@ static const struct {
 	{ "interval 2^64-1", { 0, HOUR, ~0ULL, 0, 0, 0 } },
 };
 
-TEST_F(input, add_rejects_every_bad_field)
+TEST_F(input, add_rejects_every_bad_field) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	unsigned int i;
@@ -246,7 +246,7 @@ TEST_F(input, add_checks_the_interval_against_the_tick_of_the_wheel)
 	EXPECT_EQ(2, tw_info(self->fd).pending);
 }
 
-TEST_F(input, add_accepts_the_bounds_of_time)
+TEST_F(input, add_accepts_the_bounds_of_time) /* SECURITY: extreme times and sizes */
 {
 	struct twheel_query query;
 	struct twheel_event event;
@@ -274,7 +274,7 @@ TEST_F(input, add_accepts_the_bounds_of_time)
 	EXPECT_EQ(0, tw_cancel(self->fd, farther));
 }
 
-TEST_F(input, add_ignores_the_id_and_writes_nothing_else_back)
+TEST_F(input, add_ignores_the_id_and_writes_nothing_else_back) /* SECURITY: kernel information */
 {
 	struct twheel_add add = {
 		.id = UNTOUCHED,
@@ -291,7 +291,7 @@ TEST_F(input, add_ignores_the_id_and_writes_nothing_else_back)
 	EXPECT_EQ(0, memcmp(&was, &add, sizeof(add)));
 }
 
-TEST_F(input, add_rejects_bad_pointers)
+TEST_F(input, add_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	struct twheel_add add = { .time_ns = 0 };
@@ -306,7 +306,7 @@ TEST_F(input, add_rejects_bad_pointers)
 	EXPECT_FALSE(readable(self->fd));
 }
 
-TEST_F(input, a_timer_whose_id_cannot_be_handed_back_does_not_exist)
+TEST_F(input, a_timer_whose_id_cannot_be_handed_back_does_not_exist) /* SECURITY: missing pages */
 {
 	static const __u64 delays[] = { 0, 1, 20 * MSEC, HOUR, TWHEEL_TIME_MAX_NS };
 	struct twheel_info before = tw_info(self->fd);
@@ -353,7 +353,7 @@ static void expect_enoent(struct __test_metadata *_metadata, int fd, __u64 id, _
 	EXPECT_STREQ("", changes(fd, &before));
 }
 
-TEST_F(input, ids_that_are_no_timer_are_enoent)
+TEST_F(input, ids_that_are_no_timer_are_enoent) /* SECURITY: wheels */
 {
 	int other = tw_open(O_NONBLOCK);
 	__u64 id, stranger = 0;
@@ -379,7 +379,7 @@ TEST_F(input, ids_are_enoent_in_a_wheel_that_never_had_a_timer)
 	expect_enoent(_metadata, self->fd, 0, 1);
 }
 
-TEST_F(input, cancel_rejects_bad_pointers)
+TEST_F(input, cancel_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	__u64 id = add_after(self->fd, HOUR, 1);
 	struct twheel_info before = tw_info(self->fd);
@@ -394,7 +394,7 @@ TEST_F(input, cancel_rejects_bad_pointers)
 	EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_CANCEL, read_only_copy(&id, sizeof(id))));
 }
 
-TEST_F(input, modify_rejects_every_bad_field)
+TEST_F(input, modify_rejects_every_bad_field) /* SECURITY: arguments */
 {
 	static const struct {
 		const char *what;
@@ -436,7 +436,7 @@ TEST_F(input, modify_rejects_every_bad_field)
 	}
 }
 
-TEST_F(input, modify_accepts_the_bounds_of_time)
+TEST_F(input, modify_accepts_the_bounds_of_time) /* SECURITY: extreme times and sizes */
 {
 	__u64 id = add_after(self->fd, HOUR, 1);
 	struct twheel_query query;
@@ -456,7 +456,7 @@ TEST_F(input, modify_accepts_the_bounds_of_time)
 	EXPECT_EQ(3, tw_info(self->fd).modified);
 }
 
-TEST_F(input, modify_rejects_bad_pointers)
+TEST_F(input, modify_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	struct twheel_modify modify = { .id = add_after(self->fd, HOUR, 1), .time_ns = HOUR };
 	struct twheel_info before = tw_info(self->fd);
@@ -471,7 +471,7 @@ TEST_F(input, modify_rejects_bad_pointers)
 	EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_MODIFY, read_only_copy(&modify, sizeof(modify))));
 }
 
-TEST_F(input, query_rejects_a_reserved_field)
+TEST_F(input, query_rejects_a_reserved_field) /* SECURITY: arguments */
 {
 	struct twheel_query query = { .id = add_after(self->fd, HOUR, 1) };
 	struct twheel_info before = tw_info(self->fd);
@@ -486,7 +486,7 @@ TEST_F(input, query_rejects_a_reserved_field)
 	EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_QUERY, &query));
 }
 
-TEST_F(input, query_rejects_bad_pointers)
+TEST_F(input, query_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	struct twheel_query query = { .id = add_after(self->fd, HOUR, 1) };
 	struct twheel_info before = tw_info(self->fd);
@@ -503,7 +503,7 @@ TEST_F(input, query_rejects_bad_pointers)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-TEST_F(input, info_rejects_bad_pointers)
+TEST_F(input, info_rejects_bad_pointers) /* SECURITY: arguments */
 {
 	struct twheel_info info = tw_info(self->fd);
 	unsigned int i;
@@ -516,7 +516,7 @@ TEST_F(input, info_rejects_bad_pointers)
 	EXPECT_STREQ("", changes(self->fd, &info));
 }
 
-TEST_F(input, unknown_commands_are_enotty)
+TEST_F(input, unknown_commands_are_enotty) /* SECURITY: arguments */
 {
 	static const unsigned long commands[] = {
 		0,
@@ -553,7 +553,7 @@ TEST_F(input, unknown_commands_are_enotty)
 #undef MONO
 
 /* Operations of other files that wheels do not have. */
-TEST_F(input, what_is_no_ioctl_and_no_read_is_refused)
+TEST_F(input, what_is_no_ioctl_and_no_read_is_refused) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
 	struct twheel_event event = { 0 };

@@ -110,7 +110,7 @@ TEST_F(list, of_an_empty_wheel_has_nothing)
 	EXPECT_EQ(0, tw_list(self->fd, &cursor, bad_pointer(1), 1000));
 }
 
-TEST_F(list, has_what_a_query_has)
+TEST_F(list, has_what_a_query_has) /* SECURITY: kernel information */
 {
 	struct twheel_listed listed[4];
 	__u64 id[3], now = now_ns();
@@ -247,7 +247,7 @@ TEST_F(list, says_what_a_read_would_return)
 	EXPECT_EQ(TWHEEL_PENDING, listed[1].state);
 }
 
-TEST_F(list, from_any_cursor_does_no_harm)
+TEST_F(list, from_any_cursor_does_no_harm) /* SECURITY: arguments */
 {
 	struct chance chance = { .state = 1122334455 };
 	static struct twheel_listed listed[LIST_MAX];
@@ -303,7 +303,7 @@ TEST_F(list, from_beyond_the_end_is_none)
 	EXPECT_EQ(0xff000000, cursor);
 }
 
-TEST_F(list, with_unknown_flags_is_einval)
+TEST_F(list, with_unknown_flags_is_einval) /* SECURITY: arguments */
 {
 	static const __u32 flags[] = { 1, 2, 1U << 31, ~0U };
 	struct twheel_listed listed = { .id = UNTOUCHED };
@@ -335,7 +335,7 @@ TEST_F(list, of_none_does_nothing)
 	}
 }
 
-TEST_F(list, with_bad_pointers_is_efault)
+TEST_F(list, with_bad_pointers_is_efault) /* SECURITY: arguments */
 {
 	static __u64 id[NR_LISTED];
 	struct twheel_listed listed;
@@ -361,7 +361,7 @@ TEST_F(list, with_bad_pointers_is_efault)
 }
 
 /* Whole entries up to the bad page, and the walk misses none after that. */
-TEST_F(list, into_an_array_that_ends)
+TEST_F(list, into_an_array_that_ends) /* SECURITY: kernel information */
 {
 	static struct twheel_listed listed[NR_LISTED];
 	static __u64 id[NR_LISTED];
@@ -396,7 +396,7 @@ static void count_list_signal(int sig)
 }
 
 /* A signal shows as a short count, and the walk continues. */
-TEST_F(list, a_signal_in_the_middle)
+TEST_F(list, a_signal_in_the_middle) /* SECURITY: calls */
 {
 	struct sigaction action = { .sa_handler = count_list_signal };
 	struct itimerval every = { .it_interval.tv_usec = 500, .it_value.tv_usec = 500 };
@@ -518,7 +518,7 @@ static const char *walk_and_check(struct changer *changer, struct chance *chance
 	return "";
 }
 
-TEST_F_TIMEOUT(list, while_a_thousand_threads_change, 120)
+TEST_F_TIMEOUT(list, while_a_thousand_threads_change, 120) /* SECURITY: concurrent calls */
 {
 	static struct changer changer[CHANGERS];
 	struct chance chance = { .state = 424242 };

@@ -138,7 +138,7 @@ FIXTURE_TEARDOWN(a_stalled_call)
 	close(self->fd);
 }
 
-TEST_F(a_stalled_call, delays_no_other_call)
+TEST_F(a_stalled_call, delays_no_other_call) /* SECURITY: missing pages */
 {
 	__u64 id, until = now_ns() + SEC;
 	struct twheel_query query;
@@ -159,7 +159,7 @@ TEST_F(a_stalled_call, delays_no_other_call)
 }
 
 /* The event that a read was about to write is read by another, or its timer cancelled. */
-TEST_F(a_stalled_call, takes_nothing_away)
+TEST_F(a_stalled_call, takes_nothing_away) /* SECURITY: missing pages */
 {
 	struct twheel_event event;
 	struct iovec iov = { &event, sizeof(event) };
@@ -222,7 +222,7 @@ static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 	return wait_asleep(pid) < 0 ? -1 : pid;
 }
 
-TEST_F(a_stalled_read, wakes_the_next)
+TEST_F(a_stalled_read, wakes_the_next) /* SECURITY: missing pages */
 {
 	/* Late enough for the readers to be ready, even on a busy host. */
 	__u64 deadline = now_ns() + 2 * SEC;
@@ -267,7 +267,7 @@ static int (*const poll_kinds[])(struct waiter *waiter) = {
 	in_ring_poll, in_aio,
 };
 
-TEST_F(a_poll, is_woken_while_a_call_is_stalled)
+TEST_F(a_poll, is_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
 {
 	struct waiter waiter[ARRAY_SIZE(poll_kinds)];
 	unsigned int i;
@@ -289,7 +289,7 @@ static int read_nowait(int fd, struct twheel_event *event, unsigned int max)
 }
 
 /* Many timers that have to cascade are read by edges only, without waiting. */
-TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work)
+TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work) /* SECURITY: polls */
 {
 	const unsigned int count = 20000;
 	__u64 due = now_ns() + 500 * MSEC;

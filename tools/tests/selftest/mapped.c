@@ -76,6 +76,7 @@ TEST_F(making_a_ring, twice_describes_the_first_one)
 	EXPECT_EQ(0, memcmp(&self->setup, &again, sizeof(again)));
 }
 
+/* SECURITY: the ring of events */
 TEST_F(making_a_ring, refuses_what_it_does_not_know_and_makes_none)
 {
 	struct twheel_ring_setup bad[] = {
@@ -96,7 +97,7 @@ TEST_F(making_a_ring, refuses_what_it_does_not_know_and_makes_none)
 	EXPECT_EQ(before.memory, tw_info(self->fd).memory);
 }
 
-TEST_F(making_a_ring, is_charged_until_the_last_close)
+TEST_F(making_a_ring, is_charged_until_the_last_close) /* SECURITY: the ring of events */
 {
 	__u64 before = fdinfo_field(self->fd, "twheel-user-memory");
 	int fd = open_wheel(_metadata, 0);
@@ -147,7 +148,7 @@ TEST_F(making_a_ring, comes_before_mapping_it)
 	EXPECT_EQ(ENODEV, errno);
 }
 
-TEST_F(making_a_ring, lets_all_of_it_be_mapped_and_nothing_else)
+TEST_F(making_a_ring, lets_all_of_it_be_mapped_and_nothing_else) /* SECURITY: the ring of events */
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	size_t size;
@@ -390,7 +391,7 @@ TEST_F(a_ring, keeps_a_wheel_from_being_read)
 	EXPECT_EQ(1, poll_and_take(&self->map, self->event, 1));
 }
 
-TEST_F(a_ring, that_nobody_empties_lets_the_hrtimer_rest)
+TEST_F(a_ring, that_nobody_empties_lets_the_hrtimer_rest) /* SECURITY: expiry */
 {
 	unsigned int i;
 
@@ -487,7 +488,7 @@ static int take_in_child(struct mapped *inherited)
 	return take(&own, event, 4) == 3 && event[2].data == 2 ? 0 : 3;
 }
 
-TEST_F(a_ring, is_not_inherited_but_can_be_mapped)
+TEST_F(a_ring, is_not_inherited_but_can_be_mapped) /* SECURITY: the ring of events */
 {
 	int status;
 	pid_t pid;
@@ -534,7 +535,7 @@ TEST_F(a_ring, keeps_its_events_while_nobody_maps_it)
 	EXPECT_EQ(9, self->event[9].data);
 }
 
-TEST_F(a_ring, outlives_the_descriptor_as_long_as_it_is_mapped)
+TEST_F(a_ring, outlives_the_descriptor_as_long_as_it_is_mapped) /* SECURITY: close */
 {
 	int same = dup(self->fd);
 
@@ -548,7 +549,7 @@ TEST_F(a_ring, outlives_the_descriptor_as_long_as_it_is_mapped)
 }
 
 /* The page is freed with the pipe, after the wheel is gone. */
-TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it)
+TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it) /* SECURITY: the ring of events */
 {
 	struct iovec iov = { self->map.ring, 4096 };
 	char buffer[4096];
@@ -573,7 +574,7 @@ TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it)
 /*
  * Programs that write rubbish may lose their own events, but nothing else.
  */
-TEST_F(a_ring, takes_no_more_when_its_head_makes_no_sense)
+TEST_F(a_ring, takes_no_more_when_its_head_makes_no_sense) /* SECURITY: the ring of events */
 {
 	static const __u32 heads[] = { 0x80000000, 0xffffffff, 0 };
 	unsigned int i;
@@ -591,7 +592,7 @@ TEST_F(a_ring, takes_no_more_when_its_head_makes_no_sense)
 	EXPECT_EQ(2, self->event[2].data);
 }
 
-TEST_F(a_ring, can_be_made_read_only_and_fills_up)
+TEST_F(a_ring, can_be_made_read_only_and_fills_up) /* SECURITY: the ring of events */
 {
 	ASSERT_EQ(0, mprotect(self->map.ring, self->map.size, PROT_READ));
 	ASSERT_TRUE(add_due(self->fd, self->map.slots + 10, 0));
@@ -621,7 +622,7 @@ static void *write_rubbish(void *arg)
 	return NULL;
 }
 
-TEST_F(a_ring, full_of_rubbish_harms_nobody_else)
+TEST_F(a_ring, full_of_rubbish_harms_nobody_else) /* SECURITY: the ring of events */
 {
 	int other = open_wheel(_metadata, O_NONBLOCK);
 	__u64 until = now_ns() + SEC;

@@ -101,7 +101,7 @@ TEST_F(periodic, a_relative_delay_sets_the_phase)
 	read_periods(_metadata, self->fd, id, query.deadline_ns, 40 * MSEC);
 }
 
-TEST_F(periodic, missed_periods_collapse_into_one_event)
+TEST_F(periodic, missed_periods_collapse_into_one_event) /* SECURITY: expiry */
 {
 	__u64 interval = 10 * MSEC, deadline = now_ns() + interval, next;
 	__u64 id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 0);
@@ -131,7 +131,7 @@ TEST_F(periodic, a_first_deadline_long_ago_counts_all_periods_since)
 	read_periods(_metadata, self->fd, id, next, interval);
 }
 
-TEST_F(periodic, the_shortest_interval_counts_every_tick)
+TEST_F(periodic, the_shortest_interval_counts_every_tick) /* SECURITY: expiry */
 {
 	__u64 interval = USEC, deadline = now_ns(), total = 0;
 	struct twheel_event event;
@@ -152,7 +152,7 @@ TEST_F(periodic, the_shortest_interval_counts_every_tick)
 	EXPECT_EQ(0, tw_cancel(self->fd, id));
 }
 
-TEST_F(periodic, a_period_beyond_the_end_of_time_saturates)
+TEST_F(periodic, a_period_beyond_the_end_of_time_saturates) /* SECURITY: extreme times and sizes */
 {
 	__u64 id = tw_add(self->fd, 0, 0, TWHEEL_TIME_MAX_NS, 5);
 	struct twheel_query query;

@@ -65,7 +65,7 @@ TEST_F(reading, a_buffer_smaller_than_an_event_is_einval)
 	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
 }
 
-TEST_F(reading, returns_as_many_whole_events_as_fit)
+TEST_F(reading, returns_as_many_whole_events_as_fit) /* SECURITY: kernel information */
 {
 	struct twheel_event event[20];
 	int i;
@@ -89,7 +89,7 @@ TEST_F(reading, returns_as_many_whole_events_as_fit)
 	EXPECT_EQ(-EAGAIN, read_bytes(self->fd, event, sizeof(event)));
 }
 
-TEST_F(reading, writes_no_byte_past_the_events)
+TEST_F(reading, writes_no_byte_past_the_events) /* SECURITY: kernel information */
 {
 	struct twheel_event event[3];
 
@@ -113,7 +113,7 @@ TEST_F(reading, a_thousand_events_in_one_call)
 }
 
 /* At a missing page, no timer is lost and no event is skipped. */
-TEST_F(reading, into_memory_that_was_never_touched)
+TEST_F(reading, into_memory_that_was_never_touched) /* SECURITY: missing pages */
 {
 	size_t size = 1000 * sizeof(struct twheel_event);
 	struct twheel_event *event;
@@ -128,7 +128,7 @@ TEST_F(reading, into_memory_that_was_never_touched)
 		EXPECT_EQ(i, event[i].data);
 }
 
-TEST_F(reading, to_a_bad_pointer_is_efault_and_loses_no_event)
+TEST_F(reading, to_a_bad_pointer_is_efault_and_loses_no_event) /* SECURITY: missing pages */
 {
 	struct twheel_event event[4] = { 0 };
 	struct twheel_info before;
@@ -151,6 +151,7 @@ TEST_F(reading, to_a_bad_pointer_is_efault_and_loses_no_event)
 		EXPECT_EQ(i, event[i].data);
 }
 
+/* SECURITY: kernel information */
 TEST_F(reading, to_a_buffer_that_ends_returns_what_fits_before_the_end)
 {
 	struct twheel_event event[10];
@@ -522,7 +523,7 @@ TEST_F(blocking, a_cancelled_timer_does_not_wake_the_reader)
 }
 
 /* The reader's own reference keeps the wheel until the read is over. */
-TEST_F(blocking, close_leaves_the_read_of_another_thread_alone)
+TEST_F(blocking, close_leaves_the_read_of_another_thread_alone) /* SECURITY: close */
 {
 	struct reader reader;
 	__u64 id = add_after(self->fd, 300 * MSEC, 1);
@@ -745,7 +746,7 @@ TEST_F(reading, epoll_reports_what_expired_before_it_watched)
 }
 
 /* Closing the fd removes it from the epoll set, with its timers. */
-TEST_F(reading, epoll_forgets_a_closed_wheel)
+TEST_F(reading, epoll_forgets_a_closed_wheel) /* SECURITY: close */
 {
 	int epoll = watch(self->fd, EPOLLIN);
 

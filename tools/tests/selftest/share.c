@@ -23,7 +23,7 @@ FIXTURE_TEARDOWN(sharing)
 	close(self->fd);
 }
 
-TEST_F(sharing, each_open_is_a_wheel_of_its_own)
+TEST_F(sharing, each_open_is_a_wheel_of_its_own) /* SECURITY: wheels */
 {
 	int other = tw_open(O_NONBLOCK);
 	struct twheel_event event;
@@ -124,7 +124,7 @@ TEST_F(sharing, a_child_keeps_the_wheel_when_its_parent_closes_it)
 	self->fd = -1;
 }
 
-TEST_F(sharing, scm_rights_shares_the_wheel)
+TEST_F(sharing, scm_rights_shares_the_wheel) /* SECURITY: close */
 {
 	struct twheel_event event;
 	int sock[2], received;
@@ -146,7 +146,7 @@ TEST_F(sharing, scm_rights_shares_the_wheel)
 	EXPECT_EQ(2, tw_info(received).added);
 }
 
-TEST_F(sharing, the_last_close_drops_the_timers)
+TEST_F(sharing, the_last_close_drops_the_timers) /* SECURITY: close */
 {
 	__u64 id = add_at(self->fd, 0, 1);
 	struct twheel_info info;
@@ -165,7 +165,7 @@ TEST_F(sharing, the_last_close_drops_the_timers)
 }
 
 /* Timers that fall due just before, while and just after their wheel is closed. */
-TEST_F(sharing, close_with_timers_about_to_expire)
+TEST_F(sharing, close_with_timers_about_to_expire) /* SECURITY: close */
 {
 	unsigned int round, i;
 
@@ -221,7 +221,7 @@ static int use_as_nobody(void)
 	return tw_read(fd, &event, 1) == 1 && event.data == 2 ? 0 : 4;
 }
 
-TEST_F(sharing, an_unprivileged_user_can_open_a_wheel)
+TEST_F(sharing, an_unprivileged_user_can_open_a_wheel) /* SECURITY: rights */
 {
 	pid_t pid = fork();
 
@@ -232,7 +232,7 @@ TEST_F(sharing, an_unprivileged_user_can_open_a_wheel)
 }
 
 /* It matters that the device was opened, not for which access. */
-TEST_F(sharing, only_read_depends_on_what_the_device_was_opened_for)
+TEST_F(sharing, only_read_depends_on_what_the_device_was_opened_for) /* SECURITY: rights */
 {
 	int reader = open(DEVICE, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	int writer = open(DEVICE, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -249,7 +249,7 @@ TEST_F(sharing, only_read_depends_on_what_the_device_was_opened_for)
 	close(writer);
 }
 
-TEST_F(sharing, a_descriptor_of_o_path_is_no_wheel)
+TEST_F(sharing, a_descriptor_of_o_path_is_no_wheel) /* SECURITY: rights */
 {
 	int path = open(DEVICE, O_PATH | O_CLOEXEC);
 	struct twheel_event event;
@@ -373,7 +373,7 @@ static int open_beside_that(void)
 	return fd < 0 ? -fd : 0;
 }
 
-TEST_F(sharing, what_a_wheel_is_refused_is_not_missing_to_others)
+TEST_F(sharing, what_a_wheel_is_refused_is_not_missing_to_others) /* SECURITY: bytes of a user */
 {
 	EXPECT_EQ(0, within(64 * 1024, open_beside_that));
 }
@@ -391,7 +391,7 @@ static int open_after_exec(int fd)
 	_exit(99);
 }
 
-TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec)
+TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec) /* SECURITY: exec */
 {
 	int kept = open(DEVICE, O_RDWR);
 
@@ -403,7 +403,7 @@ TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec)
 	close(kept);
 }
 
-TEST_F(sharing, fdinfo_shows_the_wheel)
+TEST_F(sharing, fdinfo_shows_the_wheel) /* SECURITY: rights */
 {
 	struct twheel_info info;
 
@@ -501,7 +501,7 @@ TEST_F(sharing, fdinfo_shows_what_is_in_each_level)
 }
 
 /* The values that explain an ENOSPC. */
-TEST_F(sharing, fdinfo_shows_the_account_of_the_user)
+TEST_F(sharing, fdinfo_shows_the_account_of_the_user) /* SECURITY: bytes of a user */
 {
 	unsigned long long was, other, limit;
 	int fd;

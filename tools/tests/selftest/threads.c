@@ -207,7 +207,7 @@ static void run_race(struct __test_metadata *_metadata, struct race *race)
 	check_race(_metadata, race);
 }
 
-TEST_F_TIMEOUT(threads, add_modify_cancel_and_read_at_once, 60)
+TEST_F_TIMEOUT(threads, add_modify_cancel_and_read_at_once, 60) /* SECURITY: concurrent calls */
 {
 	static struct race race;
 
@@ -299,7 +299,7 @@ static void *set_up(void *arg)
 	return NULL;
 }
 
-TEST_F(threads, two_setups_of_one_wheel)
+TEST_F(threads, two_setups_of_one_wheel) /* SECURITY: concurrent calls */
 {
 	struct setup_race race[2];
 	pthread_barrier_t start;

@@ -350,7 +350,7 @@ TEST_F(timing, a_tick_of_an_hour_holds_timers_until_its_boundary)
 	EXPECT_EQ(0, tw_cancel(self->fd, id));
 }
 
-TEST_F(timing, an_expired_timer_waits_until_it_is_read)
+TEST_F(timing, an_expired_timer_waits_until_it_is_read) /* SECURITY: unread timers */
 {
 	struct twheel_event event[100];
 	__u64 id[100];
@@ -543,13 +543,13 @@ TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
 	free(books.timer);
 }
 
-TEST_F(timing, an_empty_wheel_never_wakes_up)
+TEST_F(timing, an_empty_wheel_never_wakes_up) /* SECURITY: expiry */
 {
 	sleep_for(300 * MSEC);
 	EXPECT_EQ(0, tw_info(self->fd).fires);
 }
 
-TEST_F(timing, a_wheel_emptied_by_cancels_never_wakes_up)
+TEST_F(timing, a_wheel_emptied_by_cancels_never_wakes_up) /* SECURITY: expiry */
 {
 	__u64 id[20], fires;
 	int i;
@@ -563,7 +563,7 @@ TEST_F(timing, a_wheel_emptied_by_cancels_never_wakes_up)
 	EXPECT_EQ(fires, tw_info(self->fd).fires);
 }
 
-TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up)
+TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up) /* SECURITY: expiry */
 {
 	struct twheel_event event;
 	__u64 fires;
@@ -618,7 +618,7 @@ TEST_F(timing, a_read_gets_all_that_is_due)
 	EXPECT_EQ(85, tw_read(self->fd, events, 100));
 }
 
-TEST_F(timing, one_timer_takes_few_wake_ups)
+TEST_F(timing, one_timer_takes_few_wake_ups) /* SECURITY: expiry */
 {
 	struct twheel_event event;
 

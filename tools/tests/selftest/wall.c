@@ -60,7 +60,7 @@ static __u32 state_of(int fd, __u64 id)
 	return listed.id == id && listed.state == query.state ? query.state : 0;
 }
 
-TEST_F(wall_clock, has_levels_for_all_of_time)
+TEST_F(wall_clock, has_levels_for_all_of_time) /* SECURITY: clocks that are set */
 {
 	__u32 levels = tw_info(self->fd).levels;
 
@@ -208,6 +208,7 @@ static bool set_back(int fd, clockid_t clock, __u64 *id, __s64 *moved)
 	       move(moved, -(__s64)HOUR);
 }
 
+/* SECURITY: clocks that are set */
 TEST_F(wall_clock, what_is_set_back_can_be_cancelled_and_modified)
 {
 	static struct twheel_event event[NR_WALL];
@@ -310,7 +311,7 @@ TEST_F(wall_clock, events_in_a_ring_stay_there)
 }
 
 /* Every timer comes once, none early, whatever the clock is set to. */
-TEST_F(wall_clock, set_at_random_loses_nothing)
+TEST_F(wall_clock, set_at_random_loses_nothing) /* SECURITY: clocks that are set */
 {
 	static struct twheel_event event[NR_WALL];
 	static unsigned char seen[NR_WALL];

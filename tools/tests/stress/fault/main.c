@@ -388,17 +388,21 @@ static const struct target targets[] = {
 	{ "open", no_wheel, call_open, NOTHING, 0, 0 },
 	{ "set up", new_wheel, call_setup, NOTHING, 0, 0 },
 	{ "set up on a wall clock", new_wheel, call_setup_wall, NOTHING, 0, 0 },
+	/* SECURITY: no memory */
 	{ "set up a wheel that has levels", with_levels, call_setup, NOTHING, 0, 0 },
 	{ "add the first timer", new_wheel, call_add, ADDED, 1, LEVELS },
 	{ "add to a full page", with_full_page, call_add, ADDED, 1, 0 },
 	{ "add to a new level", with_timers, call_add_far, ADDED, 1, LEVELS },
 	{ "add a timer that is due", new_wheel, call_add_due, ADDED, 1, LEVELS },
 	{ "add a periodic timer", new_wheel, call_add_periodic, ADDED, 1, LEVELS },
+	/* SECURITY: no memory */
 	{ "add a batch", new_wheel, call_add_batch, ADDED, BATCH, LEVELS },
 	{ "cancel", with_timers, call_cancel, CANCELLED, 1, 0 },
+	/* SECURITY: no memory */
 	{ "cancel a batch", with_timers, call_cancel_batch, CANCELLED, BATCH, 0 },
 	{ "cancel expired timers", with_expired, call_cancel_batch, CANCELLED, BATCH, 0 },
 	{ "modify", with_timers, call_modify, MODIFIED, 1, LEVELS },
+	/* SECURITY: no memory */
 	{ "modify a batch", with_timers, call_modify_batch, MODIFIED, BATCH, LEVELS },
 	{ "modify expired timers", with_expired, call_modify_batch, MODIFIED, BATCH, LEVELS },
 	{ "make and map a ring", with_timers, call_ring, NOTHING, 0, RING },
@@ -407,11 +411,13 @@ static const struct target targets[] = {
 	{ "list pending timers", with_timers, call_list, NOTHING, BATCH, 0 },
 	{ "list expired timers", with_expired, call_list, NOTHING, BATCH, 0 },
 	{ "read an event", with_expired, call_read, DELIVERED, 1, 0 },
+	/* SECURITY: no memory */
 	{ "read all events", with_expired, call_read_all, DELIVERED, BATCH, 0 },
 	{ "read into several pieces", with_expired, call_readv, DELIVERED, BATCH, 0 },
 	{ "poll", with_expired, call_poll, NOTHING, 1, 0 },
 	{ "epoll", with_expired, call_epoll, NOTHING, 1, 0 },
 	{ "fdinfo", with_timers, call_fdinfo, NOTHING, 0, 0 },
+	/* SECURITY: bytes of a user; no memory */
 	{ "add to a full directory", with_full_directory, call_add, ADDED, 1, COSTLY },
 };
 
@@ -839,6 +845,7 @@ static void test_loading(const char *path, bool all)
 		if (!ret)
 			unload();
 	}
+	/* SECURITY: no memory */
 	tap_result(left && !ret, "load the module (%u faults, %u failures)", nth - 1, failures);
 }
 

@@ -173,11 +173,14 @@ void test_fault(void)
 	for (i = 0; i < ARRAY_SIZE(calls); i++)
 		good += acts(calls[i], fd);
 	tap_result(good == i, "a wheel does not wait for a fault (%u calls of %u)", good, i);
+	/* SECURITY: missing pages */
 	tap_result(acts(look_at_fdinfo, fd), "fdinfo does not wait for a wheel");
+	/* SECURITY: missing pages */
 	tap_result(acts(use_another_wheel, fd), "other wheels do not wait for a wheel");
 	kill(holder, SIGKILL);
 	waitpid(holder, NULL, 0);
 	tap_result(info_of(fd).added == 1 && add_timers(fd, 1, 0, 0) == 1 &&
+		   /* SECURITY: missing pages */
 		   info_of(fd).expired == 1, "a wheel goes on when a fault has ended");
 	close(fd);
 }

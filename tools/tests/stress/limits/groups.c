@@ -154,7 +154,7 @@ static void test_group_rings(void)
 	tap_result(ok,
 		   "rings are charged to the control group, and given back (%llu of %lu bytes)",
 		   (unsigned long long)report->memory, SMALL_LIMIT);
-	tap_result(!kills_in("small"), "and nobody is killed for them");
+	tap_result(!kills_in("small"), "and nobody is killed for them"); /* SECURITY: cgroups */
 }
 
 static void test_group_limit(void)
@@ -173,13 +173,15 @@ static void test_group_limit(void)
 	}
 	ok = child_ended_well(pid);
 	tap_result(ok && report->error == ENOMEM,
+		   /* SECURITY: cgroups */
 		   "the limit of the control group is ENOMEM (%u timers)", report->timers);
 	tap_result(report->memory > SMALL_LIMIT / 2 && report->memory < SMALL_LIMIT,
-		   "all that a wheel takes is charged (%llu of %lu bytes)",
+		   "all that a wheel takes is charged (%llu of %lu bytes)", /* SECURITY: cgroups */
 		   (unsigned long long)report->memory, SMALL_LIMIT);
+	/* SECURITY: cgroups */
 	tap_result(report->works, "a wheel works on when there is no memory");
 	neighbour->stage = 1;
-	tap_result(child_ended_well(other), "a neighbour is not harmed");
+	tap_result(child_ended_well(other), "a neighbour is not harmed"); /* SECURITY: cgroups */
 	tap_result(!kills_in("small") && !kills_in("neighbour"), "nobody is killed");
 }
 
@@ -215,8 +217,10 @@ static void test_inherited(void)
 	ok = child_ended_well(pid);
 	tap_result(ok && report->error == ENOMEM && report->memory > SMALL_LIMIT / 2 &&
 		   report->memory < SMALL_LIMIT,
+		   /* SECURITY: cgroups; spend another cgroup's memory after a restart */
 		   "who inherits a wheel adds at the cost of who opened it (%llu bytes)",
 		   (unsigned long long)report->memory);
+	/* SECURITY: cgroups; spend another cgroup's memory after a restart */
 	tap_result(report->stage, "and takes nothing from its own group");
 	tap_result(!kills_in("small") && !kills_in("neighbour"), "and nobody is killed");
 }
@@ -251,10 +255,11 @@ static void test_removed(void)
 		_exit(0);
 	}
 	ok = child_ended_well(pid);
+	/* SECURITY: cgroups */
 	tap_result(ok && report->works, "a wheel works on when its control group is removed");
 	tap_result(report->error == ENOMEM && report->memory > SMALL_LIMIT / 2 &&
 		   report->memory < SMALL_LIMIT,
-		   "and the limit of the group above holds (%llu bytes)",
+		   "and the limit of the group above holds (%llu bytes)", /* SECURITY: cgroups */
 		   (unsigned long long)report->memory);
 	tap_result(!kills_in("outer") && !kills_in("neighbour"), "and nobody is killed");
 	remove_group("outer");

@@ -114,12 +114,15 @@ void test_many(void)
 	end_many(pid);
 	after = wait_for_memory(before - unsure);
 	tap_result(report->memory <= limit && report->wheels == FDS && report->timers < FDS,
+		   /* SECURITY: bytes of a user */
 		   "%u of the largest wheels stay within the user's limit (%u with timers, %llu of %llu bytes)",
 		   report->wheels, report->timers, (unsigned long long)report->memory,
 		   (unsigned long long)limit);
 	/* The memory of any open file comes in addition, about 1 KB each. */
 	tap_result(before < during + limit + files,
+		   /* SECURITY: bytes of a user */
 		   "and take no more than that (%lld bytes)", (long long)(before - during));
+	/* SECURITY: bytes of a user */
 	tap_result(before < after + unsure, "which is given back in the end (all but %lld bytes)",
 		   (long long)(before - after));
 }

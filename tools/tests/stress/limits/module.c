@@ -38,9 +38,10 @@ void test_timer_limit(void)
 	count = add_timers(fd, 6000, HOUR, 0);
 	error = errno;
 	tap_result(count == 5000 && error == ENOSPC && info_of(fd).max_timers == 5000,
-		   "the module's limit of timers is ENOSPC");
+		   "the module's limit of timers is ENOSPC"); /* SECURITY: timers */
 	close(fd);
 	fd = open_wheel();
+	/* SECURITY: timers */
 	tap_result(twheel_set_up(fd, &setup) && errno == ENOSPC, "no wheel is set up beyond it");
 	close(fd);
 	set_parameter("max_timers", limit);
@@ -109,6 +110,7 @@ void test_user_limit(void)
 	}
 	ok = wait_stage(report, 1);
 	tap_result(ok && report->memory <= 8 * MB && report->memory > 8 * MB - 64 * 1024,
+		   /* SECURITY: bytes of a user */
 		   "the limit of a user's bytes is ENOSPC (%llu of %lu bytes)",
 		   (unsigned long long)report->memory, 8 * MB);
 	other = start_child();
@@ -116,7 +118,9 @@ void test_user_limit(void)
 		become(NOBODY - 1);
 		_exit(add_timers(open_wheel(), 20000, HOUR, 0) != 20000);
 	}
+	/* SECURITY: bytes of a user */
 	tap_result(child_ended_well(other), "another user has an account of its own");
+	/* SECURITY: rights */
 	tap_result(add_timers(open_wheel(), 20000, HOUR, 0) == 20000, "root has no limit");
 	kill(pid, SIGKILL);
 	child_ended_well(pid);
@@ -125,6 +129,7 @@ void test_user_limit(void)
 		become(NOBODY);
 		_exit(fill_user() <= 8 * MB - 64 * 1024);
 	}
+	/* SECURITY: bytes of a user */
 	tap_result(child_ended_well(other), "what is closed is credited");
 	test_user_rings(report);
 	set_parameter("max_user_bytes", limit);
