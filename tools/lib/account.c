@@ -164,7 +164,7 @@ static int account_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 	check_thread(loop, false);
 	if (insert(loop->account, handle)) {
 		handle->state = 0;
-		handle->armed = loop->idle;
+		handle->armed = IDLE;
 		return -1;
 	}
 	handle->state |= ACCOUNTED;

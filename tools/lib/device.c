@@ -163,7 +163,7 @@ static inline void note_stopped(struct device *device, struct twheel_handle *han
 {
 	device->stopped[device->nr_stopped++] = handle->where;
 	device->loop.dirty = true;
-	set_idle(&device->loop, handle);
+	set_idle(handle);
 }
 
 static noinline int disarm_slowpath(struct device *device, struct twheel_handle *handle)
@@ -501,7 +501,7 @@ struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 	struct device *device;
 	unsigned int i;
 
-	device = batches && !set_up(fd, setup, &ring) ? twheel_loop_alloc(sizeof(*device)) : NULL;
+	device = batches && !set_up(fd, setup, &ring) ? calloc(1, sizeof(*device)) : NULL;
 	if (!device) {
 		int error = errno;
 

@@ -103,10 +103,6 @@ const char *twheel_version(void);
  * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
  * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
  *
- * After a loop was freed, functions that act on it or on a timer that was running in it fail
- * with ESTALE and touch nothing, until another loop reuses its memory. twheel_again() always
- * fails so for a timer that had expired or was stopped before.
- *
  * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
  * memory of all running handles, and that only one thread uses the loop. Errors are
  * printed, and the program aborts.
@@ -270,7 +266,8 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
  * @loop: the loop, or NULL.
  *
  * No callback is called, and no function of a message: messages that were posted may be
- * posted again. The handles that were running must be initialised again before use.
+ * posted again. Nothing may act on the loop any more, nor on a timer that was running or could
+ * have been started by twheel_again(): initialise such a handle before it is used again.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 
@@ -467,8 +464,7 @@ struct twheel_message {
  * the message is not posted.
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function; EOWNERDEAD after fork(); ESTALE for a loop that was freed;
- * ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
+ * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 
@@ -510,32 +506,6 @@ struct twheel_handle {
 void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data);
 
 /**
- * twheel_handle_new() - allocate a timer
- * @callback: called when it expires.
- * @data: the caller's.
- *
- * For languages that cannot declare the struct. Its first three members are public.
- *
- * Return: the timer; or NULL with errno ENOMEM.
- */
-struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data);
-
-/**
- * twheel_handle_free() - stop a timer that twheel_handle_new() made, and free it
- * @handle: the timer, or NULL. Its loop may have been freed.
- */
-void twheel_handle_free(struct twheel_handle *handle);
-
-/**
- * twheel_handle_size() - how much memory a timer takes
- *
- * For languages that allocate its memory themselves.
- *
- * Return: sizeof(struct twheel_handle) as the library was compiled.
- */
-size_t twheel_handle_size(void);
-
-/**
  * twheel_start() - start a timer
  * @loop: the loop to run it in.
  * @handle: the timer.
@@ -543,8 +513,8 @@ size_t twheel_handle_size(void);
  *
  * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
  * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback; EOWNERDEAD after fork(); ESTALE for a loop that was freed; EBADF if the loop
- * cannot be woken because its descriptor was closed.
+ * a callback; EOWNERDEAD after fork(); EBADF if the loop cannot be woken because its
+ * descriptor was closed.
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -599,8 +569,8 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
  * expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
- * handle, and for one that was never started; EOWNERDEAD after fork(); ESTALE when the loop
- * it was in has been freed; or, for an earlier deadline, as twheel_stop().
+ * handle, and for one that was never started; EOWNERDEAD after fork(); or, for an
+ * earlier deadline, as twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -627,8 +597,8 @@ static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t del
  *
  * Return: 0, and its callback is not called any more, even if it has expired; or -1 with
  * errno set: ENOENT when it was not running; EINVAL without a handle; EOWNERDEAD after
- * fork(); ESTALE when its loop has been freed; or, when changes had to be flushed and that
- * failed, as twheel_loop_flush(): it is still running.
+ * fork(); or, when changes had to be flushed and that failed, as twheel_loop_flush(): it is
+ * still running.
  */
 int twheel_stop(struct twheel_handle *handle);
 
@@ -650,8 +620,7 @@ int twheel_is_running(const struct twheel_handle *handle);
  * once repeats from now on, and so does one of twheel_schedule().
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
- * of range and without a handle, EOWNERDEAD after fork(), ESTALE when its loop has been
- * freed.
+ * of range and without a handle, EOWNERDEAD after fork().
  */
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
 
@@ -660,8 +629,7 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
  * @handle: the timer.
  *
  * Return: nanoseconds from the loop's time, 0 when the deadline has passed; or -1 with errno
- * set: ENOENT when it is not running, EINVAL without a handle, ESTALE when its loop has been
- * freed.
+ * set: ENOENT when it is not running, EINVAL without a handle.
  */
 int64_t twheel_remaining(const struct twheel_handle *handle);
 

@@ -120,20 +120,19 @@ static void drop_messages(struct twheel_loop *loop)
 
 void twheel_loop_free(struct twheel_loop *loop)
 {
-	if (!loop || loop->owner == NO_OWNER)
+	if (!loop)
 		return;
 	drop_messages(loop);
 	close(loop->fd);
+	twheel_loop_unregister(loop);
 	twheel_account_free(loop);
 	loop->real->free(loop);
-	twheel_loop_retire(loop);
+	free(loop);
 }
 
 int twheel_loop_fd(const struct twheel_loop *loop)
 {
-	if (!loop)
-		return fail(EINVAL);
-	return loop->owner == NO_OWNER ? fail(ESTALE) : loop->fd;
+	return loop ? loop->fd : fail(EINVAL);
 }
 
 int twheel_loop_backend(const struct twheel_loop *loop)
@@ -148,9 +147,7 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 
 int twheel_loop_refuse(const struct twheel_loop *loop)
 {
-	if (!loop)
-		return fail(EINVAL);
-	return fail(loop->owner == NO_OWNER ? ESTALE : EOWNERDEAD);
+	return fail(loop ? EOWNERDEAD : EINVAL);
 }
 
 /*
@@ -161,26 +158,6 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 {
 	if (handle)
 		*handle = (struct twheel_handle) { .callback = callback, .data = data };
-}
-
-struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data)
-{
-	struct twheel_handle *handle = malloc(sizeof(*handle));
-
-	twheel_handle_init(handle, callback, data);
-	return handle;
-}
-
-void twheel_handle_free(struct twheel_handle *handle)
-{
-	if (handle)
-		twheel_stop(handle);
-	free(handle);
-}
-
-size_t twheel_handle_size(void)
-{
-	return sizeof(struct twheel_handle);
 }
 
 static inline bool is_running(const struct twheel_handle *handle)
@@ -327,9 +304,6 @@ int twheel_stop(struct twheel_handle *handle)
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
 		return stop_idle(handle);
-	/* The loop was freed, and its lists with it. */
-	if (unlikely(loop->fd < 0))
-		return twheel_loop_refuse(loop);
 	unlink_handle(loop, handle);
 	return 0;
 }
@@ -346,8 +320,6 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	loop = handle->loop;
 	if (twheel_loop_check(loop))
 		return -1;
-	if (!is_running(handle) && handle->armed != loop->idle)
-		return fail(ESTALE);
 	deadline = add_times(loop_now(loop), delay_ns);
 	if (deadline >= handle->armed) {
 		handle->deadline = deadline;
@@ -385,8 +357,6 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (!is_running(handle))
 		return fail(ENOENT);
-	if (handle->loop->owner == NO_OWNER)
-		return fail(ESTALE);
 	now = loop_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
 }
@@ -417,7 +387,7 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 {
 	uint64_t armed = handle->armed;
 
-	set_idle(loop, handle);
+	set_idle(handle);
 	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
 		loop->backend->arm(loop, handle);
 		return false;

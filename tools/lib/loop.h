@@ -23,8 +23,8 @@
 /* @now of a loop while it is unknown: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
-/* @owner of a loop that was freed. */
-#define NO_OWNER		UINT32_MAX
+/* @armed of an idle handle: later than any deadline. */
+#define IDLE			UINT64_MAX
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
@@ -43,7 +43,7 @@
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and all memory except the loop's own.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
- *	-1 with errno set, in a loop that has an account, was freed, or is another process's.
+ *	-1 with errno set, in a loop that has an account, or is another process's.
  * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
@@ -73,10 +73,8 @@ struct backend {
  * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
  * @start_now: the same for starts. NOT_READ until the first one after a flush, which wakes
  *	the program.
- * @idle: @armed of an idle handle that was last in this loop: later than any deadline, and
- *	another number for each loop.
  * @clock_id: its clock.
- * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
+ * @owner: the process it belongs to, as a token of fork.c.
  * @fd: what the program waits for.
  * @more: collect() may find more.
  * @dirty: there may be something to flush.
@@ -86,12 +84,10 @@ struct backend {
  * @stopped: twheel_loop_stop() was called.
  * @inside: dispatch or flush is running callbacks, and flushes what they start.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
- * @backend: the functions to call: those of @real, or of account.c, or of registry.c to refuse.
+ * @backend: the functions to call: those of @real, or of account.c, or of fork.c to refuse.
  * @real: the backend that it runs over.
  * @account: all running handles, or NULL.
  * @all: all loops.
- * @next: if it was freed: the one that was freed next.
- * @size: bytes of the structure that it is in.
  * @nr_linked: how many handles are linked.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: handles that the last flush began with, and has not armed.
@@ -107,7 +103,6 @@ struct twheel_loop {
 	uint64_t now;
 	uint64_t start_now;
 	const struct backend *backend;
-	uint64_t idle;
 	bool more;
 	bool dirty;
 	bool posted;
@@ -132,8 +127,6 @@ struct twheel_loop {
 	const struct backend *real;
 	struct account *account;
 	struct list_head all;
-	struct twheel_loop *next;
-	size_t size;
 };
 
 /* Each returns a loop with @fd and @real set; or NULL with errno set. */
@@ -166,17 +159,17 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 }
 
 /* Mark a handle that is in no list and no backend any more. */
-static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
+static inline void set_idle(struct twheel_handle *handle)
 {
 	handle->state &= ~(RUNNING | ACCOUNTED);
-	handle->armed = loop->idle;
+	handle->armed = IDLE;
 }
 
 static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	list_del(handle_link(handle));
 	loop->nr_linked--;
-	set_idle(loop, handle);
+	set_idle(handle);
 }
 
 /* Make the next use of the time read the clock. */
@@ -194,22 +187,12 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
-/* Allocate a zeroed structure whose first member is a loop; or return NULL. */
-void *twheel_loop_alloc(size_t size);
-
 /* Initialise what loops of both backends share, after the backend's own part. */
 void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config);
 
-/* Make a loop ready for use, and set its @idle. */
+/* Let a child that the process forks refuse the loop. */
 void twheel_loop_register(struct twheel_loop *loop);
-
-/* Keep the memory of a loop that is freed, so that stale handles find it freed. */
-void twheel_loop_retire(struct twheel_loop *loop);
-
-/* Called around fork(); the last one in the child, in place of unlocking. */
-void twheel_loops_lock(void);
-void twheel_loops_unlock(void);
-void twheel_loops_forked(void);
+void twheel_loop_unregister(struct twheel_loop *loop);
 
 /* Account for all handles of a new loop; with @debug, check them. 0, or -1 with errno set. */
 int twheel_account_new(struct twheel_loop *loop, bool debug);

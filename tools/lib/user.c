@@ -83,13 +83,13 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (unlikely(twheel_expired(timer))) {
 		twheel_cancel(w, timer);
-		set_idle(loop, handle);
+		set_idle(handle);
 		return 0;
 	}
 	/* As twheel_cancel(), but with its call last, so that nothing is saved across that. */
 	level = w->level[timer->level];
 	w->nr_pending--;
-	set_idle(loop, handle);
+	set_idle(handle);
 	twheel_dequeue(w, level, timer);
 	return 0;
 }
@@ -312,7 +312,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 
 	if (fd < 0)
 		return NULL;
-	user = twheel_now(setup->clock_id, &now) ? NULL : twheel_loop_alloc(sizeof(*user));
+	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
 	if (!user) {
 		int error = errno;
 
@@ -326,7 +326,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
 		twheel_destroy(&user->wheel);
-		twheel_loop_retire(&user->loop);
+		free(user);
 		close(fd);
 		errno = ENOMEM;
 		return NULL;

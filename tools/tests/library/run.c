@@ -344,27 +344,6 @@ static void expired_timers_are_taken(void)
 	CHECK_FAILS(twheel_loop_take(NULL, taken, 1), EINVAL);
 }
 
-static void handles_may_come_from_the_library(void)
-{
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle *timer;
-	int called = 0;
-
-	CHECK(twheel_handle_size() == sizeof(*timer));
-	timer = twheel_handle_new(count_call, &called);
-	CHECK(timer && !twheel_start(loop, timer, MSEC));
-	CHECK(run_for(loop, 1, 1000) == 1);
-	CHECK(!twheel_start(loop, timer, HOUR));
-	twheel_handle_free(timer);
-	CHECK(!twheel_loop_count(loop));
-	timer = twheel_handle_new(count_call, &called);
-	CHECK(!twheel_start(loop, timer, HOUR));
-	CHECK(!twheel_loop_flush(loop));
-	free_last_loop();
-	twheel_handle_free(timer);
-	twheel_handle_free(NULL);
-}
-
 /* The account of a loop has room for those that are running, and no more. */
 static void starts_and_stops_need_no_memory(void)
 {
@@ -554,7 +533,6 @@ const struct test run_tests[] = {
 	  a_walk_leaves_out_what_could_not_be_armed },
 	{ "a walk visits each running timer once", a_walk_visits_each_running_timer },
 	{ "expired timers are taken, in place of callbacks", expired_timers_are_taken },
-	{ "handles may come from the library", handles_may_come_from_the_library },
 	{ "starting and stopping a timer again and again needs no memory",
 	  starts_and_stops_need_no_memory },
 	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",

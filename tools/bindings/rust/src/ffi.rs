@@ -55,7 +55,6 @@ extern "C" {
         -> c_int;
     pub fn twheel_again(handle: *mut Handle, delay_ns: u64) -> c_int;
     pub fn twheel_stop(handle: *mut Handle) -> c_int;
-    pub fn twheel_handle_size() -> usize;
     pub fn twheel_remaining(handle: *const Handle) -> i64;
 }
 

@@ -111,10 +111,7 @@ impl Loop {
             flags: config.by_hand.into(),
             ..Default::default()
         };
-        // SAFETY: the config lives while it is read, and a handle has room for the library's.
-        if unsafe { ffi::twheel_handle_size() } > std::mem::size_of::<ffi::Handle>() {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
+        // SAFETY: the config lives while it is read.
         let raw = unsafe { ffi::twheel_loop_new(&config) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
