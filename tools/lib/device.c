@@ -97,7 +97,6 @@ static void collect_event(struct device *device, const struct twheel_event *even
 		device->nr_armed--;
 	} else {
 		device->woken = false;
-		loop->posted = true;
 	}
 }
 
@@ -264,7 +263,6 @@ static int arm_some(struct device *device)
 	return 0;
 }
 
-/* Called with the lock held, or by the loop's own thread. */
 static int device_wake(struct twheel_loop *loop)
 {
 	struct twheel_add add = { .flags = TWHEEL_ABSTIME };

@@ -389,7 +389,7 @@ int twheel_loop_run(struct twheel_loop *loop);
  * twheel_loop_stop() - make twheel_loop_run() return
  * @loop: the loop.
  *
- * For callbacks and functions of messages. The callbacks of all timers that have expired are
+ * For callbacks, functions of messages, and signal handlers. The callbacks of all timers that have expired are
  * called before it returns. The timers keep running. Of nested runs, the innermost one
  * ends. Without a run, the next one ends at once.
  *
@@ -459,9 +459,9 @@ struct twheel_message {
  * @loop: the loop. It must not be freed concurrently.
  * @message: the message, with its function.
  *
- * May be called by any thread. Messages are called in the order in which they were posted.
- * If the loop is freed first, they are never called, and may be posted again. After an error,
- * the message is not posted.
+ * May be called by any thread, and by a signal handler. Messages are called in the order in which
+ * they were posted. If the loop is freed first, they are never called, and may be posted again.
+ * After an error, the message is not posted.
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
  * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.

@@ -26,6 +26,11 @@
 /* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
 
+static bool has_messages(const struct twheel_loop *loop)
+{
+	return loop->arrived != &end || __atomic_load_n(&loop->posted, __ATOMIC_SEQ_CST) != &end;
+}
+
 static int fail(int error)
 {
 	errno = error;
@@ -91,31 +96,45 @@ void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config 
 	loop->unarmed = config->unarmed;
 	loop->data = config->data;
 	loop->resolve = config->resolve;
-	pthread_mutex_init(&loop->lock, NULL);
-	loop->first = &end;
-	loop->last = &loop->first;
+	loop->posted = &end;
+	loop->arrived = &end;
 	loop->backend = loop->real;
 	twheel_loop_register(loop);
 }
 
-/* Return posted messages to their owners. In a child, the lock may be held for ever. */
+/* Move posted messages behind those that have arrived, in the order of posting. */
+static void take_messages(struct twheel_loop *loop)
+{
+	struct twheel_message *message, *next, **last = &loop->arrived;
+
+	message = __atomic_exchange_n(&loop->posted, &end, __ATOMIC_ACQUIRE);
+	while (*last != &end)
+		last = &(*last)->next;
+	for (; message != &end; message = next) {
+		next = message->next;
+		message->next = *last;
+		*last = message;
+	}
+}
+
+/* Return the first message that has arrived, which its owner may post again; or NULL. */
+static struct twheel_message *pop_message(struct twheel_loop *loop)
+{
+	struct twheel_message *message = loop->arrived;
+
+	if (message == &end)
+		return NULL;
+	loop->arrived = message->next;
+	__atomic_store_n(&message->next, NULL, __ATOMIC_RELEASE);
+	return message;
+}
+
+/* Return posted messages to their owners. */
 static void drop_messages(struct twheel_loop *loop)
 {
-	bool shared = !twheel_loop_check(loop);
-	struct twheel_message *message, *next;
-
-	if (shared)
-		pthread_mutex_lock(&loop->lock);
-	for (message = loop->first; message != &end; message = next) {
-		next = message->next;
-		message->next = NULL;
-	}
-	loop->first = &end;
-	loop->last = &loop->first;
-	if (shared) {
-		pthread_mutex_unlock(&loop->lock);
-		pthread_mutex_destroy(&loop->lock);
-	}
+	take_messages(loop);
+	while (pop_message(loop))
+		;
 }
 
 void twheel_loop_free(struct twheel_loop *loop)
@@ -192,9 +211,7 @@ static int note_start(struct twheel_loop *loop)
 	if (likely(loop->start_now != NOT_READ))
 		return 0;
 	if (loop->wakes && !loop->inside && !loop->woken) {
-		pthread_mutex_lock(&loop->lock);
 		loop->woken = !loop->backend->alarm(loop);
-		pthread_mutex_unlock(&loop->lock);
 		if (!loop->woken)
 			return is_no_room(errno) ? 0 : -1;
 	}
@@ -404,77 +421,52 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
  * Messages.
  */
 
-/* Take the first message, or return NULL. The first call sets @last to where to stop. */
-static struct twheel_message *take_message(struct twheel_loop *loop,
-					   struct twheel_message ***last)
-{
-	struct twheel_message *message;
-
-	pthread_mutex_lock(&loop->lock);
-	if (!*last)
-		*last = loop->last;
-	message = loop->first;
-	if (message == &end) {
-		message = NULL;
-	} else {
-		__atomic_store_n(&loop->first, message->next, __ATOMIC_RELAXED);
-		if (loop->first == &end)
-			loop->last = &loop->first;
-		message->next = NULL;
-	}
-	pthread_mutex_unlock(&loop->lock);
-	return message;
-}
-
 /* Call all messages except those that they post, so that this ends; returns how many. */
 static int run_messages(struct twheel_loop *loop)
 {
-	struct twheel_message **last = NULL;
 	struct twheel_message *message;
-	bool is_last = false;
 	int called = 0;
 
-	/* Posting wakes the loop first: without that, only messages that were left can be there. */
-	if (!loop->posted && __atomic_load_n(&loop->first, __ATOMIC_RELAXED) == &end)
+	if (likely(!has_messages(loop)))
 		return 0;
-	loop->posted = false;
-	while (!is_last && !twheel_loop_check(loop)) {
-		message = take_message(loop, &last);
-		if (!message)
-			break;
-		is_last = &message->next == last;
+	take_messages(loop);
+	while (!twheel_loop_check(loop) && (message = pop_message(loop))) {
 		called++;
 		message->call(loop, message);
 	}
 	return called;
 }
 
-static int append_message(struct twheel_loop *loop, struct twheel_message *message)
-{
-	if (message->next)
-		return fail(EALREADY);
-	if (loop->first == &end && loop->backend->wake(loop))
-		return -1;
-	message->next = &end;
-	__atomic_store_n(loop->last, message, __ATOMIC_RELAXED);
-	loop->last = &message->next;
-	return 0;
-}
-
+/*
+ * For other threads, and for signal handlers, which may interrupt the loop anywhere. The message
+ * is in the list before the loop is woken, so the loop finds it then. A message that finds another
+ * one in the list relies on the wake-up of that.
+ */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 {
-	int ret, error;
+	struct twheel_message *first = NULL;
 
 	if (twheel_loop_check(loop))
 		return -1;
 	if (!message || !message->call)
 		return fail(EINVAL);
-	pthread_mutex_lock(&loop->lock);
-	ret = append_message(loop, message);
-	error = errno;
-	pthread_mutex_unlock(&loop->lock);
-	errno = error;
-	return ret;
+	if (!__atomic_compare_exchange_n(&message->next, &first, &end, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return fail(EALREADY);
+	first = __atomic_load_n(&loop->posted, __ATOMIC_RELAXED);
+	do {
+		message->next = first;
+	} while (!__atomic_compare_exchange_n(&loop->posted, &first, message, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	if (first != &end || !loop->backend->wake(loop))
+		return 0;
+	/* Withdraw it, unless the loop has taken it or others rely on its wake-up. */
+	first = message;
+	if (!__atomic_compare_exchange_n(&loop->posted, &first, &end, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return 0;
+	message->next = NULL;
+	return -1;
 }
 
 /*
@@ -483,8 +475,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 
 bool twheel_loop_has_left(struct twheel_loop *loop)
 {
-	return !list_empty(&loop->expired) ||
-	       __atomic_load_n(&loop->first, __ATOMIC_RELAXED) != &end;
+	return !list_empty(&loop->expired) || has_messages(loop);
 }
 
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error)
@@ -505,9 +496,7 @@ static noinline void leave_early(struct twheel_loop *loop)
 	if (!loop->wakes || (!twheel_loop_has_left(loop) && list_empty(&loop->changes) &&
 			     list_empty(&loop->flushing)))
 		return;
-	pthread_mutex_lock(&loop->lock);
 	loop->woken = !loop->backend->alarm(loop);
-	pthread_mutex_unlock(&loop->lock);
 }
 
 static inline void leave(struct twheel_loop **inside)
@@ -684,8 +673,16 @@ static int dispatch_any(struct twheel_loop *loop)
 	return ret ?: called;
 }
 
-/* Flush, wait once and dispatch. Returns how many were called; or -1 with errno set. */
-static int wait_once(struct twheel_loop *loop, uint64_t end)
+static bool is_stopped(const struct twheel_loop *loop)
+{
+	return __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Flush, wait once and dispatch; with @stops, do not wait after a stop. Returns how many were
+ * called; or -1 with errno set.
+ */
+static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 {
 	int error = twheel_loop_flush(loop) ? errno : 0;
 	uint64_t now;
@@ -695,6 +692,9 @@ static int wait_once(struct twheel_loop *loop, uint64_t end)
 		return -1;
 	if (error && !twheel_now(CLOCK_MONOTONIC, &now))
 		end = min(end, now + NO_ROOM_NS);
+	/* The flush could have overwritten the wake-up of a stop; that of a later one stays. */
+	if (stops && is_stopped(loop))
+		end = 0;
 	ready = wait_until(loop, end);
 	if (ready > 0)
 		return dispatch_any(loop);
@@ -713,7 +713,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
 		end = now + timeout_ms * TWHEEL_MSEC;
 	}
 	do {
-		ret = wait_once(loop, end);
+		ret = wait_once(loop, end, false);
 		if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
 			return -1;
 	} while (!ret && now < end);
@@ -750,9 +750,14 @@ int twheel_loop_unref(struct twheel_loop *loop)
 
 int twheel_loop_stop(struct twheel_loop *loop)
 {
+	int error = errno;
+
 	if (twheel_loop_check(loop))
 		return -1;
-	loop->stopped = true;
+	__atomic_store_n(&loop->stopped, true, __ATOMIC_SEQ_CST);
+	/* In a signal handler: the loop may be about to wait. */
+	if (loop->backend->wake(loop))
+		errno = error;
 	return 0;
 }
 
@@ -765,12 +770,14 @@ int twheel_loop_run(struct twheel_loop *loop)
 		count = twheel_loop_count(loop);
 		if (count < 0)
 			return -1;
-		if (!count || loop->stopped)
+		if (!count || is_stopped(loop)) {
+			ret = 0;
 			break;
-		ret = twheel_loop_wait(loop, -1);
+		}
+		ret = wait_once(loop, FOR_EVER, true);
 	} while (ret >= 0 || errno == EINTR);
 	loop->stopped = false;
-	return ret < 0 ? -1 : 0;
+	return ret;
 }
 
 int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg)

@@ -50,9 +50,9 @@
  * @collect: looks for more expired timers, after all that it found before have been taken.
  *	Returns 0, or -1 with errno set.
  * @take: takes and returns an expired timer; or returns NULL.
- * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
+ * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
  *	0, or -1 with errno set.
- * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
+ * @alarm: the same until the next flush. Called by the loop's thread.
  * @count: how many timers it holds, without linked handles.
  */
 struct backend {
@@ -78,7 +78,6 @@ struct backend {
  * @fd: what the program waits for.
  * @more: collect() may find more.
  * @dirty: there may be something to flush.
- * @posted: collect() may have consumed the wake-up of a posted message.
  * @wakes: the first start after a flush makes the descriptor readable.
  * @woken: a start has done so since the last flush.
  * @stopped: twheel_loop_stop() was called.
@@ -95,9 +94,9 @@ struct backend {
  * @unarmed: from the config.
  * @data: from the config.
  * @resolve: from the config: the kernel has the data of the handles, not their addresses.
- * @lock: protects @first, @last, and what wake() needs.
- * @first: posted messages; @next of the last one is not NULL, but the end in loop.c.
- * @last: where to put the next message.
+ * @posted: messages that any thread has posted, the newest first; @next of the last one is not
+ *	NULL, but the end in loop.c.
+ * @arrived: messages that the loop has taken and not called, the oldest first.
  */
 struct twheel_loop {
 	uint64_t now;
@@ -105,7 +104,6 @@ struct twheel_loop {
 	const struct backend *backend;
 	bool more;
 	bool dirty;
-	bool posted;
 	bool wakes;
 	bool woken;
 	bool stopped;
@@ -117,9 +115,8 @@ struct twheel_loop {
 	twheel_unarmed *unarmed;
 	void *data;
 	twheel_resolve *resolve;
-	pthread_mutex_t lock;
-	struct twheel_message *first;
-	struct twheel_message **last;
+	struct twheel_message *posted;
+	struct twheel_message *arrived;
 	clockid_t clock_id;
 	uint32_t owner;
 	int fd;

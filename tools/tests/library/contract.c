@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sys/epoll.h>
 
 #include "library.h"
@@ -834,6 +835,72 @@ static void no_message_of_many_threads_is_lost(void)
 		CHECK(!pthread_join(thread[i], NULL));
 }
 
+enum { MESSAGES = 4 };
+
+static struct request mail[MESSAGES];
+static struct twheel_loop *mailbox;
+static volatile unsigned int signals;
+static unsigned int mailed, delivered;
+
+static void deliver(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+	delivered++;
+}
+
+static void post_in_handler(int signal)
+{
+	int error = errno;
+
+	(void)signal;
+	if (!twheel_loop_post(mailbox, &mail[signals % MESSAGES].message))
+		mailed++;
+	signals++;
+	errno = error;
+}
+
+/* It interrupts the loop wherever that is: in a post, in a start, in a flush. */
+static void a_signal_handler_may_post(void)
+{
+	const struct itimerspec often = { { .tv_nsec = 10000 }, { .tv_nsec = 10000 } };
+	const unsigned int count = backend == TWHEEL_BACKEND_USER ? 100000 : 5000;
+	struct sigaction action = { .sa_handler = post_in_handler, .sa_flags = SA_RESTART };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct request own = { .message.call = deliver };
+	struct twheel_handle timer = { .callback = count_call };
+	unsigned int posted = 0, i;
+	timer_t often_id;
+	uint64_t end;
+
+	signals = mailed = delivered = 0;
+	for (i = 0; i < MESSAGES; i++)
+		mail[i].message = (struct twheel_message) { .call = deliver };
+	mailbox = new_loop();
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &often_id));
+	/* The default action ends the program if a handler does not return. */
+	alarm(100);
+	CHECK(!timer_settime(often_id, 0, &often, NULL));
+	/* On a busy machine, fewer. */
+	end = now_ns() + 4 * SEC;
+	while (signals < count && now_ns() < end) {
+		posted += !twheel_loop_post(mailbox, &own.message);
+		CHECK(!twheel_start(mailbox, &timer, HOUR));
+		CHECK(!twheel_stop(&timer));
+		CHECK(twheel_loop_dispatch(mailbox) >= 0);
+	}
+	CHECK(!timer_delete(often_id));
+	alarm(0);
+	/* All of them had a wake-up. */
+	while (delivered < mailed + posted) {
+		CHECK(becomes_readable(mailbox));
+		CHECK(!twheel_loop_dispatch(mailbox));
+	}
+	CHECK(delivered == mailed + posted && mailed);
+	CHECK(!twheel_loop_flush(mailbox) && !is_readable(mailbox));
+}
+
 const struct test contract_tests[] = {
 	{ "a timer expires once, and never early", expires_once_and_never_early },
 	{ "no callback is late, however it is waited for", no_callback_is_late },
@@ -879,5 +946,6 @@ const struct test contract_tests[] = {
 	{ "messages come in order, and may be posted again",
 	  messages_come_in_order_and_may_be_posted_again },
 	{ "no message of many threads is lost", no_message_of_many_threads_is_lost },
+	{ "a signal handler may post", a_signal_handler_may_post },
 	{ }
 };

@@ -495,6 +495,34 @@ static void a_run_goes_on_after_a_signal(void)
 	CHECK(!twheel_loop_run(loop) && called == 1);
 }
 
+static struct twheel_loop *to_stop;
+
+static void stop_it(int signal)
+{
+	(void)signal;
+	twheel_loop_stop(to_stop);
+}
+
+/* Wherever the signal arrives, also just before the loop waits. */
+static void a_signal_handler_stops_the_run(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct sigaction action = { .sa_handler = stop_it };
+	struct itimerval soon = { };
+	int called = 0, i;
+
+	to_stop = new_loop();
+	timer.data = &called;
+	CHECK(!twheel_start(to_stop, &timer, HOUR));
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	for (i = 0; i < 100; i++) {
+		soon.it_value.tv_usec = 1 + i % 50;
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		CHECK(!twheel_loop_run(to_stop));
+	}
+	CHECK(!called);
+}
+
 /* The program learns of each start of 20,000 how many there are. */
 static void counting_is_quick(void)
 {
@@ -538,6 +566,7 @@ const struct test run_tests[] = {
 	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
 	  debugging_finds_what_is_wrong },
 	{ "a run goes on after a signal", a_run_goes_on_after_a_signal },
+	{ "a signal handler stops the run", a_signal_handler_stops_the_run },
 	{ "counting timers is quick", counting_is_quick },
 	{ }
 };
