@@ -363,7 +363,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
 /**
  * twheel_loop_wait() - flush, wait and dispatch, for programs without a loop
  * @loop: the loop.
- * @timeout_ms: the longest time to wait in milliseconds; -1 for any time, 0 for none.
+ * @timeout_ns: the longest time to wait in nanoseconds; -1 for any time, 0 for none.
  *
  * It waits even if timers could not be armed at a limit, as timers that expire make room. If some
  * still cannot be armed after that, or after a tenth of a second, it returns -1.
@@ -372,7 +372,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
  * the wait.
  */
-int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms);
+int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 
 /**
  * twheel_loop_run() - wait and dispatch until no timer is left

@@ -18,7 +18,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <functional>
 #include <list>
 #include <memory>
@@ -66,9 +65,8 @@ public:
 	int wait() { return check(twheel_loop_wait(loop_, -1), "wait"); }
 	int wait(nanoseconds time)
 	{
-		const std::uint64_t ms = (to_ns(time) + TWHEEL_MSEC - 1) / TWHEEL_MSEC;
-		return check(twheel_loop_wait(loop_, static_cast<int>(ms < INT_MAX ? ms : INT_MAX)),
-			     "wait");
+		const std::int64_t ns = static_cast<std::int64_t>(to_ns(time));
+		return check(twheel_loop_wait(loop_, ns), "wait");
 	}
 	void run() { check(twheel_loop_run(loop_), "run"); }
 	void stop() { check(twheel_loop_stop(loop_), "stop"); }

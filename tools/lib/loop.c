@@ -701,16 +701,17 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 	return ready || !error ? ready : fail(error);
 }
 
-int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
+int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 {
 	uint64_t end = FOR_EVER;
 	uint64_t now = 0;
 	int ret;
 
-	if (timeout_ms >= 0) {
+	if (timeout_ns >= 0) {
 		if (twheel_now(CLOCK_MONOTONIC, &now))
 			return -1;
-		end = now + timeout_ms * TWHEEL_MSEC;
+		/* Neither is above half of the range. */
+		end = now + timeout_ns;
 	}
 	do {
 		ret = wait_once(loop, end, false);

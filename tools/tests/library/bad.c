@@ -218,7 +218,7 @@ static void a_closed_descriptor_is_ebadf(void)
 	CHECK(!close(twheel_loop_fd(loop)));
 	CHECK_FAILS(twheel_loop_flush(loop), EBADF);
 	CHECK_FAILS(twheel_loop_dispatch(loop), EBADF);
-	CHECK_FAILS(twheel_loop_wait(loop, 1), EBADF);
+	CHECK_FAILS(twheel_loop_wait(loop, 1 * MSEC), EBADF);
 	CHECK(!twheel_stop(&timer));
 	/* Freeing the loop closes it again, which must not close another file. */
 	CHECK(dup2(open("/dev/null", O_RDWR), twheel_loop_fd(loop)) >= 0);
@@ -366,7 +366,7 @@ static void at_the_limit_waiting_goes_on(void)
 	struct twheel_loop *loop = crowded_loop(NULL, &called);
 
 	for (round = 0; round < 100 && called < MANY; round++) {
-		if (twheel_loop_wait(loop, 20) < 0) {
+		if (twheel_loop_wait(loop, 20 * MSEC) < 0) {
 			CHECK(errno == ENOSPC);
 			sleep_for(5 * MSEC);
 		}

@@ -260,9 +260,11 @@ static void a_wait_ends(void)
 	struct twheel_loop *loop = new_loop();
 	uint64_t began = now_ns();
 
-	CHECK(twheel_loop_wait(loop, 15) == 0);
+	CHECK(twheel_loop_wait(loop, 15 * MSEC) == 0);
 	CHECK(now_ns() >= began + 15 * MSEC);
 	CHECK(twheel_loop_wait(loop, 0) == 0);
+	CHECK(twheel_loop_wait(loop, 100 * USEC) == 0);
+	CHECK(now_ns() < began + 5 * SEC);
 }
 
 /* ---- Putting off, repeating -------------------------------------------------- */
@@ -738,7 +740,7 @@ static void post_from_a_thread(struct request *request)
 
 	CHECK(!pthread_create(&thread, NULL, hand_over, request));
 	/* It wakes a waiter that waits for nothing else. */
-	CHECK(twheel_loop_wait(request->loop, 2000) >= 0);
+	CHECK(twheel_loop_wait(request->loop, 2000 * MSEC) >= 0);
 	CHECK(!pthread_join(thread, &failed));
 	CHECK(!failed);
 }
@@ -828,7 +830,7 @@ static void no_message_of_many_threads_is_lost(void)
 		uint64_t began = now_ns();
 
 		/* A spurious wake-up is allowed, a lost message is not. */
-		CHECK(twheel_loop_wait(loop, 5000) >= 0);
+		CHECK(twheel_loop_wait(loop, 5000 * MSEC) >= 0);
 		CHECK(now_ns() < began + 5 * SEC);
 	}
 	for (i = 0; i < POSTERS; i++)

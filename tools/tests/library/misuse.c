@@ -112,9 +112,9 @@ static void a_wait_outlasts_what_was_put_off(void)
 	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_again(&timer, 60 * MSEC));
-	CHECK(twheel_loop_wait(loop, 30) == 0);
+	CHECK(twheel_loop_wait(loop, 30 * MSEC) == 0);
 	CHECK(now_ns() >= began + 30 * MSEC);
-	CHECK(twheel_loop_wait(loop, 1000) == 1);
+	CHECK(twheel_loop_wait(loop, 1000 * MSEC) == 1);
 	CHECK(now_ns() >= began + 60 * MSEC);
 }
 
@@ -124,7 +124,7 @@ static void a_wait_that_a_message_ends_counts_it(void)
 	struct twheel_message message = { .call = arrive };
 
 	CHECK(!twheel_loop_post(loop, &message));
-	CHECK(twheel_loop_wait(loop, 1000) == 1);
+	CHECK(twheel_loop_wait(loop, 1000 * MSEC) == 1);
 }
 
 /* A closed descriptor is always ready, with POLLNVAL. */
@@ -139,7 +139,7 @@ static void a_wait_for_a_closed_descriptor_is_ebadf(void)
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(kept >= 0 && !close(fd));
 	errno = 0;
-	CHECK(twheel_loop_wait(loop, 30) == -1 && errno == EBADF);
+	CHECK(twheel_loop_wait(loop, 30 * MSEC) == -1 && errno == EBADF);
 	CHECK(dup2(kept, fd) == fd && !close(kept));
 }
 

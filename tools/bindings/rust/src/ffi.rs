@@ -49,7 +49,7 @@ extern "C" {
     pub fn twheel_loop_update(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_flush(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_dispatch(lp: *mut Loop) -> c_int;
-    pub fn twheel_loop_wait(lp: *mut Loop, timeout_ms: c_int) -> c_int;
+    pub fn twheel_loop_wait(lp: *mut Loop, timeout_ns: i64) -> c_int;
     pub fn twheel_start(lp: *mut Loop, handle: *mut Handle, delay_ns: u64) -> c_int;
     pub fn twheel_repeat(lp: *mut Loop, handle: *mut Handle, delay_ns: u64, interval_ns: u64)
         -> c_int;

@@ -156,10 +156,8 @@ impl Loop {
 
     /// Flushes, waits for at most this long, or with `None` without a limit, and dispatches.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
-        let ms = timeout.map_or(-1, |t| {
-            c_int::try_from((t.as_nanos() + 999_999) / 1_000_000).unwrap_or(c_int::MAX)
-        });
-        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ms) })
+        let ns = timeout.map_or(-1, |t| nanoseconds(t) as i64);
+        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ns) })
     }
 
     /// Runs a function that calls back. A callback is not called while it runs, so none
