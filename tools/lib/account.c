@@ -176,10 +176,10 @@ static int account_disarm(struct twheel_loop *loop, struct twheel_handle *handle
 	check_thread(loop, false);
 	if (handle->state & LINKED)
 		unlink_handle(loop, handle);
-	else if (loop->real->disarm(loop, handle))
+	else if (loop->real->disarm(loop, handle) < 0)
 		return -1;
 	delete(loop->account, handle);
-	return 0;
+	return 1;
 }
 
 static int account_flush(struct twheel_loop *loop)

@@ -170,7 +170,7 @@ static noinline int disarm_slowpath(struct device *device, struct twheel_handle 
 	if (cancel_stopped(device))
 		return -1;
 	note_stopped(device, handle);
-	return 0;
+	return 1;
 }
 
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -180,7 +180,7 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (unlikely(device->nr_stopped == BATCH))
 		return disarm_slowpath(device, handle);
 	note_stopped(device, handle);
-	return 0;
+	return 1;
 }
 
 /* Give the kernel the data of the handles that are being flushed, up to @end. */

@@ -100,7 +100,7 @@ const char *twheel_version(void);
  * fork(): the loop stays the parent's. In the child, every function that acts on it or on
  * one of its timers fails with EOWNERDEAD, except twheel_loop_free(), which frees the
  * memory without an effect on the parent's timers. Then initialise the handles, and start
- * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
+ * them in a new loop. (twheel_stop() of a timer whose start was not flushed succeeds: no
  * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
  *
  * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
@@ -476,7 +476,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
  *	last one; usually 1.
  *
  * The caller owns the memory, and keeps it while the timer runs. After it has expired, or
- * twheel_stop() has returned 0, the loop never touches it again. A handle of zeros, except
+ * twheel_stop() has stopped it, the loop never touches it again. A handle of zeros, except
  * for @callback, is initialised: calloc() and { .callback = f } are enough.
  */
 struct twheel_handle {
@@ -593,12 +593,13 @@ static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t del
 
 /**
  * twheel_stop() - stop a timer
- * @handle: the timer.
+ * @handle: the timer, or NULL.
  *
- * Return: 0, and its callback is not called any more, even if it has expired; or -1 with
- * errno set: ENOENT when it was not running; EINVAL without a handle; EOWNERDEAD after
- * fork(); or, when changes had to be flushed and that failed, as twheel_loop_flush(): it is
- * still running.
+ * Its callback is not called any more, even if it has expired. Code that cleans up may ignore
+ * the result: without the device, a stop never fails in the loop's own process.
+ *
+ * Return: 1 if it was running, 0 if not; or -1 with errno set: EOWNERDEAD after fork(); or, when
+ * changes had to be flushed and that failed, as twheel_loop_flush(): it is still running.
  */
 int twheel_stop(struct twheel_handle *handle);
 

@@ -18,6 +18,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -127,8 +128,9 @@ public:
 	}
 	~timer()
 	{
-		if (!alive_.expired())
-			twheel_stop(&handle_);
+		/* The library would write to freed memory, except in the child of fork(). */
+		if (!alive_.expired() && twheel_stop(&handle_) < 0 && errno != EOWNERDEAD)
+			std::terminate();
 	}
 	timer(const timer &) = delete;
 	timer &operator=(const timer &) = delete;
@@ -156,7 +158,7 @@ public:
 		check((live(), twheel_set_interval(&handle_, to_ns(interval))), "set_interval");
 	}
 	/* Returns whether it was running. */
-	bool stop() { return is_running() && !check(twheel_stop(&handle_), "stop"); }
+	bool stop() { return !alive_.expired() && check(twheel_stop(&handle_), "stop"); }
 	bool is_running() const { return !alive_.expired() && twheel_is_running(&handle_); }
 	nanoseconds remaining() const
 	{

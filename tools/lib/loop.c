@@ -305,24 +305,19 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	return start(loop, handle, deadline);
 }
 
-static noinline int stop_idle(struct twheel_handle *handle)
-{
-	return fail(handle ? ENOENT : EINVAL);
-}
-
 int twheel_stop(struct twheel_handle *handle)
 {
 	struct twheel_loop *loop;
 
 	if (unlikely(!handle))
-		return stop_idle(handle);
+		return 0;
 	loop = handle->loop;
 	if (handle->state & (ARMED | ACCOUNTED))
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
-		return stop_idle(handle);
+		return 0;
 	unlink_handle(loop, handle);
-	return 0;
+	return 1;
 }
 
 /* The fast path is inline: see the header. */
@@ -346,7 +341,7 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 		return -1;
 	if (!is_running(handle))
 		handle->state = 0;
-	else if (twheel_stop(handle))
+	else if (twheel_stop(handle) < 0)
 		return -1;
 	return start(loop, handle, deadline);
 }

@@ -44,7 +44,7 @@
  * @free: drops all timers, and all memory except the loop's own.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
  *	-1 with errno set, in a loop that has an account, or is another process's.
- * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
+ * @disarm: makes an armed or accounted handle idle. Returns 1; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more expired timers, after all that it found before have been taken.

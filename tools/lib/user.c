@@ -84,14 +84,14 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (unlikely(twheel_expired(timer))) {
 		twheel_cancel(w, timer);
 		set_idle(handle);
-		return 0;
+		return 1;
 	}
 	/* As twheel_cancel(), but with its call last, so that nothing is saved across that. */
 	level = w->level[timer->level];
 	w->nr_pending--;
 	set_idle(handle);
 	twheel_dequeue(w, level, timer);
-	return 0;
+	return 1;
 }
 
 /* Put a level on top of the wheel. Returns 0 or a negative errno. */

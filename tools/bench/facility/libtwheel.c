@@ -107,7 +107,7 @@ static void cancel(const uint32_t *which, size_t n)
 	const uint32_t *end = which + n;
 
 	for (; which < end; which++)
-		if (twheel_stop(&timers[*which]))
+		if (twheel_stop(&timers[*which]) < 0)
 			err(1, "twheel_stop");
 	flush(n);
 }
@@ -119,7 +119,7 @@ static void churn(size_t first, size_t n)
 	const uint64_t *delay = work->delay_ns + first;
 
 	for (; timer < last; timer++, delay++)
-		if (twheel_start(loop, timer, *delay) || twheel_stop(timer))
+		if (twheel_start(loop, timer, *delay) || twheel_stop(timer) < 0)
 			err(1, "twheel_start, twheel_stop");
 }
 

@@ -65,7 +65,7 @@ static void turn_over_loop(const struct worker *worker)
 		if (twheel_loop_flush(worker->loop))
 			err(1, "twheel_loop_flush");
 		for (i = 0; i < batch; i++)
-			if (twheel_stop(&timers[i]))
+			if (twheel_stop(&timers[i]) < 0)
 				err(1, "twheel_stop");
 		if (twheel_loop_flush(worker->loop))
 			err(1, "twheel_loop_flush");

@@ -26,7 +26,7 @@ static void a_timer_is_running_until_it_expires(void)
 		if (flushed)
 			CHECK(!twheel_loop_flush(loop));
 		CHECK(twheel_is_running(&timer) == 1);
-		CHECK(!twheel_stop(&timer));
+		CHECK(twheel_stop(&timer) == 1);
 		CHECK(!twheel_is_running(&timer));
 	}
 	CHECK(!twheel_start(loop, &timer, MSEC));
@@ -42,7 +42,7 @@ static void stop_the_last(struct twheel_loop *loop, struct twheel_handle *timer)
 	struct twheel_handle *last = timer->data;
 
 	CHECK(twheel_loop_count(loop) == 2);
-	CHECK(!twheel_stop(last));
+	CHECK(twheel_stop(last) == 1);
 	CHECK(twheel_loop_count(loop) == 1);
 }
 
@@ -61,7 +61,7 @@ static void the_count_is_exact_at_any_time(void)
 		CHECK(twheel_loop_count(loop) == i + 1);
 	}
 	for (i = 0; i < TIMERS - 3; i++) {
-		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_stop(&timer[i]) == 1);
 		CHECK(twheel_loop_count(loop) == TIMERS - i - 1);
 	}
 	/* When the first of three is called, two are left. */
@@ -174,7 +174,7 @@ static void timers_that_do_not_count_end_the_run(void)
 	CHECK(twheel_loop_count(loop) == 0 && twheel_is_running(&often));
 	CHECK(!twheel_loop_ref(loop));
 	CHECK(twheel_loop_count(loop) == 1);
-	CHECK(!twheel_stop(&often));
+	CHECK(twheel_stop(&often) == 1);
 	CHECK(twheel_loop_count(loop) == 0);
 	CHECK(!twheel_loop_unref(loop));
 	CHECK(twheel_loop_count(loop) == 0);
@@ -238,7 +238,7 @@ static int visit(struct twheel_loop *loop, struct twheel_handle *handle, void *a
 
 static int visit_and_stop(struct twheel_loop *loop, struct twheel_handle *handle, void *arg)
 {
-	CHECK(!twheel_stop(handle));
+	CHECK(twheel_stop(handle) == 1);
 	return visit(loop, handle, arg);
 }
 
@@ -290,7 +290,7 @@ static void a_walk_visits_each_running_timer(void)
 	CHECK(!twheel_loop_walk(loop, visit, &visits) && visits.total == WALKED);
 	CHECK(run_for(loop, WALKED / 3, 1000) == WALKED / 3);
 	for (i = 1; i < WALKED; i += 30)
-		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_stop(&timer[i]) == 1);
 	visits = (struct visits) { .timer = timer };
 	CHECK(!twheel_loop_walk(loop, visit, &visits));
 	for (i = 0; i < WALKED; i++)
@@ -320,7 +320,7 @@ static void expired_timers_are_taken(void)
 		twheel_handle_init(&timer[i], count_call, &called);
 		CHECK(!twheel_start(loop, &timer[i], MSEC));
 	}
-	CHECK(!twheel_stop(&timer[7]));
+	CHECK(twheel_stop(&timer[7]) == 1);
 	CHECK(!twheel_again(&timer[8], HOUR));
 	CHECK(!twheel_loop_flush(loop));
 	sleep_for(5 * MSEC);
@@ -355,7 +355,7 @@ static void starts_and_stops_need_no_memory(void)
 
 	for (i = 0; i < 2000; i++) {
 		mallocs_left = i < 100 ? -1 : 0;
-		CHECK(!twheel_start(loop, &timer, HOUR) && !twheel_stop(&timer));
+		CHECK(!twheel_start(loop, &timer, HOUR) && twheel_stop(&timer) == 1);
 	}
 	CHECK(mallocs_left == 0);
 	mallocs_left = -1;
@@ -540,7 +540,7 @@ static void counting_is_quick(void)
 	}
 	CHECK(now_ns() < began + SEC / 4);
 	for (i = 0; i < TIMERS; i++) {
-		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_stop(&timer[i]) == 1);
 		CHECK(twheel_loop_count(loop) == TIMERS - 1 - i);
 	}
 	free(timer);

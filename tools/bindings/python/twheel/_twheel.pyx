@@ -9,7 +9,7 @@ loop, the library's loop is NULL, and nothing acts on its former handles."""
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.errno cimport EINTR, ENOENT, ENOMEM, ENOSPC, errno
+from libc.errno cimport EINTR, ENOMEM, ENOSPC, errno
 from libc.math cimport ceil
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -230,11 +230,7 @@ cdef bint stop(Loop owner, twheel_handle *handle) except -1:
     if owner.loop == NULL:
         return False
     owner.check()
-    if twheel_stop(handle) == 0:
-        return True
-    if errno != ENOENT:
-        check(-1)
-    return False
+    return check(twheel_stop(handle)) > 0
 
 
 cdef void call(Loop owner, object callback, tuple args, object context) noexcept:
