@@ -59,7 +59,7 @@ static void set_alarm(uint64_t when)
 
 int main(int argc, char **argv)
 {
-	struct twheel_loop_config config = { .clock_id = TWHEEL_CLOCK_REALTIME };
+	struct twheel_loop_config config = { .clock = TWHEEL_CLOCK_REALTIME };
 	struct twheel_loop *loop = twheel_loop_new(&config);
 	int notice = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	uint64_t first = UINT64_MAX;

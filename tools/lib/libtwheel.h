@@ -186,8 +186,14 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  */
 #define TWHEEL_LOOP_KERNEL	0x4U
 
-/* CLOCK_REALTIME for @clock_id of a loop, where 0, its number, is the default. */
-#define TWHEEL_CLOCK_REALTIME	0xffffffffU
+/*
+ * The values of @clock in struct twheel_loop_config. They are not those of clock_gettime(), of
+ * which CLOCK_REALTIME is 0, the default here.
+ */
+#define TWHEEL_CLOCK_REALTIME	0x10000U
+#define TWHEEL_CLOCK_MONOTONIC	0x10001U
+#define TWHEEL_CLOCK_BOOTTIME	0x10007U
+#define TWHEEL_CLOCK_TAI	0x1000bU
 
 /**
  * struct twheel_loop_config - loop parameters; 0 means default
@@ -197,8 +203,8 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  *	and without the module any number.
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
  *	TWHEEL_SIZE_DEFAULT.
- * @clock_id: CLOCK_MONOTONIC, the default, or CLOCK_BOOTTIME; or a clock that can be set:
- *	TWHEEL_CLOCK_REALTIME, or CLOCK_TAI over the device. twheel_start_at() then takes
+ * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
+ *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then takes
  *	calendar time, and timers follow the clock when it is set, forward and back.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
  *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise. With _ANY, the
@@ -217,7 +223,7 @@ struct twheel_loop_config {
 	uint64_t tick_ns;
 	uint64_t max_timers;
 	uint32_t wheel_size;
-	uint32_t clock_id;
+	uint32_t clock;
 	uint32_t backend;
 	uint32_t flags;
 	twheel_unarmed *unarmed;
@@ -655,7 +661,7 @@ int twheel_open(const char *path, int flags);
 /**
  * twheel_set_up() - set the parameters of a wheel, once, before its first timer
  * @fd: the wheel.
- * @setup: the parameters.
+ * @setup: the parameters. All of them have to be set: a @clock_id of 0 is CLOCK_REALTIME.
  *
  * Return: 0, or -1 with errno set.
  */

@@ -28,10 +28,9 @@ static bool read_config(const struct twheel_loop_config *config, struct twheel_s
 		.tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT_NS,
 		.max_timers = config->max_timers,
 		.wheel_size = config->wheel_size ?: TWHEEL_SIZE_DEFAULT,
-		.clock_id = config->clock_id ?: CLOCK_MONOTONIC,
+		/* Less than that underflows, and is not valid. */
+		.clock_id = (config->clock ?: TWHEEL_CLOCK_MONOTONIC) - TWHEEL_CLOCK_REALTIME,
 	};
-	if (config->clock_id == TWHEEL_CLOCK_REALTIME)
-		setup->clock_id = CLOCK_REALTIME;
 	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
 	       !(config->resolve && config->backend == TWHEEL_BACKEND_USER) &&
 	       !(config->flags & ~KNOWN_FLAGS) &&
@@ -142,7 +141,7 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
 	int error;
 
 	if (!config || !config->resolve || config->tick_ns || config->max_timers ||
-	    config->wheel_size || config->clock_id || !read_config(config, &setup) || !token) {
+	    config->wheel_size || config->clock || !read_config(config, &setup) || !token) {
 		errno = token ? EINVAL : ENOMEM;
 		return NULL;
 	}

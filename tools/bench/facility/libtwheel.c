@@ -38,7 +38,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 	struct twheel_loop_config config = {
 		.tick_ns = w->shape->tick_ns,
 		.wheel_size = w->shape->wheel_size,
-		.clock_id = clock,
+		.clock = TWHEEL_CLOCK_REALTIME + clock,
 		.backend = backend,
 		.flags = flags,
 	};

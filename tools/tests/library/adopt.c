@@ -257,7 +257,7 @@ static void bad_configs_are_einval(void)
 		{ .resolve = find, .tick_ns = MSEC },
 		{ .resolve = find, .wheel_size = 256 },
 		{ .resolve = find, .max_timers = 5 },
-		{ .resolve = find, .clock_id = CLOCK_BOOTTIME },
+		{ .resolve = find, .clock = TWHEEL_CLOCK_BOOTTIME },
 		{ .resolve = find, .backend = TWHEEL_BACKEND_USER },
 		{ .resolve = find, .flags = 0x80 },
 	};

@@ -153,7 +153,9 @@ static void a_config_that_makes_no_sense_is_einval(void)
 		{ .tick_ns = TWHEEL_TICK_MAX_NS + 1 },
 		{ .wheel_size = TWHEEL_SIZE_MIN - 1 },
 		{ .wheel_size = TWHEEL_SIZE_MAX + 1 },
-		{ .clock_id = CLOCK_PROCESS_CPUTIME_ID },
+		{ .clock = CLOCK_PROCESS_CPUTIME_ID },
+		{ .clock = CLOCK_MONOTONIC },
+		{ .clock = TWHEEL_CLOCK_REALTIME + CLOCK_PROCESS_CPUTIME_ID },
 		{ .flags = TWHEEL_LOOP_KERNEL << 1 },
 		{ .reserved = { 0, 0, 1 } },
 		{ .backend = 3 },
@@ -177,6 +179,24 @@ static void the_extremes_of_a_config_are_valid(void)
 	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MAX_NS });
 	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MIN });
 	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MAX });
+}
+
+static void a_clock_has_one_name(void)
+{
+	static const uint32_t clocks[] = { 0, TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_BOOTTIME,
+					   TWHEEL_CLOCK_REALTIME };
+	static const clockid_t is[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC, CLOCK_BOOTTIME,
+					CLOCK_REALTIME };
+	struct twheel_loop *loop;
+	uint64_t before;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		loop = new_loop_of((struct twheel_loop_config) { .clock = clocks[i] });
+		before = now_on(is[i]);
+		CHECK(twheel_loop_now(loop) >= before);
+		CHECK(twheel_loop_now(loop) <= now_on(is[i]));
+	}
 }
 
 static void the_environment_chooses_the_backend(void)
@@ -626,6 +646,7 @@ const struct test bad_tests[] = {
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
 	{ "a config that makes no sense is EINVAL", a_config_that_makes_no_sense_is_einval },
 	{ "the extremes of a config are valid", the_extremes_of_a_config_are_valid },
+	{ "a clock has one name", a_clock_has_one_name },
 	{ "the environment chooses the backend", the_environment_chooses_the_backend },
 	{ "the kernel has the timers of loops that ask for it",
 	  the_kernel_is_for_those_that_ask_for_it },

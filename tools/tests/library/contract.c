@@ -122,7 +122,7 @@ static void past_deadlines_come_with_the_next_dispatch(void)
 
 static struct twheel_loop *new_calendar_loop(void)
 {
-	struct twheel_loop_config config = { .clock_id = TWHEEL_CLOCK_REALTIME };
+	struct twheel_loop_config config = { .clock = TWHEEL_CLOCK_REALTIME };
 
 	return new_loop_of(config);
 }

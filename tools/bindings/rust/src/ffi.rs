@@ -30,7 +30,7 @@ pub struct Config {
     pub tick_ns: u64,
     pub max_timers: u64,
     pub wheel_size: u32,
-    pub clock_id: u32,
+    pub clock: u32,
     pub backend: u32,
     pub flags: u32,
     pub unarmed: usize,
@@ -38,6 +38,7 @@ pub struct Config {
     pub reserved: [u64; 4],
 }
 
+pub const CLOCK_BOOTTIME: u32 = 0x10007;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 #[link(name = "twheel")]
 extern "C" {

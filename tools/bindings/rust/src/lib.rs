@@ -106,7 +106,7 @@ impl Loop {
             tick_ns: nanoseconds(config.tick),
             max_timers: config.max_timers,
             wheel_size: config.wheel_size,
-            clock_id: if config.boottime { 7 } else { 0 },
+            clock: if config.boottime { ffi::CLOCK_BOOTTIME } else { 0 },
             backend: config.backend as u32,
             flags: config.by_hand.into(),
             ..Default::default()
