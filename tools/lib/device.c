@@ -590,23 +590,9 @@ static noinline int adopt_slowpath(struct device *device, struct twheel_handle *
 	return disown(device, other);
 }
 
-/* Account for adopted handles, in a loop that has an account. */
-static int account_for(struct twheel_loop *loop, const struct twheel_listed *listed,
-		       const struct twheel_listed *end)
-{
-	for (; listed < end; listed++) {
-		struct twheel_handle *handle = loop->resolve(loop, listed->data);
-
-		if (handle && handle->loop == loop && (handle->state & ARMED) &&
-		    !(handle->state & ACCOUNTED) && twheel_account_add(loop, handle))
-			return -1;
-	}
-	return 0;
-}
-
 static int adopt(struct device *device, const struct twheel_listed *listed, ssize_t count)
 {
-	const struct twheel_listed *first = listed, *end = listed + count;
+	const struct twheel_listed *end = listed + count;
 	struct twheel_loop *loop = &device->loop;
 
 	device->nr_armed += count;
@@ -629,7 +615,7 @@ static int adopt(struct device *device, const struct twheel_listed *listed, ssiz
 		if (unlikely(listed->interval_ns) && take_over_period(device, handle, listed))
 			return -1;
 	}
-	return loop->account ? account_for(loop, first, end) : 0;
+	return 0;
 }
 
 int twheel_device_adopt(struct twheel_loop *loop)

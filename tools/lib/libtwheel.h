@@ -103,9 +103,10 @@ const char *twheel_version(void);
  * them in a new loop. (twheel_stop() of a timer whose start was not flushed succeeds: no
  * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
  *
- * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
- * memory of all running handles, and that only one thread uses the loop. Errors are
- * printed, and the program aborts.
+ * Debugging: with TWHEEL_DEBUG=1 in the environment, a stop and an expiry check the handle and
+ * its neighbours in memory, and a flush and a dispatch that one thread calls them. Errors are
+ * printed, and the program aborts. AddressSanitizer and valgrind find the other handles that
+ * are freed while they run.
  */
 struct twheel_loop;
 struct twheel_handle;
@@ -144,16 +145,6 @@ typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
 /**
- * typedef twheel_visit - called by twheel_loop_walk() for each running timer
- * @loop: the loop.
- * @handle: the timer. The function may stop and free it, and no other one.
- * @arg: the argument of twheel_loop_walk().
- *
- * Return: 0 to go on; anything else ends the walk.
- */
-typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg);
-
-/**
  * typedef twheel_resolve - find the handle of a timer in the kernel by its data
  * @loop: the loop.
  * @data: the @data of the handle, as a number.
@@ -176,9 +167,6 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  * least: calls between two flushes share one time and one system call.
  */
 #define TWHEEL_LOOP_BY_HAND	0x1U
-
-/* twheel_loop_walk() works; a start and a stop cost more, and a start may fail with ENOMEM. */
-#define TWHEEL_LOOP_WALKABLE	0x2U
 
 /*
  * The timers are kept in the kernel if the device exists: its tools and tracepoints show
@@ -352,21 +340,6 @@ int twheel_loop_flush(struct twheel_loop *loop);
 int twheel_loop_dispatch(struct twheel_loop *loop);
 
 /**
- * twheel_loop_take() - take timers that have expired, in place of callbacks
- * @loop: the loop.
- * @handles: set to the timers, in the order of their ticks.
- * @max: how many fit, at least 1.
- *
- * As twheel_loop_dispatch(), but no callback is called: for languages where that is expensive.
- * Timers that repeat are running again, and their count is set; the others are not running.
- * Timers that did not fit are returned by the next call, and the descriptor stays readable.
- *
- * Return: how many were taken; or -1 with errno set, as for twheel_loop_dispatch(), and
- * EINVAL without room.
- */
-ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max);
-
-/**
  * twheel_loop_wait() - flush, wait and dispatch, for programs without a loop
  * @loop: the loop.
  * @timeout_ns: the longest time to wait in nanoseconds; -1 for any time, 0 for none.
@@ -434,17 +407,6 @@ int twheel_loop_ref(struct twheel_loop *loop);
  * Return: as twheel_loop_stop().
  */
 int twheel_loop_unref(struct twheel_loop *loop);
-
-/**
- * twheel_loop_walk() - visit all running timers
- * @loop: the loop, made with TWHEEL_LOOP_WALKABLE.
- * @visit: called for each timer, in no order.
- * @arg: passed to it.
- *
- * Return: 0, or what @visit returned if that was not 0; or -1 with errno set: EOPNOTSUPP for
- * another loop, EINVAL without a loop or a function, EOWNERDEAD after fork().
- */
-int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
 
 /**
  * struct twheel_message - a function to call in another thread's loop
@@ -775,21 +737,6 @@ int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max);
 
 /**
- * twheel_move_timers() - move all timers of a wheel to another one
- * @from: the wheel that loses them.
- * @to: the wheel that gets them, on the same clock, with their data, deadlines and periods.
- *
- * For a wheel that another process has open, too, and could continue to change. Timers that it
- * reads or cancels during the call are not moved. Each timer is in one of the wheels at any
- * time, and for a moment in both. The ids are new. If this fails, timers that were moved before
- * stay in @to.
- *
- * Return: how many were moved; or -1 with errno set: EINVAL for wheels on different clocks,
- * or as twheel_list_timers() and twheel_add_batch().
- */
-ssize_t twheel_move_timers(int from, int to);
-
-/**
  * twheel_read() - take expired timers
  * @fd: the wheel.
  * @events: set to the timers that expired, in the order of their ticks.
@@ -877,15 +824,6 @@ int twheel_ring_more(const struct twheel_ring_view *view);
  * Return: 0, or -1 with errno set.
  */
 int twheel_now(uint32_t clock_id, uint64_t *now_ns);
-
-/**
- * twheel_deadline() - when a delay ends
- * @now_ns: when it begins.
- * @delay_ns: the delay.
- *
- * Return: the sum, or TWHEEL_TIME_MAX_NS if the sum is later than that.
- */
-uint64_t twheel_deadline(uint64_t now_ns, uint64_t delay_ns);
 
 #pragma GCC visibility pop
 

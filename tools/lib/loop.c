@@ -144,7 +144,6 @@ void twheel_loop_free(struct twheel_loop *loop)
 	drop_messages(loop);
 	close(loop->fd);
 	twheel_loop_unregister(loop);
-	twheel_account_free(loop);
 	loop->real->free(loop);
 	free(loop);
 }
@@ -312,7 +311,7 @@ int twheel_stop(struct twheel_handle *handle)
 	if (unlikely(!handle))
 		return 0;
 	loop = handle->loop;
-	if (handle->state & (ARMED | ACCOUNTED))
+	if (handle->state & ARMED)
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
 		return 0;
@@ -477,8 +476,6 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 {
 	if (!loop->unarmed)
 		return fail(error);
-	if (loop->account)
-		twheel_account_drop(loop, handle);
 	unlink_handle(loop, handle);
 	loop->unarmed(loop, handle, error);
 	return twheel_loop_check(loop);
@@ -518,7 +515,7 @@ static noinline int flush_changes(struct twheel_loop *loop)
 /* Most turns of a loop change nothing. */
 static inline bool is_flushed(struct twheel_loop *loop)
 {
-	if (loop->dirty || loop->account || twheel_loop_has_left(loop))
+	if (loop->dirty || twheel_loop_has_left(loop))
 		return false;
 	forget_time(loop);
 	return true;
@@ -596,47 +593,6 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
 	return dispatch(loop, &calls) ? -1 : calls.callbacks;
-}
-
-/* Take up to @max expired timers that were not postponed; returns how many. */
-static ssize_t take_expired(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
-{
-	struct twheel_handle *handle;
-	size_t taken = 0;
-
-	while (taken < max && !twheel_loop_check(loop)) {
-		handle = loop->backend->take(loop);
-		if (!handle)
-			break;
-		if (expire(loop, handle))
-			handles[taken++] = handle;
-	}
-	return taken;
-}
-
-ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
-{
-	bool failed = false;
-	ssize_t taken;
-
-	if (unlikely(twheel_loop_check(loop)))
-		return -1;
-	if (!handles || !max)
-		return fail(EINVAL);
-	forget_time(loop);
-	/* Timers that the last call left. */
-	taken = take_expired(loop, handles, max);
-	do {
-		if ((size_t)taken == max)
-			break;
-		failed = loop->backend->collect(loop);
-		if (failed)
-			break;
-		run_messages(loop);
-		taken += take_expired(loop, handles + taken, max - taken);
-	} while (loop->more);
-	failed |= flush_inside(loop);
-	return failed && !taken ? -1 : taken;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
@@ -774,13 +730,4 @@ int twheel_loop_run(struct twheel_loop *loop)
 	} while (ret >= 0 || errno == EINTR);
 	loop->stopped = false;
 	return ret;
-}
-
-int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg)
-{
-	if (twheel_loop_check(loop))
-		return -1;
-	if (!visit)
-		return fail(EINVAL);
-	return loop->account ? twheel_account_walk(loop, visit, arg) : fail(EOPNOTSUPP);
 }

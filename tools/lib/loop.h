@@ -28,13 +28,12 @@
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
- * backend, where it expires at @armed; any other is idle. A running handle of a loop with an
- * account is accounted once that holds it. The last two bits show what follows its expiry.
+ * backend, where it expires at @armed; any other is idle. The last two bits show what follows its
+ * expiry.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
-#define ACCOUNTED		0x04
 #define REPEATS			0x10
 #define SCHEDULED		0x20
 
@@ -43,8 +42,8 @@
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and all memory except the loop's own.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
- *	-1 with errno set, in a loop that has an account, or is another process's.
- * @disarm: makes an armed or accounted handle idle. Returns 1; or -1 with errno set, and
+ *	-1 with errno set, in a loop that is another process's.
+ * @disarm: makes an armed handle idle. Returns 1; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more expired timers, after all that it found before have been taken.
@@ -83,9 +82,10 @@ struct backend {
  * @stopped: twheel_loop_stop() was called.
  * @inside: dispatch or flush is running callbacks, and flushes what they start.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
- * @backend: the functions to call: those of @real, or of account.c, or of fork.c to refuse.
+ * @backend: the functions to call: those of @real, or @checking, or those of fork.c that refuse.
  * @real: the backend that it runs over.
- * @account: all running handles, or NULL.
+ * @checking: the same with the checks of check.c before them.
+ * @thread: the thread that dispatches, or 0 before the first time; for check.c.
  * @all: all loops.
  * @nr_linked: how many handles are linked.
  * @changes: handles that wait to be armed by the next flush.
@@ -122,7 +122,8 @@ struct twheel_loop {
 	int fd;
 	int64_t refs;
 	const struct backend *real;
-	struct account *account;
+	struct backend checking;
+	pid_t thread;
 	struct list_head all;
 };
 
@@ -158,7 +159,7 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 /* Mark a handle that is in no list and no backend any more. */
 static inline void set_idle(struct twheel_handle *handle)
 {
-	handle->state &= ~(RUNNING | ACCOUNTED);
+	handle->state &= ~RUNNING;
 	handle->armed = IDLE;
 }
 
@@ -191,14 +192,8 @@ void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config 
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);
 
-/* Account for all handles of a new loop; with @debug, check them. 0, or -1 with errno set. */
-int twheel_account_new(struct twheel_loop *loop, bool debug);
-void twheel_account_free(struct twheel_loop *loop);
-/* Account for a handle that is armed already. 0, or -1 with errno set. */
-int twheel_account_add(struct twheel_loop *loop, struct twheel_handle *handle);
-/* Take a linked handle, which becomes idle, out of the account. */
-void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
-int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
+/* Let the loop check the memory of its timers, and which thread uses it. */
+void twheel_loop_add_checks(struct twheel_loop *loop);
 
 /* Return a number of this process that no ancestor has; 0 if there is no page for it. */
 uint32_t twheel_process_token_new(void);
