@@ -155,7 +155,8 @@ struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, 
 {
 	static uint64_t last;
 	struct twheel_add add = {
-		.time_ns = twheel_deadline(from_ns, delay_ns),
+		.time_ns = delay_ns < TWHEEL_TIME_MAX_NS - from_ns ? from_ns + delay_ns :
+			   TWHEEL_TIME_MAX_NS,
 		.interval_ns = periodic ? delay_ns : 0,
 		.flags = TWHEEL_ABSTIME,
 	};

@@ -59,7 +59,7 @@ static void set_alarm(uint64_t when)
 
 int main(int argc, char **argv)
 {
-	struct twheel_loop_config config = { .clock_id = TWHEEL_CLOCK_REALTIME };
+	struct twheel_loop_config config = { .clock = TWHEEL_CLOCK_REALTIME };
 	struct twheel_loop *loop = twheel_loop_new(&config);
 	int notice = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	uint64_t first = UINT64_MAX;
@@ -72,8 +72,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 1; i < argc; i++) {
 		uint64_t when = strtoull(argv[i], NULL, 10) + (*argv[i] == '+' ? time(NULL) : 0);
-		struct twheel_handle *handle = twheel_handle_new(ring, argv[i]);
+		struct twheel_handle *handle = calloc(1, sizeof(*handle));
 
+		twheel_handle_init(handle, ring, argv[i]);
 		if (!handle || twheel_start_at(loop, handle, when * SECOND))
 			err(1, "%s", argv[i]);
 		first = when < first ? when : first;

@@ -26,7 +26,7 @@ static uint64_t idle_ns;
 
 static void close_connection(struct connection *c)
 {
-	twheel_stop(&c->timeout); /* fails if it has just expired, which does not matter */
+	twheel_stop(&c->timeout);
 	close(c->fd);
 	free(c);
 }

@@ -149,64 +149,6 @@ ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timer
 	return n;
 }
 
-/* Timers moved at once. */
-#define MOVE		256
-
-/* Move some timers: add each, cancel the old one, and if that is gone, the new one. */
-static int move_some(int from, int to, const struct twheel_listed *listed, int n)
-{
-	struct twheel_add adds[MOVE];
-	uint64_t ids[MOVE];
-	int results[MOVE];
-	int i, added, moved, done, total = 0;
-
-	for (i = 0; i < n; i++) {
-		adds[i] = (struct twheel_add) {
-			.time_ns = listed[i].deadline_ns,
-			.interval_ns = listed[i].interval_ns,
-			.data = listed[i].data,
-			.flags = TWHEEL_ABSTIME,
-		};
-		ids[i] = listed[i].id;
-	}
-	/* A signal, or a limit, ends an add early; the next one reports a limit. */
-	for (done = 0; done < n; done += added) {
-		added = twheel_add_batch(to, adds + done, n - done);
-		if (added <= 0)
-			return -1;
-		moved = twheel_cancel_batch(from, ids + done, results, added);
-		for (i = 0; i < added; i++)
-			if (results[i])
-				twheel_cancel_timer(to, adds[done + i].id);
-		if (moved < 0)
-			return -1;
-		total += moved;
-	}
-	return total;
-}
-
-ssize_t twheel_move_timers(int from, int to)
-{
-	struct twheel_listed listed[MOVE];
-	struct twheel_info a, b;
-	uint64_t cursor = 0;
-	ssize_t total = 0, n;
-
-	if (twheel_get_info(from, &a) || twheel_get_info(to, &b))
-		return -1;
-	if (a.clock_id != b.clock_id) {
-		errno = EINVAL;
-		return -1;
-	}
-	while ((n = twheel_list_timers(from, &cursor, listed, MOVE)) > 0) {
-		n = move_some(from, to, listed, n);
-		if (n < 0)
-			break;
-		total += n;
-	}
-	return n < 0 ? -1 : total;
-}
-
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max)
 {
 	ssize_t bytes;
@@ -281,14 +223,4 @@ int twheel_now(uint32_t clock_id, uint64_t *now_ns)
 		return -1;
 	*now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return 0;
-}
-
-uint64_t twheel_deadline(uint64_t now_ns, uint64_t delay_ns)
-{
-	uint64_t sum;
-
-	if (__builtin_add_overflow(now_ns, delay_ns, &sum) ||
-	    sum > TWHEEL_TIME_MAX_NS)
-		return TWHEEL_TIME_MAX_NS;
-	return sum;
 }

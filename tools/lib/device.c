@@ -97,7 +97,6 @@ static void collect_event(struct device *device, const struct twheel_event *even
 		device->nr_armed--;
 	} else {
 		device->woken = false;
-		loop->posted = true;
 	}
 }
 
@@ -163,7 +162,7 @@ static inline void note_stopped(struct device *device, struct twheel_handle *han
 {
 	device->stopped[device->nr_stopped++] = handle->where;
 	device->loop.dirty = true;
-	set_idle(&device->loop, handle);
+	set_idle(handle);
 }
 
 static noinline int disarm_slowpath(struct device *device, struct twheel_handle *handle)
@@ -171,7 +170,7 @@ static noinline int disarm_slowpath(struct device *device, struct twheel_handle 
 	if (cancel_stopped(device))
 		return -1;
 	note_stopped(device, handle);
-	return 0;
+	return 1;
 }
 
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -181,7 +180,7 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (unlikely(device->nr_stopped == BATCH))
 		return disarm_slowpath(device, handle);
 	note_stopped(device, handle);
-	return 0;
+	return 1;
 }
 
 /* Give the kernel the data of the handles that are being flushed, up to @end. */
@@ -264,7 +263,6 @@ static int arm_some(struct device *device)
 	return 0;
 }
 
-/* Called with the lock held, or by the loop's own thread. */
 static int device_wake(struct twheel_loop *loop)
 {
 	struct twheel_add add = { .flags = TWHEEL_ABSTIME };
@@ -501,7 +499,7 @@ struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 	struct device *device;
 	unsigned int i;
 
-	device = batches && !set_up(fd, setup, &ring) ? twheel_loop_alloc(sizeof(*device)) : NULL;
+	device = batches && !set_up(fd, setup, &ring) ? calloc(1, sizeof(*device)) : NULL;
 	if (!device) {
 		int error = errno;
 
@@ -592,23 +590,9 @@ static noinline int adopt_slowpath(struct device *device, struct twheel_handle *
 	return disown(device, other);
 }
 
-/* Account for adopted handles, in a loop that has an account. */
-static int account_for(struct twheel_loop *loop, const struct twheel_listed *listed,
-		       const struct twheel_listed *end)
-{
-	for (; listed < end; listed++) {
-		struct twheel_handle *handle = loop->resolve(loop, listed->data);
-
-		if (handle && handle->loop == loop && (handle->state & ARMED) &&
-		    !(handle->state & ACCOUNTED) && twheel_account_add(loop, handle))
-			return -1;
-	}
-	return 0;
-}
-
 static int adopt(struct device *device, const struct twheel_listed *listed, ssize_t count)
 {
-	const struct twheel_listed *first = listed, *end = listed + count;
+	const struct twheel_listed *end = listed + count;
 	struct twheel_loop *loop = &device->loop;
 
 	device->nr_armed += count;
@@ -631,7 +615,7 @@ static int adopt(struct device *device, const struct twheel_listed *listed, ssiz
 		if (unlikely(listed->interval_ns) && take_over_period(device, handle, listed))
 			return -1;
 	}
-	return loop->account ? account_for(loop, first, end) : 0;
+	return 0;
 }
 
 int twheel_device_adopt(struct twheel_loop *loop)

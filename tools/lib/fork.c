@@ -11,6 +11,74 @@
 
 #include "loop.h"
 
+/* All loops of the process. */
+static LIST_HEAD(live);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int refuse(struct twheel_loop *loop)
+{
+	return twheel_loop_check(loop);
+}
+
+static int refuse_handle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	(void)handle;
+	return refuse(loop);
+}
+
+static struct twheel_handle *take_none(struct twheel_loop *loop)
+{
+	(void)loop;
+	return NULL;
+}
+
+/* Stands in for the backend of a loop that is another process's. */
+static const struct backend refusing = {
+	.arm = refuse_handle,
+	.disarm = refuse_handle,
+	.flush = refuse,
+	.collect = refuse,
+	.take = take_none,
+	.wake = refuse,
+	.alarm = refuse,
+};
+
+void twheel_loop_register(struct twheel_loop *loop)
+{
+	pthread_mutex_lock(&lock);
+	list_add_tail(&loop->all, &live);
+	pthread_mutex_unlock(&lock);
+}
+
+void twheel_loop_unregister(struct twheel_loop *loop)
+{
+	pthread_mutex_lock(&lock);
+	list_del(&loop->all);
+	pthread_mutex_unlock(&lock);
+}
+
+static void lock_loops(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_loops(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* In the child of a fork(). */
+static void refuse_loops(void)
+{
+	struct twheel_loop *loop;
+
+	list_for_each_entry(loop, &live, all) {
+		forget_time(loop);
+		loop->backend = &refusing;
+	}
+	unlock_loops();
+}
+
 uint32_t *twheel_process_page;
 static uint32_t last_token;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -24,7 +92,7 @@ static void map_page(void)
 	if (memory == MAP_FAILED)
 		return;
 	if (madvise(memory, bytes, MADV_WIPEONFORK) ||
-	    pthread_atfork(twheel_loops_lock, twheel_loops_unlock, twheel_loops_forked))
+	    pthread_atfork(lock_loops, unlock_loops, refuse_loops))
 		munmap(memory, bytes);
 	else
 		twheel_process_page = memory;

@@ -100,16 +100,13 @@ const char *twheel_version(void);
  * fork(): the loop stays the parent's. In the child, every function that acts on it or on
  * one of its timers fails with EOWNERDEAD, except twheel_loop_free(), which frees the
  * memory without an effect on the parent's timers. Then initialise the handles, and start
- * them in a new loop. (twheel_stop() of a timer whose start was not flushed returns 0: no
+ * them in a new loop. (twheel_stop() of a timer whose start was not flushed succeeds: no
  * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
  *
- * After a loop was freed, functions that act on it or on a timer that was running in it fail
- * with ESTALE and touch nothing, until another loop reuses its memory. twheel_again() always
- * fails so for a timer that had expired or was stopped before.
- *
- * Debugging: with TWHEEL_DEBUG=1 in the environment, each flush and dispatch checks the
- * memory of all running handles, and that only one thread uses the loop. Errors are
- * printed, and the program aborts.
+ * Debugging: with TWHEEL_DEBUG=1 in the environment, a stop and an expiry check the handle and
+ * its neighbours in memory, and a flush and a dispatch that one thread calls them. Errors are
+ * printed, and the program aborts. AddressSanitizer and valgrind find the other handles that
+ * are freed while they run.
  */
 struct twheel_loop;
 struct twheel_handle;
@@ -148,16 +145,6 @@ typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
 /**
- * typedef twheel_visit - called by twheel_loop_walk() for each running timer
- * @loop: the loop.
- * @handle: the timer. The function may stop and free it, and no other one.
- * @arg: the argument of twheel_loop_walk().
- *
- * Return: 0 to go on; anything else ends the walk.
- */
-typedef int twheel_visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg);
-
-/**
  * typedef twheel_resolve - find the handle of a timer in the kernel by its data
  * @loop: the loop.
  * @data: the @data of the handle, as a number.
@@ -181,17 +168,20 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  */
 #define TWHEEL_LOOP_BY_HAND	0x1U
 
-/* twheel_loop_walk() works; a start and a stop cost more, and a start may fail with ENOMEM. */
-#define TWHEEL_LOOP_WALKABLE	0x2U
-
 /*
  * The timers are kept in the kernel if the device exists: its tools and tracepoints show
  * them, limits and accounting are those of the module, and the module does the cascades.
  */
 #define TWHEEL_LOOP_KERNEL	0x4U
 
-/* CLOCK_REALTIME for @clock_id of a loop, where 0, its number, is the default. */
-#define TWHEEL_CLOCK_REALTIME	0xffffffffU
+/*
+ * The values of @clock in struct twheel_loop_config. They are not those of clock_gettime(), of
+ * which CLOCK_REALTIME is 0, the default here.
+ */
+#define TWHEEL_CLOCK_REALTIME	0x10000U
+#define TWHEEL_CLOCK_MONOTONIC	0x10001U
+#define TWHEEL_CLOCK_BOOTTIME	0x10007U
+#define TWHEEL_CLOCK_TAI	0x1000bU
 
 /**
  * struct twheel_loop_config - loop parameters; 0 means default
@@ -201,8 +191,8 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  *	and without the module any number.
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
  *	TWHEEL_SIZE_DEFAULT.
- * @clock_id: CLOCK_MONOTONIC, the default, or CLOCK_BOOTTIME; or a clock that can be set:
- *	TWHEEL_CLOCK_REALTIME, or CLOCK_TAI over the device. twheel_start_at() then takes
+ * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
+ *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then takes
  *	calendar time, and timers follow the clock when it is set, forward and back.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
  *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise. With _ANY, the
@@ -221,7 +211,7 @@ struct twheel_loop_config {
 	uint64_t tick_ns;
 	uint64_t max_timers;
 	uint32_t wheel_size;
-	uint32_t clock_id;
+	uint32_t clock;
 	uint32_t backend;
 	uint32_t flags;
 	twheel_unarmed *unarmed;
@@ -270,7 +260,8 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
  * @loop: the loop, or NULL.
  *
  * No callback is called, and no function of a message: messages that were posted may be
- * posted again. The handles that were running must be initialised again before use.
+ * posted again. Nothing may act on the loop any more, nor on a timer that was running or could
+ * have been started by twheel_again(): initialise such a handle before it is used again.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 
@@ -349,24 +340,9 @@ int twheel_loop_flush(struct twheel_loop *loop);
 int twheel_loop_dispatch(struct twheel_loop *loop);
 
 /**
- * twheel_loop_take() - take timers that have expired, in place of callbacks
- * @loop: the loop.
- * @handles: set to the timers, in the order of their ticks.
- * @max: how many fit, at least 1.
- *
- * As twheel_loop_dispatch(), but no callback is called: for languages where that is expensive.
- * Timers that repeat are running again, and their count is set; the others are not running.
- * Timers that did not fit are returned by the next call, and the descriptor stays readable.
- *
- * Return: how many were taken; or -1 with errno set, as for twheel_loop_dispatch(), and
- * EINVAL without room.
- */
-ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max);
-
-/**
  * twheel_loop_wait() - flush, wait and dispatch, for programs without a loop
  * @loop: the loop.
- * @timeout_ms: the longest time to wait in milliseconds; -1 for any time, 0 for none.
+ * @timeout_ns: the longest time to wait in nanoseconds; -1 for any time, 0 for none.
  *
  * It waits even if timers could not be armed at a limit, as timers that expire make room. If some
  * still cannot be armed after that, or after a tenth of a second, it returns -1.
@@ -375,7 +351,7 @@ ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handle
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
  * the wait.
  */
-int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms);
+int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 
 /**
  * twheel_loop_run() - wait and dispatch until no timer is left
@@ -392,7 +368,7 @@ int twheel_loop_run(struct twheel_loop *loop);
  * twheel_loop_stop() - make twheel_loop_run() return
  * @loop: the loop.
  *
- * For callbacks and functions of messages. The callbacks of all timers that have expired are
+ * For callbacks, functions of messages, and signal handlers. The callbacks of all timers that have expired are
  * called before it returns. The timers keep running. Of nested runs, the innermost one
  * ends. Without a run, the next one ends at once.
  *
@@ -433,17 +409,6 @@ int twheel_loop_ref(struct twheel_loop *loop);
 int twheel_loop_unref(struct twheel_loop *loop);
 
 /**
- * twheel_loop_walk() - visit all running timers
- * @loop: the loop, made with TWHEEL_LOOP_WALKABLE.
- * @visit: called for each timer, in no order.
- * @arg: passed to it.
- *
- * Return: 0, or what @visit returned if that was not 0; or -1 with errno set: EOPNOTSUPP for
- * another loop, EINVAL without a loop or a function, EOWNERDEAD after fork().
- */
-int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
-
-/**
  * struct twheel_message - a function to call in another thread's loop
  * @call: called once in the thread of the loop, by twheel_loop_dispatch(). The message is
  *	the caller's again after that: it may be freed or posted.
@@ -462,13 +427,12 @@ struct twheel_message {
  * @loop: the loop. It must not be freed concurrently.
  * @message: the message, with its function.
  *
- * May be called by any thread. Messages are called in the order in which they were posted.
- * If the loop is freed first, they are never called, and may be posted again. After an error,
- * the message is not posted.
+ * May be called by any thread, and by a signal handler. Messages are called in the order in which
+ * they were posted. If the loop is freed first, they are never called, and may be posted again.
+ * After an error, the message is not posted.
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function; EOWNERDEAD after fork(); ESTALE for a loop that was freed;
- * ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
+ * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 
@@ -480,7 +444,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
  *	last one; usually 1.
  *
  * The caller owns the memory, and keeps it while the timer runs. After it has expired, or
- * twheel_stop() has returned 0, the loop never touches it again. A handle of zeros, except
+ * twheel_stop() has stopped it, the loop never touches it again. A handle of zeros, except
  * for @callback, is initialised: calloc() and { .callback = f } are enough.
  */
 struct twheel_handle {
@@ -510,32 +474,6 @@ struct twheel_handle {
 void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data);
 
 /**
- * twheel_handle_new() - allocate a timer
- * @callback: called when it expires.
- * @data: the caller's.
- *
- * For languages that cannot declare the struct. Its first three members are public.
- *
- * Return: the timer; or NULL with errno ENOMEM.
- */
-struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data);
-
-/**
- * twheel_handle_free() - stop a timer that twheel_handle_new() made, and free it
- * @handle: the timer, or NULL. Its loop may have been freed.
- */
-void twheel_handle_free(struct twheel_handle *handle);
-
-/**
- * twheel_handle_size() - how much memory a timer takes
- *
- * For languages that allocate its memory themselves.
- *
- * Return: sizeof(struct twheel_handle) as the library was compiled.
- */
-size_t twheel_handle_size(void);
-
-/**
  * twheel_start() - start a timer
  * @loop: the loop to run it in.
  * @handle: the timer.
@@ -543,8 +481,8 @@ size_t twheel_handle_size(void);
  *
  * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
  * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback; EOWNERDEAD after fork(); ESTALE for a loop that was freed; EBADF if the loop
- * cannot be woken because its descriptor was closed.
+ * a callback; EOWNERDEAD after fork(); EBADF if the loop cannot be woken because its
+ * descriptor was closed.
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -599,8 +537,8 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
  * expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
- * handle, and for one that was never started; EOWNERDEAD after fork(); ESTALE when the loop
- * it was in has been freed; or, for an earlier deadline, as twheel_stop().
+ * handle, and for one that was never started; EOWNERDEAD after fork(); or, for an
+ * earlier deadline, as twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -623,12 +561,13 @@ static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t del
 
 /**
  * twheel_stop() - stop a timer
- * @handle: the timer.
+ * @handle: the timer, or NULL.
  *
- * Return: 0, and its callback is not called any more, even if it has expired; or -1 with
- * errno set: ENOENT when it was not running; EINVAL without a handle; EOWNERDEAD after
- * fork(); ESTALE when its loop has been freed; or, when changes had to be flushed and that
- * failed, as twheel_loop_flush(): it is still running.
+ * Its callback is not called any more, even if it has expired. Code that cleans up may ignore
+ * the result: without the device, a stop never fails in the loop's own process.
+ *
+ * Return: 1 if it was running, 0 if not; or -1 with errno set: EOWNERDEAD after fork(); or, when
+ * changes had to be flushed and that failed, as twheel_loop_flush(): it is still running.
  */
 int twheel_stop(struct twheel_handle *handle);
 
@@ -650,8 +589,7 @@ int twheel_is_running(const struct twheel_handle *handle);
  * once repeats from now on, and so does one of twheel_schedule().
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
- * of range and without a handle, EOWNERDEAD after fork(), ESTALE when its loop has been
- * freed.
+ * of range and without a handle, EOWNERDEAD after fork().
  */
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
 
@@ -660,8 +598,7 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
  * @handle: the timer.
  *
  * Return: nanoseconds from the loop's time, 0 when the deadline has passed; or -1 with errno
- * set: ENOENT when it is not running, EINVAL without a handle, ESTALE when its loop has been
- * freed.
+ * set: ENOENT when it is not running, EINVAL without a handle.
  */
 int64_t twheel_remaining(const struct twheel_handle *handle);
 
@@ -686,7 +623,7 @@ int twheel_open(const char *path, int flags);
 /**
  * twheel_set_up() - set the parameters of a wheel, once, before its first timer
  * @fd: the wheel.
- * @setup: the parameters.
+ * @setup: the parameters. All of them have to be set: a @clock_id of 0 is CLOCK_REALTIME.
  *
  * Return: 0, or -1 with errno set.
  */
@@ -800,21 +737,6 @@ int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max);
 
 /**
- * twheel_move_timers() - move all timers of a wheel to another one
- * @from: the wheel that loses them.
- * @to: the wheel that gets them, on the same clock, with their data, deadlines and periods.
- *
- * For a wheel that another process has open, too, and could continue to change. Timers that it
- * reads or cancels during the call are not moved. Each timer is in one of the wheels at any
- * time, and for a moment in both. The ids are new. If this fails, timers that were moved before
- * stay in @to.
- *
- * Return: how many were moved; or -1 with errno set: EINVAL for wheels on different clocks,
- * or as twheel_list_timers() and twheel_add_batch().
- */
-ssize_t twheel_move_timers(int from, int to);
-
-/**
  * twheel_read() - take expired timers
  * @fd: the wheel.
  * @events: set to the timers that expired, in the order of their ticks.
@@ -902,15 +824,6 @@ int twheel_ring_more(const struct twheel_ring_view *view);
  * Return: 0, or -1 with errno set.
  */
 int twheel_now(uint32_t clock_id, uint64_t *now_ns);
-
-/**
- * twheel_deadline() - when a delay ends
- * @now_ns: when it begins.
- * @delay_ns: the delay.
- *
- * Return: the sum, or TWHEEL_TIME_MAX_NS if the sum is later than that.
- */
-uint64_t twheel_deadline(uint64_t now_ns, uint64_t delay_ns);
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <climits>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -66,9 +66,8 @@ public:
 	int wait() { return check(twheel_loop_wait(loop_, -1), "wait"); }
 	int wait(nanoseconds time)
 	{
-		const std::uint64_t ms = (to_ns(time) + TWHEEL_MSEC - 1) / TWHEEL_MSEC;
-		return check(twheel_loop_wait(loop_, static_cast<int>(ms < INT_MAX ? ms : INT_MAX)),
-			     "wait");
+		const std::int64_t ns = static_cast<std::int64_t>(to_ns(time));
+		return check(twheel_loop_wait(loop_, ns), "wait");
 	}
 	void run() { check(twheel_loop_run(loop_), "run"); }
 	void stop() { check(twheel_loop_stop(loop_), "stop"); }
@@ -129,8 +128,9 @@ public:
 	}
 	~timer()
 	{
-		if (!alive_.expired())
-			twheel_stop(&handle_);
+		/* The library would write to freed memory, except in the child of fork(). */
+		if (!alive_.expired() && twheel_stop(&handle_) < 0 && errno != EOWNERDEAD)
+			std::terminate();
 	}
 	timer(const timer &) = delete;
 	timer &operator=(const timer &) = delete;
@@ -158,7 +158,7 @@ public:
 		check((live(), twheel_set_interval(&handle_, to_ns(interval))), "set_interval");
 	}
 	/* Returns whether it was running. */
-	bool stop() { return is_running() && !check(twheel_stop(&handle_), "stop"); }
+	bool stop() { return !alive_.expired() && check(twheel_stop(&handle_), "stop"); }
 	bool is_running() const { return !alive_.expired() && twheel_is_running(&handle_); }
 	nanoseconds remaining() const
 	{

@@ -26,6 +26,11 @@
 /* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
 
+static bool has_messages(const struct twheel_loop *loop)
+{
+	return loop->arrived != &end || __atomic_load_n(&loop->posted, __ATOMIC_SEQ_CST) != &end;
+}
+
 static int fail(int error)
 {
 	errno = error;
@@ -91,49 +96,61 @@ void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config 
 	loop->unarmed = config->unarmed;
 	loop->data = config->data;
 	loop->resolve = config->resolve;
-	pthread_mutex_init(&loop->lock, NULL);
-	loop->first = &end;
-	loop->last = &loop->first;
+	loop->posted = &end;
+	loop->arrived = &end;
 	loop->backend = loop->real;
 	twheel_loop_register(loop);
 }
 
-/* Return posted messages to their owners. In a child, the lock may be held for ever. */
+/* Move posted messages behind those that have arrived, in the order of posting. */
+static void take_messages(struct twheel_loop *loop)
+{
+	struct twheel_message *message, *next, **last = &loop->arrived;
+
+	message = __atomic_exchange_n(&loop->posted, &end, __ATOMIC_ACQUIRE);
+	while (*last != &end)
+		last = &(*last)->next;
+	for (; message != &end; message = next) {
+		next = message->next;
+		message->next = *last;
+		*last = message;
+	}
+}
+
+/* Return the first message that has arrived, which its owner may post again; or NULL. */
+static struct twheel_message *pop_message(struct twheel_loop *loop)
+{
+	struct twheel_message *message = loop->arrived;
+
+	if (message == &end)
+		return NULL;
+	loop->arrived = message->next;
+	__atomic_store_n(&message->next, NULL, __ATOMIC_RELEASE);
+	return message;
+}
+
+/* Return posted messages to their owners. */
 static void drop_messages(struct twheel_loop *loop)
 {
-	bool shared = !twheel_loop_check(loop);
-	struct twheel_message *message, *next;
-
-	if (shared)
-		pthread_mutex_lock(&loop->lock);
-	for (message = loop->first; message != &end; message = next) {
-		next = message->next;
-		message->next = NULL;
-	}
-	loop->first = &end;
-	loop->last = &loop->first;
-	if (shared) {
-		pthread_mutex_unlock(&loop->lock);
-		pthread_mutex_destroy(&loop->lock);
-	}
+	take_messages(loop);
+	while (pop_message(loop))
+		;
 }
 
 void twheel_loop_free(struct twheel_loop *loop)
 {
-	if (!loop || loop->owner == NO_OWNER)
+	if (!loop)
 		return;
 	drop_messages(loop);
 	close(loop->fd);
-	twheel_account_free(loop);
+	twheel_loop_unregister(loop);
 	loop->real->free(loop);
-	twheel_loop_retire(loop);
+	free(loop);
 }
 
 int twheel_loop_fd(const struct twheel_loop *loop)
 {
-	if (!loop)
-		return fail(EINVAL);
-	return loop->owner == NO_OWNER ? fail(ESTALE) : loop->fd;
+	return loop ? loop->fd : fail(EINVAL);
 }
 
 int twheel_loop_backend(const struct twheel_loop *loop)
@@ -148,9 +165,7 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 
 int twheel_loop_refuse(const struct twheel_loop *loop)
 {
-	if (!loop)
-		return fail(EINVAL);
-	return fail(loop->owner == NO_OWNER ? ESTALE : EOWNERDEAD);
+	return fail(loop ? EOWNERDEAD : EINVAL);
 }
 
 /*
@@ -161,26 +176,6 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 {
 	if (handle)
 		*handle = (struct twheel_handle) { .callback = callback, .data = data };
-}
-
-struct twheel_handle *twheel_handle_new(twheel_callback *callback, void *data)
-{
-	struct twheel_handle *handle = malloc(sizeof(*handle));
-
-	twheel_handle_init(handle, callback, data);
-	return handle;
-}
-
-void twheel_handle_free(struct twheel_handle *handle)
-{
-	if (handle)
-		twheel_stop(handle);
-	free(handle);
-}
-
-size_t twheel_handle_size(void)
-{
-	return sizeof(struct twheel_handle);
 }
 
 static inline bool is_running(const struct twheel_handle *handle)
@@ -215,9 +210,7 @@ static int note_start(struct twheel_loop *loop)
 	if (likely(loop->start_now != NOT_READ))
 		return 0;
 	if (loop->wakes && !loop->inside && !loop->woken) {
-		pthread_mutex_lock(&loop->lock);
 		loop->woken = !loop->backend->alarm(loop);
-		pthread_mutex_unlock(&loop->lock);
 		if (!loop->woken)
 			return is_no_room(errno) ? 0 : -1;
 	}
@@ -311,27 +304,19 @@ int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
 	return start(loop, handle, deadline);
 }
 
-static noinline int stop_idle(struct twheel_handle *handle)
-{
-	return fail(handle ? ENOENT : EINVAL);
-}
-
 int twheel_stop(struct twheel_handle *handle)
 {
 	struct twheel_loop *loop;
 
 	if (unlikely(!handle))
-		return stop_idle(handle);
+		return 0;
 	loop = handle->loop;
-	if (handle->state & (ARMED | ACCOUNTED))
+	if (handle->state & ARMED)
 		return loop->backend->disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
-		return stop_idle(handle);
-	/* The loop was freed, and its lists with it. */
-	if (unlikely(loop->fd < 0))
-		return twheel_loop_refuse(loop);
+		return 0;
 	unlink_handle(loop, handle);
-	return 0;
+	return 1;
 }
 
 /* The fast path is inline: see the header. */
@@ -346,8 +331,6 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	loop = handle->loop;
 	if (twheel_loop_check(loop))
 		return -1;
-	if (!is_running(handle) && handle->armed != loop->idle)
-		return fail(ESTALE);
 	deadline = add_times(loop_now(loop), delay_ns);
 	if (deadline >= handle->armed) {
 		handle->deadline = deadline;
@@ -357,7 +340,7 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 		return -1;
 	if (!is_running(handle))
 		handle->state = 0;
-	else if (twheel_stop(handle))
+	else if (twheel_stop(handle) < 0)
 		return -1;
 	return start(loop, handle, deadline);
 }
@@ -385,8 +368,6 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (!is_running(handle))
 		return fail(ENOENT);
-	if (handle->loop->owner == NO_OWNER)
-		return fail(ESTALE);
 	now = loop_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
 }
@@ -417,7 +398,7 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 {
 	uint64_t armed = handle->armed;
 
-	set_idle(loop, handle);
+	set_idle(handle);
 	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
 		loop->backend->arm(loop, handle);
 		return false;
@@ -434,77 +415,52 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
  * Messages.
  */
 
-/* Take the first message, or return NULL. The first call sets @last to where to stop. */
-static struct twheel_message *take_message(struct twheel_loop *loop,
-					   struct twheel_message ***last)
-{
-	struct twheel_message *message;
-
-	pthread_mutex_lock(&loop->lock);
-	if (!*last)
-		*last = loop->last;
-	message = loop->first;
-	if (message == &end) {
-		message = NULL;
-	} else {
-		__atomic_store_n(&loop->first, message->next, __ATOMIC_RELAXED);
-		if (loop->first == &end)
-			loop->last = &loop->first;
-		message->next = NULL;
-	}
-	pthread_mutex_unlock(&loop->lock);
-	return message;
-}
-
 /* Call all messages except those that they post, so that this ends; returns how many. */
 static int run_messages(struct twheel_loop *loop)
 {
-	struct twheel_message **last = NULL;
 	struct twheel_message *message;
-	bool is_last = false;
 	int called = 0;
 
-	/* Posting wakes the loop first: without that, only messages that were left can be there. */
-	if (!loop->posted && __atomic_load_n(&loop->first, __ATOMIC_RELAXED) == &end)
+	if (likely(!has_messages(loop)))
 		return 0;
-	loop->posted = false;
-	while (!is_last && !twheel_loop_check(loop)) {
-		message = take_message(loop, &last);
-		if (!message)
-			break;
-		is_last = &message->next == last;
+	take_messages(loop);
+	while (!twheel_loop_check(loop) && (message = pop_message(loop))) {
 		called++;
 		message->call(loop, message);
 	}
 	return called;
 }
 
-static int append_message(struct twheel_loop *loop, struct twheel_message *message)
-{
-	if (message->next)
-		return fail(EALREADY);
-	if (loop->first == &end && loop->backend->wake(loop))
-		return -1;
-	message->next = &end;
-	__atomic_store_n(loop->last, message, __ATOMIC_RELAXED);
-	loop->last = &message->next;
-	return 0;
-}
-
+/*
+ * For other threads, and for signal handlers, which may interrupt the loop anywhere. The message
+ * is in the list before the loop is woken, so the loop finds it then. A message that finds another
+ * one in the list relies on the wake-up of that.
+ */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 {
-	int ret, error;
+	struct twheel_message *first = NULL;
 
 	if (twheel_loop_check(loop))
 		return -1;
 	if (!message || !message->call)
 		return fail(EINVAL);
-	pthread_mutex_lock(&loop->lock);
-	ret = append_message(loop, message);
-	error = errno;
-	pthread_mutex_unlock(&loop->lock);
-	errno = error;
-	return ret;
+	if (!__atomic_compare_exchange_n(&message->next, &first, &end, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return fail(EALREADY);
+	first = __atomic_load_n(&loop->posted, __ATOMIC_RELAXED);
+	do {
+		message->next = first;
+	} while (!__atomic_compare_exchange_n(&loop->posted, &first, message, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	if (first != &end || !loop->backend->wake(loop))
+		return 0;
+	/* Withdraw it, unless the loop has taken it or others rely on its wake-up. */
+	first = message;
+	if (!__atomic_compare_exchange_n(&loop->posted, &first, &end, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return 0;
+	message->next = NULL;
+	return -1;
 }
 
 /*
@@ -513,16 +469,13 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 
 bool twheel_loop_has_left(struct twheel_loop *loop)
 {
-	return !list_empty(&loop->expired) ||
-	       __atomic_load_n(&loop->first, __ATOMIC_RELAXED) != &end;
+	return !list_empty(&loop->expired) || has_messages(loop);
 }
 
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error)
 {
 	if (!loop->unarmed)
 		return fail(error);
-	if (loop->account)
-		twheel_account_drop(loop, handle);
 	unlink_handle(loop, handle);
 	loop->unarmed(loop, handle, error);
 	return twheel_loop_check(loop);
@@ -535,9 +488,7 @@ static noinline void leave_early(struct twheel_loop *loop)
 	if (!loop->wakes || (!twheel_loop_has_left(loop) && list_empty(&loop->changes) &&
 			     list_empty(&loop->flushing)))
 		return;
-	pthread_mutex_lock(&loop->lock);
 	loop->woken = !loop->backend->alarm(loop);
-	pthread_mutex_unlock(&loop->lock);
 }
 
 static inline void leave(struct twheel_loop **inside)
@@ -564,7 +515,7 @@ static noinline int flush_changes(struct twheel_loop *loop)
 /* Most turns of a loop change nothing. */
 static inline bool is_flushed(struct twheel_loop *loop)
 {
-	if (loop->dirty || loop->account || twheel_loop_has_left(loop))
+	if (loop->dirty || twheel_loop_has_left(loop))
 		return false;
 	forget_time(loop);
 	return true;
@@ -644,47 +595,6 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 	return dispatch(loop, &calls) ? -1 : calls.callbacks;
 }
 
-/* Take up to @max expired timers that were not postponed; returns how many. */
-static ssize_t take_expired(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
-{
-	struct twheel_handle *handle;
-	size_t taken = 0;
-
-	while (taken < max && !twheel_loop_check(loop)) {
-		handle = loop->backend->take(loop);
-		if (!handle)
-			break;
-		if (expire(loop, handle))
-			handles[taken++] = handle;
-	}
-	return taken;
-}
-
-ssize_t twheel_loop_take(struct twheel_loop *loop, struct twheel_handle **handles, size_t max)
-{
-	bool failed = false;
-	ssize_t taken;
-
-	if (unlikely(twheel_loop_check(loop)))
-		return -1;
-	if (!handles || !max)
-		return fail(EINVAL);
-	forget_time(loop);
-	/* Timers that the last call left. */
-	taken = take_expired(loop, handles, max);
-	do {
-		if ((size_t)taken == max)
-			break;
-		failed = loop->backend->collect(loop);
-		if (failed)
-			break;
-		run_messages(loop);
-		taken += take_expired(loop, handles + taken, max - taken);
-	} while (loop->more);
-	failed |= flush_inside(loop);
-	return failed && !taken ? -1 : taken;
-}
-
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
 static int wait_until(const struct twheel_loop *loop, uint64_t end)
 {
@@ -714,8 +624,16 @@ static int dispatch_any(struct twheel_loop *loop)
 	return ret ?: called;
 }
 
-/* Flush, wait once and dispatch. Returns how many were called; or -1 with errno set. */
-static int wait_once(struct twheel_loop *loop, uint64_t end)
+static bool is_stopped(const struct twheel_loop *loop)
+{
+	return __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Flush, wait once and dispatch; with @stops, do not wait after a stop. Returns how many were
+ * called; or -1 with errno set.
+ */
+static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 {
 	int error = twheel_loop_flush(loop) ? errno : 0;
 	uint64_t now;
@@ -725,25 +643,29 @@ static int wait_once(struct twheel_loop *loop, uint64_t end)
 		return -1;
 	if (error && !twheel_now(CLOCK_MONOTONIC, &now))
 		end = min(end, now + NO_ROOM_NS);
+	/* The flush could have overwritten the wake-up of a stop; that of a later one stays. */
+	if (stops && is_stopped(loop))
+		end = 0;
 	ready = wait_until(loop, end);
 	if (ready > 0)
 		return dispatch_any(loop);
 	return ready || !error ? ready : fail(error);
 }
 
-int twheel_loop_wait(struct twheel_loop *loop, int timeout_ms)
+int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 {
 	uint64_t end = FOR_EVER;
 	uint64_t now = 0;
 	int ret;
 
-	if (timeout_ms >= 0) {
+	if (timeout_ns >= 0) {
 		if (twheel_now(CLOCK_MONOTONIC, &now))
 			return -1;
-		end = now + timeout_ms * TWHEEL_MSEC;
+		/* Neither is above half of the range. */
+		end = now + timeout_ns;
 	}
 	do {
-		ret = wait_once(loop, end);
+		ret = wait_once(loop, end, false);
 		if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
 			return -1;
 	} while (!ret && now < end);
@@ -780,9 +702,14 @@ int twheel_loop_unref(struct twheel_loop *loop)
 
 int twheel_loop_stop(struct twheel_loop *loop)
 {
+	int error = errno;
+
 	if (twheel_loop_check(loop))
 		return -1;
-	loop->stopped = true;
+	__atomic_store_n(&loop->stopped, true, __ATOMIC_SEQ_CST);
+	/* In a signal handler: the loop may be about to wait. */
+	if (loop->backend->wake(loop))
+		errno = error;
 	return 0;
 }
 
@@ -795,19 +722,12 @@ int twheel_loop_run(struct twheel_loop *loop)
 		count = twheel_loop_count(loop);
 		if (count < 0)
 			return -1;
-		if (!count || loop->stopped)
+		if (!count || is_stopped(loop)) {
+			ret = 0;
 			break;
-		ret = twheel_loop_wait(loop, -1);
+		}
+		ret = wait_once(loop, FOR_EVER, true);
 	} while (ret >= 0 || errno == EINTR);
 	loop->stopped = false;
-	return ret < 0 ? -1 : 0;
-}
-
-int twheel_loop_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg)
-{
-	if (twheel_loop_check(loop))
-		return -1;
-	if (!visit)
-		return fail(EINVAL);
-	return loop->account ? twheel_account_walk(loop, visit, arg) : fail(EOPNOTSUPP);
+	return ret;
 }

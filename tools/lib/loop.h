@@ -23,18 +23,17 @@
 /* @now of a loop while it is unknown: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
-/* @owner of a loop that was freed. */
-#define NO_OWNER		UINT32_MAX
+/* @armed of an idle handle: later than any deadline. */
+#define IDLE			UINT64_MAX
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
- * backend, where it expires at @armed; any other is idle. A running handle of a loop with an
- * account is accounted once that holds it. The last two bits show what follows its expiry.
+ * backend, where it expires at @armed; any other is idle. The last two bits show what follows its
+ * expiry.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
-#define ACCOUNTED		0x04
 #define REPEATS			0x10
 #define SCHEDULED		0x20
 
@@ -43,16 +42,16 @@
  * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
  * @free: drops all timers, and all memory except the loop's own.
  * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
- *	-1 with errno set, in a loop that has an account, was freed, or is another process's.
- * @disarm: makes an armed or accounted handle idle. Returns 0; or -1 with errno set, and
+ *	-1 with errno set, in a loop that is another process's.
+ * @disarm: makes an armed handle idle. Returns 1; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: looks for more expired timers, after all that it found before have been taken.
  *	Returns 0, or -1 with errno set.
  * @take: takes and returns an expired timer; or returns NULL.
- * @wake: makes the descriptor readable. Called by any thread, with the lock held. Returns
+ * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
  *	0, or -1 with errno set.
- * @alarm: the same until the next flush. Called by the loop's thread, with the lock held.
+ * @alarm: the same until the next flush. Called by the loop's thread.
  * @count: how many timers it holds, without linked handles.
  */
 struct backend {
@@ -73,25 +72,21 @@ struct backend {
  * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
  * @start_now: the same for starts. NOT_READ until the first one after a flush, which wakes
  *	the program.
- * @idle: @armed of an idle handle that was last in this loop: later than any deadline, and
- *	another number for each loop.
  * @clock_id: its clock.
- * @owner: the process it belongs to, as a token of fork.c; or NO_OWNER.
+ * @owner: the process it belongs to, as a token of fork.c.
  * @fd: what the program waits for.
  * @more: collect() may find more.
  * @dirty: there may be something to flush.
- * @posted: collect() may have consumed the wake-up of a posted message.
  * @wakes: the first start after a flush makes the descriptor readable.
  * @woken: a start has done so since the last flush.
  * @stopped: twheel_loop_stop() was called.
  * @inside: dispatch or flush is running callbacks, and flushes what they start.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
- * @backend: the functions to call: those of @real, or of account.c, or of registry.c to refuse.
+ * @backend: the functions to call: those of @real, or @checking, or those of fork.c that refuse.
  * @real: the backend that it runs over.
- * @account: all running handles, or NULL.
+ * @checking: the same with the checks of check.c before them.
+ * @thread: the thread that dispatches, or 0 before the first time; for check.c.
  * @all: all loops.
- * @next: if it was freed: the one that was freed next.
- * @size: bytes of the structure that it is in.
  * @nr_linked: how many handles are linked.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: handles that the last flush began with, and has not armed.
@@ -99,18 +94,16 @@ struct backend {
  * @unarmed: from the config.
  * @data: from the config.
  * @resolve: from the config: the kernel has the data of the handles, not their addresses.
- * @lock: protects @first, @last, and what wake() needs.
- * @first: posted messages; @next of the last one is not NULL, but the end in loop.c.
- * @last: where to put the next message.
+ * @posted: messages that any thread has posted, the newest first; @next of the last one is not
+ *	NULL, but the end in loop.c.
+ * @arrived: messages that the loop has taken and not called, the oldest first.
  */
 struct twheel_loop {
 	uint64_t now;
 	uint64_t start_now;
 	const struct backend *backend;
-	uint64_t idle;
 	bool more;
 	bool dirty;
-	bool posted;
 	bool wakes;
 	bool woken;
 	bool stopped;
@@ -122,18 +115,16 @@ struct twheel_loop {
 	twheel_unarmed *unarmed;
 	void *data;
 	twheel_resolve *resolve;
-	pthread_mutex_t lock;
-	struct twheel_message *first;
-	struct twheel_message **last;
+	struct twheel_message *posted;
+	struct twheel_message *arrived;
 	clockid_t clock_id;
 	uint32_t owner;
 	int fd;
 	int64_t refs;
 	const struct backend *real;
-	struct account *account;
+	struct backend checking;
+	pid_t thread;
 	struct list_head all;
-	struct twheel_loop *next;
-	size_t size;
 };
 
 /* Each returns a loop with @fd and @real set; or NULL with errno set. */
@@ -166,17 +157,17 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 }
 
 /* Mark a handle that is in no list and no backend any more. */
-static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
+static inline void set_idle(struct twheel_handle *handle)
 {
-	handle->state &= ~(RUNNING | ACCOUNTED);
-	handle->armed = loop->idle;
+	handle->state &= ~RUNNING;
+	handle->armed = IDLE;
 }
 
 static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	list_del(handle_link(handle));
 	loop->nr_linked--;
-	set_idle(loop, handle);
+	set_idle(handle);
 }
 
 /* Make the next use of the time read the clock. */
@@ -194,31 +185,15 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
-/* Allocate a zeroed structure whose first member is a loop; or return NULL. */
-void *twheel_loop_alloc(size_t size);
-
 /* Initialise what loops of both backends share, after the backend's own part. */
 void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config);
 
-/* Make a loop ready for use, and set its @idle. */
+/* Let a child that the process forks refuse the loop. */
 void twheel_loop_register(struct twheel_loop *loop);
+void twheel_loop_unregister(struct twheel_loop *loop);
 
-/* Keep the memory of a loop that is freed, so that stale handles find it freed. */
-void twheel_loop_retire(struct twheel_loop *loop);
-
-/* Called around fork(); the last one in the child, in place of unlocking. */
-void twheel_loops_lock(void);
-void twheel_loops_unlock(void);
-void twheel_loops_forked(void);
-
-/* Account for all handles of a new loop; with @debug, check them. 0, or -1 with errno set. */
-int twheel_account_new(struct twheel_loop *loop, bool debug);
-void twheel_account_free(struct twheel_loop *loop);
-/* Account for a handle that is armed already. 0, or -1 with errno set. */
-int twheel_account_add(struct twheel_loop *loop, struct twheel_handle *handle);
-/* Take a linked handle, which becomes idle, out of the account. */
-void twheel_account_drop(struct twheel_loop *loop, struct twheel_handle *handle);
-int twheel_account_walk(struct twheel_loop *loop, twheel_visit *visit, void *arg);
+/* Let the loop check the memory of its timers, and which thread uses it. */
+void twheel_loop_add_checks(struct twheel_loop *loop);
 
 /* Return a number of this process that no ancestor has; 0 if there is no page for it. */
 uint32_t twheel_process_token_new(void);

@@ -17,7 +17,7 @@ static bool is_valid(const struct twheel_setup *setup)
 		setup->clock_id == CLOCK_REALTIME || setup->clock_id == CLOCK_TAI);
 }
 
-#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_WALKABLE | TWHEEL_LOOP_KERNEL)
+#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_KERNEL)
 
 /* Derive the parameters of the wheel; returns false for an invalid config. */
 static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
@@ -28,10 +28,9 @@ static bool read_config(const struct twheel_loop_config *config, struct twheel_s
 		.tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT_NS,
 		.max_timers = config->max_timers,
 		.wheel_size = config->wheel_size ?: TWHEEL_SIZE_DEFAULT,
-		.clock_id = config->clock_id ?: CLOCK_MONOTONIC,
+		/* Less than that underflows, and is not valid. */
+		.clock_id = (config->clock ?: TWHEEL_CLOCK_MONOTONIC) - TWHEEL_CLOCK_REALTIME,
 	};
-	if (config->clock_id == TWHEEL_CLOCK_REALTIME)
-		setup->clock_id = CLOCK_REALTIME;
 	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
 	       !(config->resolve && config->backend == TWHEEL_BACKEND_USER) &&
 	       !(config->flags & ~KNOWN_FLAGS) &&
@@ -74,14 +73,6 @@ static bool is_debugging(void)
 	return value && *value && strcmp(value, "0");
 }
 
-/* Give the loop an account, if it is walkable or being debugged. */
-static int add_account(struct twheel_loop *loop, uint32_t flags)
-{
-	bool debug = is_debugging();
-
-	return debug || (flags & TWHEEL_LOOP_WALKABLE) ? twheel_account_new(loop, debug) : 0;
-}
-
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 {
 	static const struct twheel_loop_config usual;
@@ -102,13 +93,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 		return NULL;
 	loop->clock_id = setup.clock_id;
 	twheel_loop_init(loop, config);
-	if (add_account(loop, config->flags)) {
-		int error = errno;
-
-		twheel_loop_free(loop);
-		errno = error;
-		return NULL;
-	}
+	if (is_debugging())
+		twheel_loop_add_checks(loop);
 	return loop;
 }
 
@@ -131,6 +117,8 @@ static struct twheel_loop *loop_over(int fd, const struct twheel_loop_config *co
 		return NULL;
 	loop->clock_id = info.clock_id;
 	twheel_loop_init(loop, config);
+	if (is_debugging())
+		twheel_loop_add_checks(loop);
 	return loop;
 }
 
@@ -142,14 +130,14 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
 	int error;
 
 	if (!config || !config->resolve || config->tick_ns || config->max_timers ||
-	    config->wheel_size || config->clock_id || !read_config(config, &setup) || !token) {
+	    config->wheel_size || config->clock || !read_config(config, &setup) || !token) {
 		errno = token ? EINVAL : ENOMEM;
 		return NULL;
 	}
 	loop = loop_over(fd, config);
 	if (!loop)
 		return NULL;
-	if (!add_account(loop, config->flags) && !twheel_device_adopt(loop))
+	if (!twheel_device_adopt(loop))
 		return loop;
 	error = errno == ENOTTY ? EOPNOTSUPP : errno;
 	/* The descriptor is still the caller's. */

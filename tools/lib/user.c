@@ -19,7 +19,7 @@
 /* How many steps the wheel takes before callbacks are called. */
 #define BUDGET		4096
 
-/* The time of the timerfd is unknown: it has fired. */
+/* The time of the timerfd is unknown: it has fired, or a message has set it. */
 #define UNSET		UINT64_MAX
 
 /**
@@ -27,7 +27,7 @@
  * @loop: the loop. Its descriptor is a timerfd.
  * @wheel: the wheel. Times are nanoseconds.
  * @max_timers: how many it may hold.
- * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. The lock protects it.
+ * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. Atomic.
  */
 struct user {
 	struct twheel_loop loop;
@@ -83,15 +83,15 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (unlikely(twheel_expired(timer))) {
 		twheel_cancel(w, timer);
-		set_idle(loop, handle);
-		return 0;
+		set_idle(handle);
+		return 1;
 	}
 	/* As twheel_cancel(), but with its call last, so that nothing is saved across that. */
 	level = w->level[timer->level];
 	w->nr_pending--;
-	set_idle(loop, handle);
+	set_idle(handle);
 	twheel_dequeue(w, level, timer);
-	return 0;
+	return 1;
 }
 
 /* Put a level on top of the wheel. Returns 0 or a negative errno. */
@@ -143,24 +143,35 @@ static int arm_linked(struct user *user, struct twheel_handle *handle)
 	return 0;
 }
 
+static void note_timerfd(struct user *user, uint64_t ns)
+{
+	__atomic_store_n(&user->set_ns, ns, __ATOMIC_SEQ_CST);
+}
+
+/* Note the time before setting it: a message that is posted meanwhile makes it unknown after. */
 static int set_timerfd(struct user *user, uint64_t ns)
 {
 	struct itimerspec spec = {
 		.it_value = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC },
 	};
 
-	if (ns == user->set_ns)
+	if (ns == __atomic_load_n(&user->set_ns, __ATOMIC_SEQ_CST))
 		return 0;
-	if (timerfd_settime(user->loop.fd, TFD_TIMER_ABSTIME, &spec, NULL))
-		return -1;
-	user->set_ns = ns;
-	return 0;
+	note_timerfd(user, ns);
+	if (!timerfd_settime(user->loop.fd, TFD_TIMER_ABSTIME, &spec, NULL))
+		return 0;
+	note_timerfd(user, UNSET);
+	return -1;
 }
 
-/* Called with the lock held. The timerfd is set to a time that is long past. */
+/* Set the timerfd to a time that is long past. */
 static int user_wake(struct twheel_loop *loop)
 {
-	return set_timerfd(user_of(loop), 1);
+	const struct itimerspec past = { .it_value.tv_nsec = 1 };
+	int ret = timerfd_settime(loop->fd, TFD_TIMER_ABSTIME, &past, NULL);
+
+	note_timerfd(user_of(loop), UNSET);
+	return ret;
 }
 
 /* Set the timerfd to the time at which there is something to do. */
@@ -169,16 +180,15 @@ static int set_next(struct user *user)
 	struct twheel *w = &user->wheel;
 	uint64_t ns = 0;
 	u64 tick;
-	int ret;
 
 	if (w->nr_expired)
 		ns = 1;
 	else if (twheel_next(w, &tick))
 		ns = tick * w->tick.value ?: 1;
-	pthread_mutex_lock(&user->loop.lock);
-	ret = set_timerfd(user, twheel_loop_has_left(&user->loop) ? 1 : ns);
-	pthread_mutex_unlock(&user->loop.lock);
-	return ret;
+	if (set_timerfd(user, ns))
+		return -1;
+	/* After that: a message could have been posted and its wake-up overwritten. */
+	return twheel_loop_has_left(&user->loop) ? set_timerfd(user, 1) : 0;
 }
 
 static int arm_flushing(struct twheel_loop *loop)
@@ -231,20 +241,18 @@ static int user_collect(struct twheel_loop *loop)
 	struct user *user = user_of(loop);
 	struct twheel *w = &user->wheel;
 	uint64_t now = loop_now(loop);
+	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
 	uint64_t tick = twheel_floor(w, now);
 	u64 next = 0;
 
 	follow_back(user);
-	pthread_mutex_lock(&loop->lock);
-	if (user->set_ns && user->set_ns <= now)
-		user->set_ns = UNSET;
-	pthread_mutex_unlock(&loop->lock);
+	if (set_ns && set_ns <= now)
+		note_timerfd(user, UNSET);
 	/* Cascading ahead of time may wait. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
 	/* For timers that callbacks start. */
 	twheel_forward(w, w->now);
 	list_splice_tail_init(&w->expired, &loop->expired);
-	loop->posted = true;
 	return 0;
 }
 
@@ -312,7 +320,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 
 	if (fd < 0)
 		return NULL;
-	user = twheel_now(setup->clock_id, &now) ? NULL : twheel_loop_alloc(sizeof(*user));
+	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
 	if (!user) {
 		int error = errno;
 
@@ -326,7 +334,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
 		twheel_destroy(&user->wheel);
-		twheel_loop_retire(&user->loop);
+		free(user);
 		close(fd);
 		errno = ENOMEM;
 		return NULL;

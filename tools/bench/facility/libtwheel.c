@@ -38,7 +38,7 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 	struct twheel_loop_config config = {
 		.tick_ns = w->shape->tick_ns,
 		.wheel_size = w->shape->wheel_size,
-		.clock_id = clock,
+		.clock = TWHEEL_CLOCK_REALTIME + clock,
 		.backend = backend,
 		.flags = flags,
 	};
@@ -107,7 +107,7 @@ static void cancel(const uint32_t *which, size_t n)
 	const uint32_t *end = which + n;
 
 	for (; which < end; which++)
-		if (twheel_stop(&timers[*which]))
+		if (twheel_stop(&timers[*which]) < 0)
 			err(1, "twheel_stop");
 	flush(n);
 }
@@ -119,7 +119,7 @@ static void churn(size_t first, size_t n)
 	const uint64_t *delay = work->delay_ns + first;
 
 	for (; timer < last; timer++, delay++)
-		if (twheel_start(loop, timer, *delay) || twheel_stop(timer))
+		if (twheel_start(loop, timer, *delay) || twheel_stop(timer) < 0)
 			err(1, "twheel_start, twheel_stop");
 }
 

@@ -14,7 +14,7 @@ int main(void)
 	printf("libtwheel %s\n", twheel_version());
 	if (fd < 0 || twheel_now(CLOCK_MONOTONIC, &now))
 		return perror("twheel"), 1;
-	add.time_ns = twheel_deadline(now, 100 * TWHEEL_MSEC);
+	add.time_ns = now + 100 * TWHEEL_MSEC;
 	if (twheel_add_timer(fd, &add) || twheel_read(fd, &event, 1) < 0)
 		return perror("twheel"), 1;
 	printf("timer %llu has expired\n", (unsigned long long)event.data);

@@ -109,7 +109,7 @@ static void timers_go_on(void)
 		CHECK(twheel_is_running(&handles[i]));
 		CHECK(left <= (int64_t)(deadline[i] > now ? deadline[i] - now : 0));
 	}
-	CHECK(!twheel_stop(&handles[1]) && !twheel_stop(&handles[98]));
+	CHECK(twheel_stop(&handles[1]) == 1 && twheel_stop(&handles[98]) == 1);
 	CHECK(!twheel_again(&handles[3], 0));
 	CHECK(run_for(loop, TIMERS / 2, 5000) == TIMERS / 2);
 	for (i = 0; i < TIMERS; i++)
@@ -151,7 +151,7 @@ static void plain_timers_are_adopted(void)
 	CHECK(twheel_loop_count(loop) == 3 && pending(loop) == 3);
 	CHECK(run_for(loop, 4, 5000) == 4);
 	CHECK(calls[7] == 1 && !calls[8] && calls[9] >= 3);
-	CHECK(!twheel_stop(&handles[9]));
+	CHECK(twheel_stop(&handles[9]) == 1);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(pending(loop) == 1);
 	twheel_loop_free(loop);
@@ -257,7 +257,7 @@ static void bad_configs_are_einval(void)
 		{ .resolve = find, .tick_ns = MSEC },
 		{ .resolve = find, .wheel_size = 256 },
 		{ .resolve = find, .max_timers = 5 },
-		{ .resolve = find, .clock_id = CLOCK_BOOTTIME },
+		{ .resolve = find, .clock = TWHEEL_CLOCK_BOOTTIME },
 		{ .resolve = find, .backend = TWHEEL_BACKEND_USER },
 		{ .resolve = find, .flags = 0x80 },
 	};
@@ -275,65 +275,6 @@ static void bad_configs_are_einval(void)
 	CHECK(!close(pipes[0]) && !close(pipes[1]) && !close(fd));
 }
 
-static void timers_move_to_another_wheel(void)
-{
-	int from = new_wheel(), to = new_wheel(), other = new_wheel();
-	struct twheel_setup setup = {
-		.tick_ns = MSEC,
-		.wheel_size = 256,
-		.clock_id = CLOCK_BOOTTIME,
-	};
-	struct twheel_add add = { .time_ns = HOUR, .interval_ns = MINUTE, .data = 1000 };
-	struct twheel_listed listed[2];
-	struct twheel_event event;
-	struct twheel_info info;
-	uint64_t cursor = 0;
-	int i;
-
-	CHECK(!twheel_set_up(other, &setup));
-	CHECK(twheel_move_timers(from, other) == -1 && errno == EINVAL);
-	CHECK(twheel_move_timers(from, to) == 0);
-	for (i = 0; i < 1000; i++)
-		CHECK(!twheel_add_timer(from, &(struct twheel_add) { .time_ns = 0, .data = i }));
-	CHECK(twheel_move_timers(from, to) == 1000);
-	for (i = 0; i < 1000; i++)
-		CHECK(twheel_read(to, &event, 1) == 1);
-	CHECK(!twheel_add_timer(from, &add));
-	CHECK(twheel_list_timers(from, &cursor, listed, 1) == 1);
-	cursor = 0;
-	CHECK(twheel_move_timers(from, to) == 1);
-	CHECK(twheel_list_timers(to, &cursor, listed + 1, 1) == 1);
-	CHECK(listed[0].deadline_ns == listed[1].deadline_ns);
-	CHECK(listed[1].interval_ns == MINUTE && listed[1].data == 1000);
-	CHECK(!twheel_get_info(from, &info) && !info.pending && !info.expired);
-	close(from);
-	close(to);
-	close(other);
-}
-
-/* What found no room stays in its wheel. */
-static void timers_move_up_to_the_limit(void)
-{
-	const struct twheel_setup small = {
-		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
-		.wheel_size = TWHEEL_SIZE_DEFAULT,
-		.clock_id = CLOCK_MONOTONIC,
-		.max_timers = 10,
-	};
-	int from = twheel_open(NULL, O_NONBLOCK), to = twheel_open(NULL, O_NONBLOCK);
-	struct twheel_info info;
-	int i;
-
-	CHECK(!twheel_set_up(to, &small));
-	for (i = 0; i < 15; i++)
-		CHECK(!twheel_add_timer(from, &(struct twheel_add) { .time_ns = MINUTE }));
-	CHECK_FAILS(twheel_move_timers(from, to), ENOSPC);
-	CHECK(!twheel_get_info(to, &info) && info.pending == 10);
-	CHECK(!twheel_get_info(from, &info) && info.pending == 5);
-	close(from);
-	close(to);
-}
-
 const struct test adopt_tests[] = {
 	{ "timers of an adopted wheel go on", timers_go_on },
 	{ "adopting cancels what is disowned", what_is_disowned_is_cancelled },
@@ -345,8 +286,5 @@ const struct test adopt_tests[] = {
 	  events_of_a_killed_process_are_called },
 	{ "adopting with a bad config is EINVAL, and the descriptor stays",
 	  bad_configs_are_einval },
-	/* SECURITY: keep a wheel that it hands over */
-	{ "timers move to another wheel", timers_move_to_another_wheel },
-	{ "timers move up to the limit", timers_move_up_to_the_limit },
 	{ }
 };

@@ -81,7 +81,7 @@ int run_for(struct twheel_loop *loop, int count, unsigned int ms)
 
 		if (now >= end)
 			break;
-		some = twheel_loop_wait(loop, (end - now) / MSEC + 1);
+		some = twheel_loop_wait(loop, end - now);
 		if (some < 0)
 			return -1;
 		called += some;

@@ -67,7 +67,7 @@ static void account_start(struct twheel_loop *loop, struct account *account)
 
 static void account_stop(struct account *account)
 {
-	if (twheel_stop(account->handle) != (account->running ? 0 : -1))
+	if (twheel_stop(account->handle) != account->running)
 		complain("a stop was mistaken about who runs");
 	account->running = false;
 }

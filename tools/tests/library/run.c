@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that end, that are walked, and that check themselves
+ * Loops that end, and that check themselves
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void a_timer_is_running_until_it_expires(void)
 		if (flushed)
 			CHECK(!twheel_loop_flush(loop));
 		CHECK(twheel_is_running(&timer) == 1);
-		CHECK(!twheel_stop(&timer));
+		CHECK(twheel_stop(&timer) == 1);
 		CHECK(!twheel_is_running(&timer));
 	}
 	CHECK(!twheel_start(loop, &timer, MSEC));
@@ -42,7 +42,7 @@ static void stop_the_last(struct twheel_loop *loop, struct twheel_handle *timer)
 	struct twheel_handle *last = timer->data;
 
 	CHECK(twheel_loop_count(loop) == 2);
-	CHECK(!twheel_stop(last));
+	CHECK(twheel_stop(last) == 1);
 	CHECK(twheel_loop_count(loop) == 1);
 }
 
@@ -61,7 +61,7 @@ static void the_count_is_exact_at_any_time(void)
 		CHECK(twheel_loop_count(loop) == i + 1);
 	}
 	for (i = 0; i < TIMERS - 3; i++) {
-		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_stop(&timer[i]) == 1);
 		CHECK(twheel_loop_count(loop) == TIMERS - i - 1);
 	}
 	/* When the first of three is called, two are left. */
@@ -174,7 +174,7 @@ static void timers_that_do_not_count_end_the_run(void)
 	CHECK(twheel_loop_count(loop) == 0 && twheel_is_running(&often));
 	CHECK(!twheel_loop_ref(loop));
 	CHECK(twheel_loop_count(loop) == 1);
-	CHECK(!twheel_stop(&often));
+	CHECK(twheel_stop(&often) == 1);
 	CHECK(twheel_loop_count(loop) == 0);
 	CHECK(!twheel_loop_unref(loop));
 	CHECK(twheel_loop_count(loop) == 0);
@@ -216,172 +216,6 @@ static void the_period_of_a_running_timer_changes(void)
 	CHECK(run_for(loop, 2, 1000) == 2);
 }
 
-/* ---- Walking ------------------------------------------------------------------------ */
-
-enum { WALKED = 300 };
-
-struct visits {
-	struct twheel_handle *timer;
-	int seen[WALKED];
-	int total;
-	int end_at;
-};
-
-static int visit(struct twheel_loop *loop, struct twheel_handle *handle, void *arg)
-{
-	struct visits *visits = arg;
-
-	(void)loop;
-	visits->seen[handle - visits->timer]++;
-	return ++visits->total == visits->end_at ? 7 : 0;
-}
-
-static int visit_and_stop(struct twheel_loop *loop, struct twheel_handle *handle, void *arg)
-{
-	CHECK(!twheel_stop(handle));
-	return visit(loop, handle, arg);
-}
-
-static void forget(struct twheel_loop *loop, struct twheel_handle *handle, int error)
-{
-	(void)loop;
-	(void)error;
-	handle->data = NULL;
-}
-
-static void a_walk_leaves_out_what_could_not_be_armed(void)
-{
-	enum { ROOM = 3 };
-	struct twheel_handle timer[WALKED];
-	struct visits visits = { .timer = timer };
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_WALKABLE,
-		.max_timers = ROOM,
-		.unarmed = forget,
-	});
-	int called = 0, i;
-
-	for (i = 0; i < WALKED; i++) {
-		twheel_handle_init(&timer[i], count_call, &called);
-		CHECK(!twheel_start(loop, &timer[i], HOUR));
-	}
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(!twheel_loop_walk(loop, visit, &visits) && visits.total == ROOM);
-	for (i = 0; i < WALKED; i++)
-		CHECK(visits.seen[i] == !!timer[i].data);
-}
-
-static void a_walk_visits_each_running_timer(void)
-{
-	static struct twheel_handle timer[WALKED];
-	struct visits visits = { .timer = timer };
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_WALKABLE,
-	});
-	int called = 0, i;
-
-	CHECK(!twheel_loop_walk(loop, visit, &visits) && !visits.total);
-	for (i = 0; i < WALKED; i++) {
-		twheel_handle_init(&timer[i], count_call, &called);
-		CHECK(!twheel_start(loop, &timer[i], i % 3 ? HOUR : MSEC));
-		if (i == WALKED / 2)
-			CHECK(!twheel_loop_flush(loop));
-	}
-	CHECK(!twheel_loop_walk(loop, visit, &visits) && visits.total == WALKED);
-	CHECK(run_for(loop, WALKED / 3, 1000) == WALKED / 3);
-	for (i = 1; i < WALKED; i += 30)
-		CHECK(!twheel_stop(&timer[i]));
-	visits = (struct visits) { .timer = timer };
-	CHECK(!twheel_loop_walk(loop, visit, &visits));
-	for (i = 0; i < WALKED; i++)
-		CHECK(visits.seen[i] == twheel_is_running(&timer[i]));
-	CHECK(visits.total == twheel_loop_count(loop));
-	visits = (struct visits) { .timer = timer, .end_at = 5 };
-	CHECK(twheel_loop_walk(loop, visit, &visits) == 7 && visits.total == 5);
-	CHECK(!twheel_loop_walk(loop, visit_and_stop, &visits));
-	CHECK(!twheel_loop_count(loop));
-	CHECK_FAILS(twheel_loop_walk(loop, NULL, NULL), EINVAL);
-	CHECK_FAILS(twheel_loop_walk(NULL, visit, NULL), EINVAL);
-	if (!getenv("TWHEEL_DEBUG"))
-		CHECK_FAILS(twheel_loop_walk(new_loop(), visit, &visits), EOPNOTSUPP);
-}
-
-/* ---- Taking -------------------------------------------------------------------------- */
-
-static void expired_timers_are_taken(void)
-{
-	enum { TIMERS = 1000, SOME = 300 };
-	static struct twheel_handle timer[TIMERS];
-	struct twheel_handle *taken[SOME];
-	struct twheel_loop *loop = new_loop();
-	int called = 0, total = 0, some, i;
-
-	for (i = 0; i < TIMERS; i++) {
-		twheel_handle_init(&timer[i], count_call, &called);
-		CHECK(!twheel_start(loop, &timer[i], MSEC));
-	}
-	CHECK(!twheel_stop(&timer[7]));
-	CHECK(!twheel_again(&timer[8], HOUR));
-	CHECK(!twheel_loop_flush(loop));
-	sleep_for(5 * MSEC);
-	while (total < TIMERS - 2) {
-		CHECK(becomes_readable(loop));
-		some = twheel_loop_take(loop, taken, SOME);
-		CHECK(some == SOME || total + some == TIMERS - 2);
-		for (i = 0; i < some; i++)
-			CHECK(!twheel_is_running(taken[i]) && taken[i]->callback == count_call);
-		total += some;
-	}
-	CHECK(twheel_loop_take(loop, taken, SOME) == 0 && !is_readable(loop));
-	CHECK(!called);
-	CHECK(!twheel_repeat(loop, &timer[0], MSEC, MSEC));
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(becomes_readable(loop));
-	CHECK(twheel_loop_take(loop, taken, SOME) == 1 && taken[0] == &timer[0]);
-	CHECK(twheel_is_running(&timer[0]) && timer[0].count >= 1);
-	CHECK_FAILS(twheel_loop_take(loop, taken, 0), EINVAL);
-	CHECK_FAILS(twheel_loop_take(loop, NULL, 1), EINVAL);
-	CHECK_FAILS(twheel_loop_take(NULL, taken, 1), EINVAL);
-}
-
-static void handles_may_come_from_the_library(void)
-{
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle *timer;
-	int called = 0;
-
-	CHECK(twheel_handle_size() == sizeof(*timer));
-	timer = twheel_handle_new(count_call, &called);
-	CHECK(timer && !twheel_start(loop, timer, MSEC));
-	CHECK(run_for(loop, 1, 1000) == 1);
-	CHECK(!twheel_start(loop, timer, HOUR));
-	twheel_handle_free(timer);
-	CHECK(!twheel_loop_count(loop));
-	timer = twheel_handle_new(count_call, &called);
-	CHECK(!twheel_start(loop, timer, HOUR));
-	CHECK(!twheel_loop_flush(loop));
-	free_last_loop();
-	twheel_handle_free(timer);
-	twheel_handle_free(NULL);
-}
-
-/* The account of a loop has room for those that are running, and no more. */
-static void starts_and_stops_need_no_memory(void)
-{
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_WALKABLE,
-	});
-	struct twheel_handle timer = { .callback = count_call };
-	int i;
-
-	for (i = 0; i < 2000; i++) {
-		mallocs_left = i < 100 ? -1 : 0;
-		CHECK(!twheel_start(loop, &timer, HOUR) && !twheel_stop(&timer));
-	}
-	CHECK(mallocs_left == 0);
-	mallocs_left = -1;
-}
-
 /* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
 
 /* Check that the function aborts in a child, with a message. */
@@ -407,37 +241,37 @@ static bool aborts(void (*function)(struct twheel_loop *loop))
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
 }
 
-/* Their addresses reach all places in the table of a loop with one timer. */
-static struct twheel_handle handles[48], *watched = handles;
+static struct twheel_handle watched;
 static int watched_calls;
 
-static void start_watched(struct twheel_loop *loop, bool flushed)
+static void start_watched(struct twheel_loop *loop)
 {
-	twheel_handle_init(watched, count_call, &watched_calls);
-	CHECK(!twheel_start(loop, watched, HOUR));
-	if (flushed)
-		CHECK(!twheel_loop_flush(loop));
+	twheel_handle_init(&watched, count_call, &watched_calls);
+	CHECK(!twheel_start(loop, &watched, 5 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
 }
 
-static void initialise_while_armed(struct twheel_loop *loop)
+static void stop_without_a_callback(struct twheel_loop *loop)
 {
-	start_watched(loop, true);
-	twheel_handle_init(watched, count_call, NULL);
-	twheel_loop_flush(loop);
+	start_watched(loop);
+	watched.callback = NULL;
+	twheel_stop(&watched);
 }
 
-static void lose_the_callback(struct twheel_loop *loop)
+static void expire_without_a_callback(struct twheel_loop *loop)
 {
-	start_watched(loop, true);
-	watched->callback = NULL;
-	twheel_loop_flush(loop);
+	start_watched(loop);
+	watched.callback = NULL;
+	sleep_for(20 * MSEC);
+	twheel_loop_dispatch(loop);
 }
 
-static void lose_the_loop(struct twheel_loop *loop)
+static void expire_in_another_loop(struct twheel_loop *loop)
 {
-	start_watched(loop, true);
-	watched->loop = NULL;
-	twheel_loop_flush(loop);
+	start_watched(loop);
+	watched.loop = NULL;
+	sleep_for(20 * MSEC);
+	twheel_loop_dispatch(loop);
 }
 
 /* Which of the links to overwrite, and with what. */
@@ -446,14 +280,14 @@ static void *broken_to;
 
 static void overwrite_while_linked(struct twheel_loop *loop)
 {
-	start_watched(loop, false);
-	watched->link[broken_link] = broken_to;
-	twheel_loop_dispatch(loop);
+	start_watched(loop);
+	watched.link[broken_link] = broken_to;
+	twheel_stop(&watched);
 }
 
-static void *flush_there(void *loop)
+static void *dispatch_there(void *loop)
 {
-	twheel_loop_flush(loop);
+	twheel_loop_dispatch(loop);
 	return NULL;
 }
 
@@ -461,19 +295,21 @@ static void use_in_two_threads(struct twheel_loop *loop)
 {
 	pthread_t thread;
 
-	start_watched(loop, true);
-	pthread_create(&thread, NULL, flush_there, loop);
+	start_watched(loop);
+	pthread_create(&thread, NULL, dispatch_there, loop);
 	pthread_join(thread, NULL);
 }
 
+/* Made and filled here, run there, stopped and freed here; with a lock, as in Python. */
 static void use_as_it_should_be(struct twheel_loop *loop)
 {
 	pthread_t thread;
 
-	/* Made and filled here, run there, freed here. */
-	start_watched(loop, false);
-	pthread_create(&thread, NULL, flush_there, loop);
+	twheel_handle_init(&watched, count_call, &watched_calls);
+	CHECK(!twheel_start(loop, &watched, HOUR));
+	pthread_create(&thread, NULL, dispatch_there, loop);
 	pthread_join(thread, NULL);
+	CHECK(twheel_stop(&watched) == 1);
 	free_last_loop();
 }
 
@@ -481,19 +317,18 @@ static void debugging_finds_what_is_wrong(void)
 {
 	void *elsewhere[2] = { elsewhere, elsewhere };
 
-	for (watched = handles; watched < handles + ARRAY_SIZE(handles); watched++)
-		CHECK(aborts(initialise_while_armed));
-	watched = handles;
-	CHECK(aborts(lose_the_callback));
-	CHECK(aborts(lose_the_loop));
-	for (broken_link = 0; broken_link < 2; broken_link++) {
+	CHECK(aborts(stop_without_a_callback));
+	CHECK(aborts(expire_without_a_callback));
+	CHECK(aborts(use_in_two_threads));
+	CHECK(!aborts(use_as_it_should_be));
+	/* The device has the links, and the handle's address. */
+	for (broken_link = 0; backend == TWHEEL_BACKEND_USER && broken_link < 2; broken_link++) {
 		broken_to = NULL;
 		CHECK(aborts(overwrite_while_linked));
 		broken_to = elsewhere;
 		CHECK(aborts(overwrite_while_linked));
 	}
-	CHECK(aborts(use_in_two_threads));
-	CHECK(!aborts(use_as_it_should_be));
+	CHECK(aborts(expire_in_another_loop));
 }
 
 static void ignore_it(int signal)
@@ -516,6 +351,34 @@ static void a_run_goes_on_after_a_signal(void)
 	CHECK(!twheel_loop_run(loop) && called == 1);
 }
 
+static struct twheel_loop *to_stop;
+
+static void stop_it(int signal)
+{
+	(void)signal;
+	twheel_loop_stop(to_stop);
+}
+
+/* Wherever the signal arrives, also just before the loop waits. */
+static void a_signal_handler_stops_the_run(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct sigaction action = { .sa_handler = stop_it };
+	struct itimerval soon = { };
+	int called = 0, i;
+
+	to_stop = new_loop();
+	timer.data = &called;
+	CHECK(!twheel_start(to_stop, &timer, HOUR));
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	for (i = 0; i < 100; i++) {
+		soon.it_value.tv_usec = 1 + i % 50;
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		CHECK(!twheel_loop_run(to_stop));
+	}
+	CHECK(!called);
+}
+
 /* The program learns of each start of 20,000 how many there are. */
 static void counting_is_quick(void)
 {
@@ -533,7 +396,7 @@ static void counting_is_quick(void)
 	}
 	CHECK(now_ns() < began + SEC / 4);
 	for (i = 0; i < TIMERS; i++) {
-		CHECK(!twheel_stop(&timer[i]));
+		CHECK(twheel_stop(&timer[i]) == 1);
 		CHECK(twheel_loop_count(loop) == TIMERS - 1 - i);
 	}
 	free(timer);
@@ -550,16 +413,10 @@ const struct test run_tests[] = {
 	{ "timers that do not count do not keep the run going",
 	  timers_that_do_not_count_end_the_run },
 	{ "the period of a running timer changes", the_period_of_a_running_timer_changes },
-	{ "a walk leaves out what could not be armed",
-	  a_walk_leaves_out_what_could_not_be_armed },
-	{ "a walk visits each running timer once", a_walk_visits_each_running_timer },
-	{ "expired timers are taken, in place of callbacks", expired_timers_are_taken },
-	{ "handles may come from the library", handles_may_come_from_the_library },
-	{ "starting and stopping a timer again and again needs no memory",
-	  starts_and_stops_need_no_memory },
 	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
 	  debugging_finds_what_is_wrong },
 	{ "a run goes on after a signal", a_run_goes_on_after_a_signal },
+	{ "a signal handler stops the run", a_signal_handler_stops_the_run },
 	{ "counting timers is quick", counting_is_quick },
 	{ }
 };

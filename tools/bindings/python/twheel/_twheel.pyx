@@ -9,7 +9,7 @@ loop, the library's loop is NULL, and nothing acts on its former handles."""
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.errno cimport EINTR, ENOENT, ENOMEM, ENOSPC, errno
+from libc.errno cimport EINTR, ENOMEM, ENOSPC, errno
 from libc.math cimport ceil
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -26,7 +26,7 @@ cdef extern from "poll.h" nogil:
     int poll(pollfd *fds, int n, int ms)
 
 cdef extern from "libtwheel.h":
-    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_LOOP_BY_HAND
+    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME, TWHEEL_LOOP_BY_HAND
     uint64_t TWHEEL_TIME_MAX_NS
     struct twheel_loop:
         pass
@@ -36,7 +36,7 @@ cdef extern from "libtwheel.h":
         twheel_loop *loop
     struct twheel_loop_config:
         uint64_t tick_ns, max_timers
-        uint32_t wheel_size, clock_id, backend, flags
+        uint32_t wheel_size, clock, backend, flags
     ctypedef void (*twheel_callback)(twheel_loop *loop, twheel_handle *handle) noexcept
     twheel_loop *twheel_loop_new(const twheel_loop_config *config)
     void twheel_loop_free(twheel_loop *loop)
@@ -56,7 +56,7 @@ cdef extern from "libtwheel.h":
     int64_t twheel_remaining(const twheel_handle *handle)
 
 cdef enum:
-    LATER, AT, EVERY, BOOTTIME = 7
+    LATER, AT, EVERY
 BACKENDS = {"any": 0, "device": TWHEEL_BACKEND_DEVICE, "user": 2}
 
 
@@ -89,7 +89,7 @@ cdef class Loop:
     def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
                  bint boottime=False, str backend="any", on_change=None, on_error=None):
         cdef twheel_loop_config config = [nanoseconds(tick), max_timers, wheel_size,
-                                          BOOTTIME if boottime else 0, BACKENDS[backend],
+                                          TWHEEL_CLOCK_BOOTTIME if boottime else 0, BACKENDS[backend],
                                           TWHEEL_LOOP_BY_HAND if on_change else 0]
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
@@ -230,11 +230,7 @@ cdef bint stop(Loop owner, twheel_handle *handle) except -1:
     if owner.loop == NULL:
         return False
     owner.check()
-    if twheel_stop(handle) == 0:
-        return True
-    if errno != ENOENT:
-        check(-1)
-    return False
+    return check(twheel_stop(handle)) > 0
 
 
 cdef void call(Loop owner, object callback, tuple args, object context) noexcept:

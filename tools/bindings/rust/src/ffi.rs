@@ -30,7 +30,7 @@ pub struct Config {
     pub tick_ns: u64,
     pub max_timers: u64,
     pub wheel_size: u32,
-    pub clock_id: u32,
+    pub clock: u32,
     pub backend: u32,
     pub flags: u32,
     pub unarmed: usize,
@@ -38,24 +38,25 @@ pub struct Config {
     pub reserved: [u64; 4],
 }
 
+pub const CLOCK_BOOTTIME: u32 = 0x10007;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 #[link(name = "twheel")]
 extern "C" {
     pub fn twheel_loop_new(config: *const Config) -> *mut Loop;
     pub fn twheel_loop_free(lp: *mut Loop);
+    pub fn twheel_loop_count(lp: *mut Loop) -> i64;
     pub fn twheel_loop_fd(lp: *const Loop) -> c_int;
     pub fn twheel_loop_backend(lp: *const Loop) -> c_int;
     pub fn twheel_loop_now(lp: *mut Loop) -> u64;
     pub fn twheel_loop_update(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_flush(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_dispatch(lp: *mut Loop) -> c_int;
-    pub fn twheel_loop_wait(lp: *mut Loop, timeout_ms: c_int) -> c_int;
+    pub fn twheel_loop_wait(lp: *mut Loop, timeout_ns: i64) -> c_int;
     pub fn twheel_start(lp: *mut Loop, handle: *mut Handle, delay_ns: u64) -> c_int;
     pub fn twheel_repeat(lp: *mut Loop, handle: *mut Handle, delay_ns: u64, interval_ns: u64)
         -> c_int;
     pub fn twheel_again(handle: *mut Handle, delay_ns: u64) -> c_int;
     pub fn twheel_stop(handle: *mut Handle) -> c_int;
-    pub fn twheel_handle_size() -> usize;
     pub fn twheel_remaining(handle: *const Handle) -> i64;
 }
 

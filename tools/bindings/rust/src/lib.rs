@@ -106,15 +106,12 @@ impl Loop {
             tick_ns: nanoseconds(config.tick),
             max_timers: config.max_timers,
             wheel_size: config.wheel_size,
-            clock_id: if config.boottime { 7 } else { 0 },
+            clock: if config.boottime { ffi::CLOCK_BOOTTIME } else { 0 },
             backend: config.backend as u32,
             flags: config.by_hand.into(),
             ..Default::default()
         };
-        // SAFETY: the config lives while it is read, and a handle has room for the library's.
-        if unsafe { ffi::twheel_handle_size() } > std::mem::size_of::<ffi::Handle>() {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
+        // SAFETY: the config lives while it is read.
         let raw = unsafe { ffi::twheel_loop_new(&config) };
         if raw.is_null() {
             return Err(io::Error::last_os_error());
@@ -159,10 +156,8 @@ impl Loop {
 
     /// Flushes, waits for at most this long, or with `None` without a limit, and dispatches.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
-        let ms = timeout.map_or(-1, |t| {
-            c_int::try_from((t.as_nanos() + 999_999) / 1_000_000).unwrap_or(c_int::MAX)
-        });
-        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ms) })
+        let ns = timeout.map_or(-1, |t| nanoseconds(t) as i64);
+        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ns) })
     }
 
     /// Runs a function that calls back. A callback is not called while it runs, so none

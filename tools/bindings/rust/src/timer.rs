@@ -65,11 +65,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
     /// Stops the timer. Returns whether it was running: if so, its callback is not called
     /// any more.
     pub fn stop(&self) -> io::Result<bool> {
-        match check(unsafe { ffi::twheel_stop(self.handle.get()) }) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        check(unsafe { ffi::twheel_stop(self.handle.get()) }).map(|stopped| stopped > 0)
     }
 
     /// The time until the timer expires, from the loop's time; `None` if it does not run.
@@ -81,11 +77,10 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
 
 impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
     fn drop(&mut self) {
-        match self.stop() {
-            // Nothing is called for a loop of the parent process before fork().
-            // Else the descriptor is not the loop's, and the library would write to freed memory.
-            Err(error) if error.raw_os_error() != Some(130) => std::process::abort(),
-            _ => (),
+        // Only in the child of fork(), where its count fails too, is nothing called for the loop.
+        // Else the descriptor is not the loop's, and the library would write to freed memory.
+        if self.stop().is_err() && unsafe { ffi::twheel_loop_count(self.owner.0.raw) } >= 0 {
+            std::process::abort();
         }
         // SAFETY: if set, it is in the frame of expired(), which is still running.
         if let Some(gone) = unsafe { self.gone.get().as_ref() } {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The checks of TWHEEL_DEBUG, which cost O(1) in each call
+ *
+ * They stand in front of functions of the loop's backend.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static void die(const struct twheel_loop *loop, const struct twheel_handle *handle,
+		const char *what)
+{
+	fprintf(stderr, "twheel: loop %p, timer %p: %s\n", loop, handle, what);
+	abort();
+}
+
+static void check_thread(struct twheel_loop *loop)
+{
+	pid_t thread = gettid();
+
+	if (!loop->thread)
+		loop->thread = thread;
+	if (loop->thread != thread)
+		die(loop, NULL, "two threads dispatch; twheel_loop_post() is for others");
+}
+
+static void check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct list_head *link = handle_link(handle);
+	bool linked = handle->state & LINKED;
+	bool armed = handle->state & ARMED;
+
+	if (handle->loop != loop || !handle->callback || linked == armed)
+		die(loop, handle, "its memory was freed or changed while it was running");
+	/* The device keeps no links of armed timers. */
+	if (armed && loop->real->number == TWHEEL_BACKEND_DEVICE)
+		return;
+	if (!link->next || !link->prev || link->next->prev != link || link->prev->next != link)
+		die(loop, handle, "its links or a neighbour's were changed while it was running");
+}
+
+static int check_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	check_handle(loop, handle);
+	return loop->real->disarm(loop, handle);
+}
+
+static int check_flush(struct twheel_loop *loop)
+{
+	check_thread(loop);
+	return loop->real->flush(loop);
+}
+
+static int check_collect(struct twheel_loop *loop)
+{
+	check_thread(loop);
+	return loop->real->collect(loop);
+}
+
+static struct twheel_handle *check_take(struct twheel_loop *loop)
+{
+	if (!list_empty(&loop->expired))
+		check_handle(loop, linked_handle(loop->expired.next));
+	return loop->real->take(loop);
+}
+
+void twheel_loop_add_checks(struct twheel_loop *loop)
+{
+	loop->checking = *loop->real;
+	loop->checking.disarm = check_disarm;
+	loop->checking.flush = check_flush;
+	loop->checking.collect = check_collect;
+	loop->checking.take = check_take;
+	loop->backend = &loop->checking;
+}
