@@ -210,12 +210,13 @@ DEPS ?= test
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-restart demo-delayed html deb test-packages bench bench-native \
+TOOLS := demo demo-restart demo-delayed demo-jobs html deb test-packages bench bench-native \
 	bench-delayed test quick check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
 demo demo-restart: export DEPS = demo
 demo-delayed bench-delayed: export DEPS = delayed
+demo-jobs: export DEPS = jobs
 html: export DEPS = html
 deb test-packages: export DEPS = packages
 bench: export DEPS = bench
@@ -237,6 +238,9 @@ demo-restart: ## an order system that is killed and replaced twice; its timers l
 demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED="--seconds 600"
 	@$(MAKE) -s $(DELAY)
 	@tools/examples/rabbitmq/demo $(DELAYED)
+demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are killed; JOBS="--seed 7"
+	@$(STOCK)
+	@tools/examples/jobs/demo $(JOBS)
 
 ## Read about it
 html: ## the documentation as HTML, in build/html
