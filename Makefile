@@ -240,7 +240,7 @@ demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED
 	@tools/examples/rabbitmq/demo $(DELAYED)
 demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are killed; JOBS="--seed 7"
 	@$(STOCK)
-	@tools/examples/jobs/demo $(JOBS)
+	@tools/examples/jobs/demo.py $(JOBS)
 
 ## Read about it
 html: ## the documentation as HTML, in build/html

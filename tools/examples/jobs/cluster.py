@@ -134,7 +134,7 @@ class Cluster:
     def __enter__(self):
         self.primary.make()
         if not self.primary.start():
-            sys.exit("PostgreSQL does not start:\n" + self.logs())
+            sys.exit("PostgreSQL does not start: see %s" % self.primary.log)
         return self
 
     def __exit__(self, *_):
@@ -151,7 +151,7 @@ class Cluster:
         """Copy the primary. From then on, a commit waits for the copy."""
         self.standby.copy(self.primary)
         if not self.standby.start():
-            sys.exit("the standby does not start:\n" + self.logs())
+            sys.exit("the standby does not start: see %s" % self.standby.log)
         self.set_synchronous("standby")
 
     def set_synchronous(self, names):
@@ -168,11 +168,3 @@ class Cluster:
         self.primary, self.standby = self.standby, self.primary
         self.primary.sql("select pg_promote()")
         self.set_synchronous("")
-
-    def logs(self):
-        text = ""
-        for server in self.primary, self.standby:
-            if os.path.exists(server.log):
-                with open(server.log, encoding="utf-8", errors="replace") as file:
-                    text += file.read()[-3000:]
-        return text

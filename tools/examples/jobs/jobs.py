@@ -121,13 +121,13 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def connect(dsn, busy=None):
+def connect(dsn):
     """Connect, however long it takes. The server ends a transaction that hangs."""
     pause, last = 0.1, None
     while True:
         try:
             return psycopg.connect(
-                dsn, autocommit=True, connect_timeout=5, keepalives_idle=10,
+                dsn, autocommit=True, connect_timeout=5, fallback_application_name="jobs", keepalives_idle=10,
                 keepalives_interval=5, keepalives_count=3, tcp_user_timeout=20000,
                 options="-c idle_in_transaction_session_timeout=%ds" % LEASE)
         except psycopg.OperationalError as error:

@@ -90,24 +90,30 @@ class Producer(threading.Thread):
 class Host:
     """The processes of a host, which die together or one by one."""
 
-    def __init__(self, number, dsn, folder, workers):
+    def __init__(self, number, dsn, folder, workers, job=lambda *_: None):
         self.number, self.pid = number, os.fork()
         if self.pid:
             return
+        try:
+            self.become_host(dsn, folder, workers, job)
+        finally:
+            os._exit(1)
+
+    def become_host(self, dsn, folder, workers, job):
         os.setsid()
         for end in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
             signal.signal(end, signal.SIG_DFL)
         jobs.die_with_parent()
-        log = os.open("%s/host%d.log" % (folder, number), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log, starts = (os.open("%s/%s%d" % (folder, name, self.number),
+                               os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                       for name in ("host.log", "starts"))
         os.dup2(log, 1)
         os.dup2(log, 2)
-        starts = os.open("%s/starts%d" % (folder, number),
-                         os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            jobs.Host(dsn, lambda _, job, run_at, *__: os.write(
-                starts, b"%d %.6f %.6f\n" % (job, time.time(), run_at)), workers).run()
-        finally:
-            os._exit(1)
+
+        def run(connection, number, run_at, queue, payload):
+            os.write(starts, b"%d %.6f %.6f\n" % (number, time.time(), run_at))
+            job(payload)
+        jobs.Host(dsn, run, workers).run()
 
     def children(self):
         with open("/proc/%d/task/%d/children" % (self.pid, self.pid), encoding="ascii") as file:
@@ -201,6 +207,15 @@ def ledger(folder):
     return starts
 
 
+def logs(folder, which="*.log*"):
+    """Return the last output of each server and host."""
+    text = ""
+    for name in sorted(glob.glob(os.path.join(folder, which))):
+        with open(name, encoding="utf-8", errors="replace") as file:
+            text += "%s: %s" % (os.path.basename(name), file.read()[-3000:])
+    return text
+
+
 def report(show, producer):
     """Compare what was confirmed with the table and with the starts; return the exit status."""
     starts, rows = ledger(show.cluster.folder), show.cluster.primary.sql(ALL)
@@ -222,9 +237,7 @@ def report(show, producer):
     good = done and not lost and not early and not void and \
         len(producer.ids) == show.args.seconds * show.args.rate
     if not good:
-        for name in sorted(glob.glob(show.cluster.folder + "/*.log")):
-            with open(name, encoding="utf-8", errors="replace") as file:
-                print("%s: %s" % (os.path.basename(name), file.read()[-2000:]))
+        print(logs(show.cluster.folder))
     placed = sum(state.get(number) != "cancelled" for number in producer.ids)
     print("jobs: in=%d done=%d lost=%d early=%d kills=%d twice=%d" % (
         placed, len(done), len(lost), early, sum(show.kills.values()),
