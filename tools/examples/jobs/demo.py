@@ -35,7 +35,7 @@ POSTPONED = 10
 # Jobs that are placed by one transaction.
 GROUP = 10
 # The additional time that a loaded machine may take.
-PATIENCE = 120
+PATIENCE = 300
 PLACE = """
 insert into job (run_at, payload) select to_timestamp(at), to_jsonb(n)
 from unnest(%s::int[], %s::float8[]) as new (n, at) returning (payload)::int, id"""
@@ -54,6 +54,7 @@ class Producer(threading.Thread):
         super().__init__(daemon=True)
         self.dsn, self.args, self.random = dsn, args, random.Random(args.seed)
         self.ids, self.cancelled, self.connection = {}, set(), None
+        self.recent = collections.deque(maxlen=2000)
 
     def run(self):
         begin = time.monotonic()
@@ -61,10 +62,11 @@ class Producer(threading.Thread):
             time.sleep(max(0, begin + first / self.args.rate - time.monotonic()))
             numbers = list(range(first, first + GROUP))
             due = [time.time() + self.random.uniform(0, DELAY_MAX) for _ in numbers]
-            change = self.random.sample(sorted(self.ids)[-2000:], 1) if self.ids else []
+            changed = [self.ids[self.random.choice(self.recent)]] if self.recent else []
             again = False
-            while not self.place(numbers, due, [self.ids[n] for n in change], again):
+            while not self.place(numbers, due, changed, again):
                 again = True
+            self.recent.extend(numbers)
 
     def place(self, numbers, due, changed, again):
         try:

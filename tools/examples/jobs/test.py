@@ -21,7 +21,7 @@ from wheel import Wheel
 
 # An operation of a second may take this many on a loaded machine.
 PATIENCE = 60
-DEMO = ["--seconds", "16", "--rate", "20", "--workers", "2", "--seed", "5"]
+DEMO = ["--seconds", "14", "--rate", "20", "--workers", "2", "--seed", "5"]
 KO = "/lib/modules/twheel.ko"
 # Where a disk can be filled, the clock set and the module unloaded.
 OWN_MACHINE = os.path.exists("/etc/ports")
