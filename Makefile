@@ -210,13 +210,12 @@ DEPS ?= test
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-restart demo-delayed demo-jobs html deb test-packages bench bench-native \
-	bench-delayed test quick check test-matrix coverage mutants fuzz-core
+TOOLS := demo demo-restart demo-jobs html deb test-packages bench bench-native \
+	bench-jobs test quick check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
 demo demo-restart: export DEPS = demo
-demo-delayed bench-delayed: export DEPS = delayed
-demo-jobs: export DEPS = jobs
+demo-jobs bench-jobs: export DEPS = jobs
 html: export DEPS = html
 deb test-packages: export DEPS = packages
 bench: export DEPS = bench
@@ -235,9 +234,6 @@ demo: ## half an hour of an order system
 demo-restart: ## an order system that is killed and replaced twice; its timers live on
 	@$(STOCK) $(BUILD)/bin/twheel-demo
 	@tools/demo/run --restart
-demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED="--seconds 600"
-	@$(MAKE) -s $(DELAY)
-	@tools/examples/rabbitmq/demo $(DELAYED)
 demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are killed; JOBS="--seed 7"
 	@$(STOCK)
 	@tools/examples/jobs/demo.py $(JOBS)
@@ -271,9 +267,9 @@ bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 	@$(STOCK) $(BUILD)/bin/twheel-bench
 	@tools/bench/run --facility "$(FACILITY)" --op "$(OP)" --pending "$(PENDING)" \
 		--batch "$(BATCH)"
-bench-delayed: ## delayed messages over RabbitMQ: throughput and lateness
-	@$(MAKE) -s $(DELAY)
-	@tools/examples/rabbitmq/figures
+bench-jobs: ## jobs over a wheel, and over workers that poll; JOBS="--workers 8 --rates 50"
+	@$(STOCK)
+	@tools/examples/jobs/bench.py $(JOBS)
 bench-native: ## the core in user space, a heap and std::multimap; FACILITY=a,b PENDING=n,m
 	@$(MAKE) -s $(NATIVE)/bench-native
 	@$(NATIVE)/bench-native --json $(BUILD)/bench-native.json \
