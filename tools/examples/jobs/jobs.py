@@ -371,8 +371,8 @@ def memory(jobs=40, workers=4, lease=0.5):
                 os.kill(os.getpid(), signal.SIGKILL) # the first try of each tenth job
             print("job %d, %.3f s late" % (job, (time.time_ns() - begin) / 1e9 - job * 0.05),
                   flush=True)
-            done[job] = 1
             wheel.cancel(timer) # the acknowledgement
+            done[job] = 1
 
     pids = set()
     kills = 0
@@ -382,7 +382,7 @@ def memory(jobs=40, workers=4, lease=0.5):
             if pid == 0:
                 work()
             pids.add(pid)
-        if sum(done) == jobs:
+        if sum(done[:]) == jobs:
             break
         pid, _ = os.waitpid(-1, os.WNOHANG)
         if pid:
@@ -393,7 +393,7 @@ def memory(jobs=40, workers=4, lease=0.5):
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    print("memory: in=%d done=%d kills=%d left=%d" % (jobs, sum(done), kills, len(wheel.list())))
+    print("memory: in=%d done=%d kills=%d left=%d" % (jobs, sum(done[:]), kills, len(wheel.list())))
 
 
 def show(_, job, run_at, queue, payload):

@@ -34,6 +34,7 @@ class Tap:
         self.count += 1
         self.failed += not good
         print("%sok %d - %s" % ("" if good else "not ", self.count, name), flush=True)
+        return good
 
 
 def do(payload):
@@ -225,8 +226,8 @@ def test_database(tap, bench):
 
 
 def output(*words):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
+    done = subprocess.run(["timeout", "400", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
 
@@ -236,7 +237,8 @@ def test_module(tap, bench):
     wheel = Wheel()
     tap.ok(output("rmmod", "twheel")[0] != 0, "the module stays while there are wheels")
     os.close(wheel.fd)
-    output("rmmod", "twheel")
+    # The descriptors of killed processes close a little later.
+    tap.ok(wait(lambda: output("rmmod", "twheel")[0] == 0), "it goes when there are none")
     status, text = output(os.path.join(HERE, "jobs.py"), "host", bench.cluster.dsn())
     tap.ok(status != 0 and "modprobe twheel" in text, "a host without the module says so")
     tap.ok(output("insmod", KO)[0] == 0, "the module is loaded again")
@@ -270,8 +272,9 @@ def main():
     print("TAP version 13", flush=True)
     tap = Tap()
     status, text = output(os.path.join(HERE, "jobs.py"), "--memory")
-    tap.ok(re.search(r"^memory: in=40 done=40 kills=4 left=0\n\Z", text, re.M),
-           "a wheel alone does each job, though workers are killed")
+    if not tap.ok(re.search(r"^memory: in=40 done=40 kills=4 left=0\n\Z", text, re.M),
+                  "a wheel alone does each job, though workers are killed"):
+        print("# " + text.replace("\n", "\n# "), flush=True)
     test_bad_input(tap)
     status, text = output(os.path.join(HERE, "demo.py"), *DEMO)
     print("# " + text.rstrip().replace("\n", "\n# "), flush=True)
