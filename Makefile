@@ -196,12 +196,12 @@ DEPS ?= test
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-delayed html deb test-packages bench bench-native bench-delayed test quick \
+TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test quick \
 	check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
 demo: export DEPS = demo
-demo-delayed bench-delayed: export DEPS = delayed
+demo-jobs bench-jobs: export DEPS = jobs
 html: export DEPS = html
 deb test-packages: export DEPS = packages
 bench: export DEPS = bench
@@ -216,9 +216,9 @@ in-tree: ## copy the sources to a kernel's source: LINUX=DIR
 demo: ## half an hour of an order system; DEMO=--restart: one that is killed and replaced
 	@$(STOCK) $(BUILD)/bin/twheel-demo
 	@tools/demo/run $(DEMO)
-demo-delayed: ## delayed messages over RabbitMQ, while nodes are killed; DELAYED="--seconds 600"
-	@$(MAKE) -s $(DELAY)
-	@tools/examples/rabbitmq/demo $(DELAYED)
+demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are killed; JOBS="--seed 7"
+	@$(STOCK)
+	@tools/examples/jobs/demo.py $(JOBS)
 
 ## Read about it
 html: ## the documentation as HTML, in build/html
@@ -249,9 +249,9 @@ bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
 	@$(STOCK) $(BUILD)/bin/twheel-bench
 	@tools/bench/run --facility "$(FACILITY)" --op "$(OP)" --pending "$(PENDING)" \
 		--batch "$(BATCH)"
-bench-delayed: ## delayed messages over RabbitMQ: throughput and lateness
-	@$(MAKE) -s $(DELAY)
-	@tools/examples/rabbitmq/figures
+bench-jobs: ## jobs over a wheel, and over workers that poll; JOBS="--workers 8 --rates 50"
+	@$(STOCK)
+	@tools/examples/jobs/bench.py $(JOBS)
 bench-native: ## the core of the wheel in user space, in nanoseconds; PENDING="n m"
 	@$(MAKE) -s $(NATIVE)/bench-native
 	@$(NATIVE)/bench-native $(PENDING)

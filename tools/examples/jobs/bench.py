@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Measures jobs over the wheel against workers that ask the database themselves.
+
+The ways: "wheel", a feeder and a wheel; "poll0.1" and "poll1", workers that ask for a job that
+is due every 0.1 s and every second; "notify", workers that sleep until the next job is due, or
+one is placed. For each: queries per second while idle, lateness at several rates and of a
+crowd that is due at one moment, and CPU time per job of the database and of the workers.
+"""
+
+import argparse
+import os
+import select
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import demo
+import jobs
+from cluster import Cluster
+from guest import run_here_or_in_guest
+
+IDLE, BUSY = 20, 5
+PATIENCE = 300
+# As TAKE, for a worker that does not know which job is due.
+TAKE_ANY = """
+select id, extract(epoch from run_at)::float8 from job
+where state = 'waiting' and lease is null and run_at <= now()
+order by run_at limit 1 for update skip locked"""
+
+
+def work(connection, starts, pause):
+    """Do jobs that are due; then wait for some seconds or, without them, for the next job."""
+    if pause is None:
+        connection.execute("listen job")
+    while True:
+        with connection.transaction():
+            row = connection.execute(TAKE_ANY, prepare=True).fetchone()
+            if row:
+                os.write(starts, b"%d %.6f %.6f\n" % (row[0], time.time(), row[1]))
+                connection.execute(jobs.DONE, [row[0]], prepare=True)
+        if row:
+            continue
+        if pause is not None:
+            time.sleep(pause)
+            continue
+        run_at, _ = connection.execute(jobs.NEXT, prepare=True).fetchone()
+        select.select([connection.pgconn.socket], [], [],
+                      None if run_at is None else max(0, run_at - time.time()))
+        connection.pgconn.consume_input()
+        while connection.pgconn.notifies():
+            pass
+
+
+class Poller(demo.Host):
+    """Workers without a wheel."""
+
+    pause = None
+
+    def become_host(self, dsn, folder, workers, _):
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        jobs.die_with_parent()
+        starts = os.open("%s/starts%d" % (folder, self.number),
+                         os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for _ in range(workers):
+            if os.fork() == 0:
+                jobs.die_with_parent()
+                work(jobs.connect(dsn), starts, self.pause)
+        signal.pause()
+
+
+def ways():
+    return {"wheel": demo.Host, "notify": Poller, **{
+        "poll%g" % pause: type("Poller", (Poller,), {"pause": pause}) for pause in (0.1, 1)}}
+
+
+def cpu(parent):
+    """Return the CPU seconds of a process and its children."""
+    with open("/proc/%d/task/%d/children" % (parent, parent), encoding="ascii") as file:
+        pids = [parent, *map(int, file.read().split())]
+    total = 0
+    for pid in pids:
+        try:
+            with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
+                total += int(file.read().split()[0]) / 1e9
+        except FileNotFoundError:
+            pass
+    return total
+
+
+class Bench:
+    def __init__(self, cluster, way, workers):
+        self.cluster, self.name = cluster, "%-8s %3d workers: " % (way, workers)
+        for name in "starts0", "host.log0":
+            if os.path.exists(os.path.join(cluster.folder, name)):
+                os.unlink(os.path.join(cluster.folder, name))
+        self.sql = jobs.connect(cluster.dsn()).execute
+        self.sql("truncate job")
+        self.host = ways()[way](0, cluster.dsn(), cluster.folder, workers)
+        time.sleep(1 + 0.3 * workers) # they connect
+
+    def queries(self):
+        return self.sql("select xact_commit from pg_stat_database"
+                        " where datname = 'postgres'").fetchone()[0]
+
+    def say(self, text):
+        print(self.name + text, flush=True)
+
+    def idle(self):
+        time.sleep(12) # statistics come late
+        before = self.queries()
+        time.sleep(IDLE)
+        # Its own query, and that of the autovacuum launcher.
+        self.say("idle: %.1f queries/s" % max(0, (self.queries() - before - 2) / IDLE))
+
+    def run(self, number, rate):
+        """Place jobs that are due at this rate, or at one moment, and wait for them."""
+        database, workers = cpu(self.cluster.primary.process.pid), cpu(self.host.pid)
+        self.sql("insert into job (run_at) select now() + interval '3 s' + %s * n * interval '1 s'"
+                 " from generate_series(1, %s) n", [1 / rate if rate else 0, number])
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.sql(
+                "select 1 from job where state = 'waiting' limit 1").fetchone():
+            time.sleep(0.5)
+        database, workers = (cpu(self.cluster.primary.process.pid) - database,
+                             cpu(self.host.pid) - workers)
+        times = [max(times) for times in demo.ledger(self.cluster.folder).values()]
+        os.truncate(self.cluster.folder + "/starts0", 0)
+        late = sorted(at - due for at, due in times)
+        what = "%d/s" % rate if rate else "%d at once" % number
+        self.say("%s: late p50 %.1f, p99 %.1f, p99.9 %.1f ms; CPU per job: database %.2f ms, "
+                 "workers %.2f ms" % (what, *(1000 * late[min(len(late) - 1, int(len(late) * p))]
+                                              for p in (0.5, 0.99, 0.999)),
+                                      1000 * database / number, 1000 * workers / number))
+
+
+def words(text):
+    return text.split(",")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ways", type=words, default=list(ways()))
+    parser.add_argument("--workers", type=words, default=["8", "32", "128"])
+    parser.add_argument("--rates", type=words, default=["50", "500", "2000"])
+    parser.add_argument("--crowd", type=int, default=10000, help="jobs due at one moment")
+    args = parser.parse_args()
+    run_here_or_in_guest(limit=7200)
+    with Cluster() as cluster:
+        jobs.connect(cluster.dsn()).execute(jobs.SCHEMA)
+        for workers in map(int, args.workers):
+            for way in args.ways:
+                bench = Bench(cluster, way, workers)
+                bench.idle()
+                for rate in map(int, args.rates if args.rates != [""] else []):
+                    bench.run(rate * BUSY, rate)
+                if args.crowd:
+                    bench.run(args.crowd, 0)
+                bench.host.kill()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Runs a program of this folder in a virtual machine that has the module, Python and PostgreSQL.
+
+Where the device exists, the program goes on as it is.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.realpath(os.path.join(HERE, "../../.."))
+WORK = os.path.join(ROOT, "build/jobs")
+# What Python needs that the programs import only when they run.
+MODULES = ["encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8",
+           "zoneinfo", "psycopg.types.json", "getpass", "glob", "bisect", "stringprep"]
+
+
+def libraries(path):
+    done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True, check=False)
+    return re.findall(r"(/\S+) \(", done.stdout)
+
+
+def pack(archive):
+    """Write what the guest needs, at its own paths, to a tar file."""
+    from cluster import programs
+    for name in MODULES:
+        __import__(name)
+    names = {module.__file__ for module in list(sys.modules.values())
+             if getattr(module, "__file__", None)}
+    binaries = [os.path.join(programs(), name) for name in (
+        "postgres", "initdb", "pg_basebackup")]
+    share = "/usr/share/postgresql/" + programs().split("/")[-2]
+    binaries += [os.path.join(programs(), "../lib", name + ".so") for name in (
+        "plpgsql", "libpqwalreceiver", "dict_snowball")]
+    pq = glob.glob("/usr/lib/*/libpq.so.5")
+    for name in [*names, "/usr/bin/python3", *binaries, *pq]:
+        if ".so" in name or name in binaries or name == "/usr/bin/python3":
+            names.update(libraries(name))
+    names.update(os.path.realpath(name) for name in list(names))
+    names.update([*binaries, *pq, "/usr/bin/python3", os.path.realpath("/usr/bin/python3"), share])
+    names.update(glob.glob(HERE + "/*"))
+    with open(archive + ".list", "w", encoding="utf-8") as file:
+        file.write("".join(name + "\n" for name in sorted(os.path.normpath(name)[1:] for name in names)))
+    subprocess.run(["tar", "chf", archive, "-C", "/", "--exclude=*/__pycache__", "-T",
+                    archive + ".list"], check=True)
+
+
+def run_here_or_in_guest(limit=1800, memory=3072):
+    """Return if /dev/twheel exists; else run this program in a virtual machine, and exit."""
+    if os.path.exists("/dev/twheel"):
+        return
+    if os.path.exists("/etc/ports"):
+        sys.exit("the module is not loaded")
+    os.makedirs(WORK, exist_ok=True)
+    archive = os.path.join(WORK, "guest.tar")
+    pack(archive)
+    words = " ".join([os.path.realpath(sys.argv[0]), *sys.argv[1:]])
+    # ctypes asks ldconfig for the file of a library.
+    command = "for l in c.so.6 pq.so.5; do echo \"echo ' lib$l (libc6,x86-64) => lib$l'\"; done " \
+        ">/bin/l && { echo '#!/bin/sh'; cat /bin/l; } >/sbin/ldconfig && chmod 755 / /sbin/ldconfig " \
+        "&& chmod 1777 /tmp && tar xf guest.tar -C / && rm guest.tar && %s" % words
+    os.execv(os.path.join(ROOT, "tools/vm/vm"), [
+        "vm", *([] if os.access("/dev/kvm", os.W_OK) else ["--counting"]), "--mem", str(memory), "--timeout", str(limit),
+        "--module", os.path.join(ROOT, "build/stock/twheel.ko"),
+        "--file", archive, "--", command])
