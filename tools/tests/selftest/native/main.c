@@ -37,6 +37,7 @@ static const struct left_out {
 	{ "making_a_ring.is_charged_until_the_last_close", "mappings keep wheels for good" },
 	{ "making_a_ring.lets_all_of_it_be_mapped_and_nothing_else", "it can grow" },
 	{ "blocking.a_signal_is_eintr", "signals do not reach the driver" },
+	{ "blocking.a_signal_takes_no_event", "signals do not reach the driver" },
 	{ "blocking.a_signal_with_sa_restart_goes_on_waiting", "signals do not reach it" },
 	{ "reading.poll_reports_what_there_is_to_read", "an eventfd can be written" },
 	{ "reading.readv_is_one_read", "the driver gets one buffer" },
