@@ -20,6 +20,7 @@
 #include "list.c"
 #include "wall.c"
 #include "threads.c"
+#include "uring.c"
 #include "options.h"
 
 /* main() of the harness, which takes no arguments. */

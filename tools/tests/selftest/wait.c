@@ -12,7 +12,6 @@
 
 #include "selftest.h"
 #include "aio.h"
-#include "ring.h"
 
 /* On a busy host a thread may need this long to begin to wait. */
 #define SOON		SEC
@@ -428,12 +427,12 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 		;
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	sleep_for(A_WHILE);
-	/* With io_uring it ends, as it does with timerfds. */
-	EXPECT_EQ(variant->believes, self->waiter.result);
-	if (!variant->believes) {
-		EXPECT_LE(0, sleeps_of(self->waiter.tid));
-		EXPECT_GE(self->waiter.sleeps + 1, sleeps_of(self->waiter.tid));
-	}
+	/* With io_uring of some kernels it ends, as it does with timerfds. */
+	if (variant->believes && self->waiter.result == 1)
+		return;
+	EXPECT_EQ(0, self->waiter.result);
+	EXPECT_LE(0, sleeps_of(self->waiter.tid));
+	EXPECT_GE(self->waiter.sleeps + 1, sleeps_of(self->waiter.tid));
 	ASSERT_NE(0, add_after(self->fd, A_WHILE, 2));
 	EXPECT_EQ(1, result_of(&self->waiter));
 }

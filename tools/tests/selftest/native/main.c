@@ -5,6 +5,7 @@
  * The linker has the C library call __wrap_main(). Tests that need more than the driver are
  * left out. The others run in several processes, as most of them wait most of the time.
  */
+#define NATIVE
 #include "../main.c"
 
 /* How many tests run at a time. */
@@ -54,6 +55,8 @@ static const struct left_out {
 	{ "waiting.goes_on_when_there_is_nothing_left_to_read", alone_reason },
 	{ "waiting.ring_read", "io_uring reads the eventfd" },
 	{ "a_stalled_read", fork_reason },
+	{ "uring", "no kernel passes commands to this driver" },
+	{ "waiters.of_sqpoll_change_timers_without_a_system_call", fork_reason },
 	{ "a_stalled_call", fault_reason },
 	{ "a_poll", fault_reason },
 	{ "wall_clock.set_forward_wakes_waiters", fork_reason },
