@@ -820,7 +820,8 @@ static void test_loading(const char *path, bool all)
 		if (!ret)
 			unload();
 	}
-	tap_result(left && !ret && failures, "load the module (%u faults, %u failures)", nth - 1, failures);
+	tap_result(left && !ret && failures, "load the module (%u faults, %u failures)",
+		   nth - 1, failures);
 }
 
 /* ---- main ---------------------------------------------------------------- */
