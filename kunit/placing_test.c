@@ -130,104 +130,6 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 	expect_places(test, 1000);
 }
 
-/* With any number of levels, and however long ago it was. */
-static void expires_at_once_if_the_tick_has_come(struct kunit *test)
-{
-	static const u64 lengths[] = { 1, 2, 3, 4, 5, 8, 1000, 1000000 };
-	const u32 *size = test->param_value;
-	struct fixture *f = test->priv;
-	unsigned int i, j, shift;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		const u64 end = div64_u64(TIME_END, lengths[i]);
-
-		start(test, lengths[i], *size, 0);
-		grow(test, end * lengths[i]);
-		for (shift = 0; shift < 63; shift++) {
-			const u64 now = min(end, TIME_END >> (62 - shift));
-			const u64 deadlines[] = {
-				0, 1, lengths[i], lengths[i] + 1, now / 2 * lengths[i],
-				(now - 1) * lengths[i], (now - 1) * lengths[i] + 1,
-				now * lengths[i] - 1, now * lengths[i],
-			};
-
-			advance(test, now);
-			/* The next ones are added to levels that have been in use. */
-			expect_places_at_edges(test);
-			for (j = 0; j < ARRAY_SIZE(deadlines); j++) {
-				struct twheel_timer *timer = &f->timer[0];
-
-				if (twheel_tick(&f->wheel, deadlines[j]) > now)
-					continue;
-				arm(test, timer, deadlines[j]);
-				KUNIT_ASSERT_EQ_MSG(test, timer->level, TWHEEL_LEVEL_EXPIRED,
-						    "deadline %llu at %llu, tick %llu",
-						    deadlines[j], now, lengths[i]);
-				KUNIT_ASSERT_PTR_EQ(test, timer, twheel_pop(&f->wheel));
-			}
-		}
-	}
-}
-
-static bool add_quickly(struct twheel *w, struct twheel_timer *timer, bool first)
-{
-	struct twheel_level *level;
-
-	if (!twheel_find_level(w, timer->deadline, &level) ||
-	    !twheel_enqueue_fast(w, level, timer, first))
-		return false;
-	w->nr_pending++;
-	return true;
-}
-
-/* The fast path adds only where no call is needed, and not to an empty bucket. */
-static void added_quickly_or_not_at_all(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct fixture *f = test->priv;
-	struct twheel_timer *timer = f->timer;
-	u64 tick = 1000, n;
-
-	start(test, tick, *size, 77);
-	timer[0].deadline = 77 * tick + 2;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[0], true));
-	arm(test, &timer[0], 77 * tick + 2);
-	for (n = 1; n < 999; n++) {
-		timer[n].deadline = 77 * tick + 2 + n;
-		KUNIT_EXPECT_TRUE(test, add_quickly(&f->wheel, &timer[n], true));
-	}
-	/* Earlier than all others in the bucket; due; and too far ahead. */
-	timer[n].deadline = 77 * tick + 1;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], false));
-	timer[n].deadline = 77 * tick;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], true));
-	timer[n].deadline = TIME_END;
-	KUNIT_EXPECT_FALSE(test, add_quickly(&f->wheel, &timer[n], true));
-	KUNIT_EXPECT_EQ(test, f->wheel.nr_pending, n);
-	KUNIT_EXPECT_EQ(test, f->wheel.nr_expired, 0);
-	KUNIT_EXPECT_EQ(test, f->wheel.level[0]->bucket[timer[0].bucket].count, n);
-
-	advance(test, 78);
-	expect_expired(test, n);
-}
-
-/* After an advance, without another call, near timers are on level 0 again. */
-static void near_timers_are_near_after_an_advance(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	arm(test, &f->timer[0], 5);
-	for (i = 1; i < 10; i++) {
-		advance(test, i * 1000000);
-		f->timer[i].deadline = w->now + 1;
-		KUNIT_ASSERT_TRUE(test, twheel_add(w, &f->timer[i]));
-		KUNIT_EXPECT_EQ(test, f->timer[i].level, 0);
-	}
-}
-
 /*
  * The table in Kafka's documentation: tick 1, size 3, start c. Each bucket is
  * given by its first tick, relative to c; step is the clock, likewise.
@@ -306,33 +208,6 @@ static void example_buckets(struct kunit *test)
 		}
 		for (; tick < 27; tick++)
 			expect_example_place(test, starts[i], tick);
-	}
-}
-
-/* The end of a level's range, where off by one shows, wherever the clock is in its interval. */
-static void delay_of_exact_intervals(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	const s64 multiples[] = { 1, 2, *size - 1, *size };
-	struct fixture *f = test->priv;
-	unsigned int i, j;
-	s64 interval;
-
-	for (interval = *size; interval < TIME_END; interval = mul_saturated(interval, *size)) {
-		const u64 starts[] = { 0, 1, interval / 2, interval - 1 };
-
-		for (i = 0; i < ARRAY_SIZE(starts); i++) {
-			start(test, 1, *size, starts[i]);
-			for (j = 0; j < ARRAY_SIZE(multiples); j++) {
-				u64 delay = mul_saturated(interval, multiples[j]);
-				u64 tick = add_saturated(f->wheel.now, delay);
-
-				arm(test, &f->timer[0], tick);
-				expect_expiry_at(test, tick);
-				if (tick == TIME_END)
-					break;
-			}
-		}
 	}
 }
 
@@ -553,11 +428,7 @@ static void clock_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme ti
 static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(ticks_of_deadlines, tick_gen_params),
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
-	KUNIT_CASE_PARAM(expires_at_once_if_the_tick_has_come, size_gen_params),
-	KUNIT_CASE_PARAM(added_quickly_or_not_at_all, size_gen_params),
-	KUNIT_CASE_PARAM(near_timers_are_near_after_an_advance, size_gen_params),
 	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
-	KUNIT_CASE_PARAM(delay_of_exact_intervals, size_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
 	KUNIT_CASE_PARAM(covers_what_can_be_added_after_a_sort, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),

@@ -4,6 +4,8 @@
  */
 #include "core.h"
 
+KUNIT_ARRAY_PARAM(size, sizes, size_desc);
+
 /*
  * Timers with deadlines all over the next @span units of time, of which a tick has 1,000; or,
  * with @span 0, at distances of every magnitude. The shortest span makes crowds.
@@ -114,10 +116,37 @@ static void spurious_wake_ups_are_of_cancelled_timers(struct kunit *test)
 	expect_nothing_pending(test);
 }
 
+/* Cancelling the first timer of a bucket costs one spurious wake-up; any other, none. */
+static void cancelling_causes_one_spurious_wake_up(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	struct fixture *f = test->priv;
+	const u64 tick = (u64)*size * *size;
+	struct sleeper s;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		arm(test, &f->timer[i], tick + i);
+	twheel_cancel(w, &f->timer[3]);
+	s = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, s.fires, 3);
+	KUNIT_EXPECT_EQ(test, s.spurious, 0);
+
+	for (i = 0; i < 4; i++)
+		arm(test, &f->timer[i], 2 * tick + i);
+	twheel_cancel(w, &f->timer[0]);
+	twheel_cancel(w, &f->timer[1]);
+	s = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, s.expired, 2);
+	KUNIT_EXPECT_LE(test, s.spurious, 1);
+}
+
 static struct kunit_case waking_cases[] = {
 	KUNIT_CASE_PARAM(no_wake_up_is_spurious, spread_gen_params),
 	KUNIT_CASE_PARAM(no_wake_up_is_spurious_while_timers_are_added, spread_gen_params),
 	KUNIT_CASE_PARAM(spurious_wake_ups_are_of_cancelled_timers, spread_gen_params),
+	KUNIT_CASE_PARAM(cancelling_causes_one_spurious_wake_up, size_gen_params),
 	{}
 };
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Runs commands that print TAP or the kernel's KTAP, and adds up the results.
 
-Each result at the innermost level is a test. A command that dies, promises no number
-of tests or runs fewer than it promised counts as one failure more.
+Each result at the innermost level is a test. A command that dies, gives up, or prints a
+document that promises no number of tests, or another number than it has, counts as one
+failure more.
 """
 
 import collections
@@ -24,6 +25,7 @@ CHATTER = re.compile(r"^ *#( +(RUN|OK) |.* pass:| Totals:)|^ *KTAP|^TAP")
 PROGRESS = re.compile(r"^(kernel [\w.-]+|deps): ")
 # Retries, which make a run that passes different from others.
 RETRY = re.compile(r"^\s*(?:# |vm: )RETRY: (.*)")
+BAIL_OUT = re.compile(r"^\s*Bail out!")
 SUBTEST = re.compile(r"^( *)# Subtest: (.*)")
 
 # How many seconds a terminated command has to end.
@@ -54,7 +56,6 @@ class Report:
         self.skips = []
         self.retries = []
         self.levels = []
-        self.planned = False
         self.recent = collections.deque(maxlen=60)
         self.explaining = False
 
@@ -71,6 +72,9 @@ class Report:
         """Any other line may explain why the next or the last test failed."""
         if text.startswith("TAP version"):
             self.end_document()
+        if BAIL_OUT.match(text):
+            self.fail(text.strip())
+            return
         subtest = SUBTEST.match(text)
         if subtest:
             self.level(len(subtest[1])).name = subtest[2] + ": "
@@ -89,8 +93,9 @@ class Report:
             self.recent.append(text)
 
     def plan(self, level, number):
+        if level.planned is not None:
+            self.fail("a second plan")
         level.planned = number
-        self.planned = True
 
     def level(self, indent):
         """The level of this indentation; deeper ones end here."""
@@ -104,8 +109,18 @@ class Report:
         while self.levels:
             self.close(self.levels.pop())
 
+    def expect(self, number):
+        """Fails if there were fewer results than this, or if all were skipped."""
+        seen = sum(self.count[name] for name in ("passed", "failed", "skipped"))
+        if seen < number:
+            self.fail("%d tests instead of at least %d: were some lost?" % (seen, number))
+        elif seen and seen == self.count["skipped"]:
+            self.fail("every test was skipped")
+
     def close(self, level):
-        if level.planned is not None and level.seen != level.planned:
+        if level.planned is None and not level.indent:
+            self.fail("%d tests without a plan" % level.seen)
+        elif level.planned is not None and level.seen != level.planned:
             self.fail("%d tests instead of the %d promised" %
                       (level.seen, level.planned))
 
@@ -119,7 +134,7 @@ class Report:
             if not passed and not failed_before:
                 self.fail(name)
             self.levels[-1].name = ""
-        elif SKIP.search(name):
+        elif passed and SKIP.search(name):
             self.count["skipped"] += 1
             self.skips.append(name)
             self.show("  skip    " + name)
@@ -148,7 +163,7 @@ class Report:
             self.fail("time limit passed")
         elif status != 0 and not self.count["failed"]:
             self.fail("ended with exit status %d" % status)
-        elif not self.planned or not sum(self.count.values()) - self.count["retried"]:
+        elif not sum(self.count.values()) - self.count["retried"]:
             self.fail("no tests")
 
 
@@ -195,7 +210,11 @@ def run_command(command, limit, line):
     return None if late.is_set() else status
 
 
-def forget_make():
-    """A calling make passes on its own settings."""
+def forget_caller():
+    """Forget what a caller passes on: make its own settings, and a shell that runs this in the
+    background ignored signals, which the tests send."""
+    for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         os.environ.pop(variable, None)

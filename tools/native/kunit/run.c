@@ -42,14 +42,21 @@ void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, gfp_t gfp)
 	return memory;
 }
 
+/* Bit n is set once a case matched the name n. */
+static unsigned long long matched;
+
 static bool is_chosen(const char *name)
 {
-	char **chosen;
+	bool chosen = !*names;
+	unsigned int i;
 
-	for (chosen = names; *chosen; chosen++)
-		if (strstr(name, *chosen))
-			return true;
-	return !*names;
+	for (i = 0; names[i]; i++) {
+		if (strstr(name, names[i])) {
+			matched |= 1ULL << i;
+			chosen = true;
+		}
+	}
+	return chosen;
 }
 
 static void run_one(struct kunit_suite *suite, struct kunit_case *one, const void *param,
@@ -133,12 +140,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_suites; i++)
 		for (one = suites[i]->test_cases; one->run; one++)
 			run_case(suites[i], one);
+	for (i = 0; names[i]; i++) {
+		if (!(matched & 1ULL << i)) {
+			fprintf(stderr, "kunit: no case has the name %s\n", names[i]);
+			return 2;
+		}
+	}
 	if (only_list)
 		return 0;
-	if (!nr_run) {
-		fprintf(stderr, "kunit: no case has such a name\n");
-		return 2;
-	}
 	printf("1..%u\n", nr_run);
 	return nr_failed > 0;
 }

@@ -233,7 +233,6 @@ static void book_event(struct books *books, const struct wheel *wheel,
 		books_error(books, "timer %llu: count %llu, deadline %llu", event->data,
 			    event->count, event->deadline_ns);
 	record->read_id = event->id;
-	record->read_deadline = event->deadline_ns;
 	record->delivered++;
 }
 

@@ -21,14 +21,6 @@ struct race {
 
 static const struct race races[] = {
 	{ "all", "everything against everything", race_mayhem },
-	{ "cancel", "cancel against expiry", race_cancel_expiry },
-	{ "ring", "cancel against a ring that another thread fills", race_cancel_ring },
-	{ "modify", "modify against cascade", race_modify_cascade },
-	{ "readers", "readers against each other", race_readers },
-	{ "close", "close against a sleeping reader", race_close_reader },
-	{ "closing", "close against cascade", race_close_cascade },
-	{ "setup", "set-up against add", race_setup_add },
-	{ "periodic", "periodic timers against cancel", race_periodic },
 	{ "passing", "wheels on their way in messages", race_passing },
 	{ "hotplug", "a CPU goes off, with the timers on it", race_hotplug },
 	{ "clock", "everything while the time of day is set to and fro", race_set_clock },

@@ -35,8 +35,6 @@
  * struct record - the account of one timer
  * @id: the id that the add returned; 0 means that there is no such timer.
  * @read_id: as its event had it.
- * @deadline: the last deadline, for workers that track it.
- * @read_deadline: as its event had it.
  * @delivered: how often it was read.
  * @cancelled: how often it was cancelled.
  * @wheel: the number of its wheel.
@@ -45,8 +43,6 @@
 struct record {
 	atomic_ullong id;
 	atomic_ullong read_id;
-	atomic_ullong deadline;
-	atomic_ullong read_deadline;
 	atomic_ushort delivered;
 	atomic_ushort cancelled;
 	atomic_uchar wheel;
@@ -159,14 +155,6 @@ struct race_options {
 };
 
 void race_mayhem(const struct race_options *options);
-void race_cancel_expiry(const struct race_options *options);
-void race_cancel_ring(const struct race_options *options);
-void race_modify_cascade(const struct race_options *options);
-void race_readers(const struct race_options *options);
-void race_close_reader(const struct race_options *options);
-void race_close_cascade(const struct race_options *options);
-void race_setup_add(const struct race_options *options);
-void race_periodic(const struct race_options *options);
 void race_passing(const struct race_options *options);
 void race_hotplug(const struct race_options *options);
 void race_set_clock(const struct race_options *options);

@@ -7,7 +7,6 @@
 #include <sys/time.h>
 
 #include "selftest.h"
-#include "ring.h"
 
 #define MAX_BATCH	5000
 
@@ -16,9 +15,19 @@ FIXTURE(batch)
 	int fd;
 };
 
+FIXTURE_VARIANT(batch)
+{
+	enum how by;
+};
+
+FIXTURE_VARIANT_ADD(batch, by_ioctl) { .by = BY_IOCTL };
+FIXTURE_VARIANT_ADD(batch, by_ring) { .by = BY_RING };
+FIXTURE_VARIANT_ADD(batch, by_sqe) { .by = BY_SQE };
+
 FIXTURE_SETUP(batch)
 {
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	change_by(self->fd, variant->by);
 }
 
 FIXTURE_TEARDOWN(batch)

@@ -16,9 +16,19 @@ FIXTURE(input)
 	int fd;
 };
 
+FIXTURE_VARIANT(input)
+{
+	enum how by;
+};
+
+FIXTURE_VARIANT_ADD(input, by_ioctl) { .by = BY_IOCTL };
+FIXTURE_VARIANT_ADD(input, by_ring) { .by = BY_RING };
+FIXTURE_VARIANT_ADD(input, by_sqe) { .by = BY_SQE };
+
 FIXTURE_SETUP(input)
 {
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
+	change_by(self->fd, variant->by);
 }
 
 FIXTURE_TEARDOWN(input)

@@ -20,6 +20,7 @@
 #include "list.c"
 #include "wall.c"
 #include "threads.c"
+#include "uring.c"
 #include "options.h"
 
 /* main() of the harness, which takes no arguments. */
@@ -90,25 +91,38 @@ static bool wanted(const struct __fixture_metadata *fixture, const struct __test
 	return false;
 }
 
+/* Return whether the full name of a test contains this one. */
+static bool exists_test(char *name)
+{
+	struct __fixture_metadata *fixture;
+	struct __test_metadata *test;
+
+	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
+		for (test = fixture->tests; test; test = test->next) {
+			if (wanted(fixture, test, 1, &name))
+				return true;
+		}
+	}
+	fprintf(stderr, "twheel-selftest: no test \"%s\"; see twheel-selftest --list\n", name);
+	return false;
+}
+
 /* Removes unselected tests from the harness's lists. */
-static unsigned int keep_only(int count, char **names)
+static void keep_only(int count, char **names)
 {
 	struct __fixture_metadata *fixture;
 	struct __test_metadata **link;
-	unsigned int kept = 0;
 
 	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
 		link = &fixture->tests;
 		while (*link) {
 			if (wanted(fixture, *link, count, names)) {
 				link = &(*link)->next;
-				kept++;
 			} else {
 				*link = (*link)->next;
 			}
 		}
 	}
-	return kept;
 }
 
 static void list_tests(void)
@@ -124,6 +138,8 @@ static void list_tests(void)
 
 int main(int argc, char **argv)
 {
+	int i;
+
 	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
 		lateness_max = number_or_exit("--late-max", argv[2], 1, 10000) * MSEC;
 		argv += 2;
@@ -149,9 +165,10 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return 2;
 	}
-	if (!keep_only(argc - 1, argv + 1)) {
-		fputs("twheel-selftest: no such test; see twheel-selftest --list\n", stderr);
-		return 2;
+	for (i = 1; i < argc; i++) {
+		if (!exists_test(argv[i]))
+			return 2;
 	}
+	keep_only(argc - 1, argv + 1);
 	return run_all_tests(argc, argv);
 }

@@ -381,14 +381,24 @@ TEST_F(blocking, a_signal_with_sa_restart_goes_on_waiting)
 	EXPECT_LE(deadline, now_ns());
 }
 
+/* Signals interrupt reads just when timers fall due. */
 TEST_F(blocking, a_signal_takes_no_event)
 {
+	__u64 base = now_ns() + 50 * MSEC;
+	unsigned int i, interrupted = 0;
 	struct twheel_event event;
+	int ret;
 
 	ASSERT_TRUE(start_signals(0));
-	ASSERT_TRUE(add_expired(self->fd, 1));
-	sleep_for(120 * MSEC);
-	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
+	for (i = 0; i < 20; i++) {
+		ASSERT_NE(0, add_at(self->fd, base + i * 50 * MSEC + (i % 8) * MSEC, i));
+		while ((ret = tw_read(self->fd, &event, 1)) == -EINTR)
+			interrupted++;
+		ASSERT_EQ(1, ret);
+		ASSERT_EQ(i, event.data);
+	}
+	EXPECT_LE(10, interrupted);
+	EXPECT_TRUE(balanced(self->fd));
 }
 
 /* A thread that reads one event, and the time when it got it. */

@@ -2,16 +2,22 @@
 /*
  * io_uring without a library, for the self-tests
  *
- * One thread, one request at a time: enough to poll and to read. The tests are built for
- * several machines, some of which have no liburing.
+ * A ring belongs to one thread. The tests are built for several machines, some of which have no
+ * liburing.
  */
 #ifndef _TWHEEL_SELFTEST_RING_H
 #define _TWHEEL_SELFTEST_RING_H
 
 #include <linux/io_uring.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-#include "selftest.h"
+#include "libtwheel-uring.h"
+
+#define RING_ENTRIES	64
 
 struct ring {
 	int fd;
@@ -32,31 +38,55 @@ static inline void *ring_map(struct ring *ring, size_t size, off_t offset)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static inline bool ring_open(struct ring *ring)
+/* @flags: IORING_SETUP_*. */
+static inline bool ring_open_with(struct ring *ring, __u32 flags)
 {
 	struct io_uring_params *p = &ring->params;
 	size_t submit, complete;
 
 	memset(ring, 0, sizeof(*ring));
-	ring->fd = syscall(SYS_io_uring_setup, 8, p);
+	p->flags = flags;
+	p->sq_thread_idle = 60000;
+	ring->fd = syscall(SYS_io_uring_setup, RING_ENTRIES, p);
 	if (ring->fd < 0)
 		return false;
 	submit = p->sq_off.array + p->sq_entries * sizeof(__u32);
 	complete = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
 	ring->queues = ring_map(ring, submit > complete ? submit : complete, IORING_OFF_SQ_RING);
-	ring->sqes = ring_map(ring, p->sq_entries * sizeof(*ring->sqes), IORING_OFF_SQES);
+	ring->sqes = ring_map(ring, p->sq_entries * sizeof(*ring->sqes) <<
+			      !!(flags & IORING_SETUP_SQE128), IORING_OFF_SQES);
 	return ring->queues && ring->sqes;
+}
+
+static inline bool ring_open(struct ring *ring)
+{
+	return ring_open_with(ring, 0);
+}
+
+/* Queue a request; @more: the second half of a large entry, or NULL. */
+static inline void ring_queue(struct ring *ring, const struct io_uring_sqe *sqe,
+			      const struct io_uring_sqe *more)
+{
+	unsigned int *tail = ring_word(ring, ring->params.sq_off.tail);
+	unsigned int slot = *tail & (ring->params.sq_entries - 1);
+	unsigned int large = !!(ring->params.flags & IORING_SETUP_SQE128);
+
+	ring->sqes[slot << large] = *sqe;
+	if (large)
+		ring->sqes[2 * slot + 1] = more ? *more : (struct io_uring_sqe) { 0 };
+	ring_word(ring, ring->params.sq_off.array)[slot] = slot;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+}
+
+static inline bool ring_enter(struct ring *ring, unsigned int count)
+{
+	return syscall(SYS_io_uring_enter, ring->fd, count, 0, 0, NULL, 0) == (long)count;
 }
 
 static inline bool ring_submit(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	unsigned int *tail = ring_word(ring, ring->params.sq_off.tail);
-	unsigned int slot = *tail & (ring->params.sq_entries - 1);
-
-	ring->sqes[slot] = *sqe;
-	ring_word(ring, ring->params.sq_off.array)[slot] = slot;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
+	ring_queue(ring, sqe, NULL);
+	return ring_enter(ring, 1);
 }
 
 /* @flags is 0 or IORING_POLL_ADD_MULTI, for a poll that continues after it has reported. */
@@ -85,22 +115,40 @@ static inline bool ring_read(struct ring *ring, int fd, void *buffer, __u32 size
 	return ring_submit(ring, &sqe);
 }
 
-/* Takes a completion, if there is one; with @wait, waits for it. */
-static inline bool ring_next(struct ring *ring, struct io_uring_cqe *cqe, bool wait)
+/* Takes a completion, if there is one, without a system call. */
+static inline bool ring_peek(struct ring *ring, struct io_uring_cqe *cqe)
 {
 	unsigned int *head = ring_word(ring, ring->params.cq_off.head);
 	unsigned int *tail = ring_word(ring, ring->params.cq_off.tail);
 	struct io_uring_cqe *cqes = (void *)(ring->queues + ring->params.cq_off.cqes);
 
+	if (*head == __atomic_load_n(tail, __ATOMIC_ACQUIRE))
+		return false;
+	*cqe = cqes[*head & (ring->params.cq_entries - 1)];
+	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Takes a completion, if there is one; with @wait, waits for it. */
+static inline bool ring_next(struct ring *ring, struct io_uring_cqe *cqe, bool wait)
+{
 	do {
 		syscall(SYS_io_uring_enter, ring->fd, 0, wait, IORING_ENTER_GETEVENTS, NULL, 0);
-		if (*head != __atomic_load_n(tail, __ATOMIC_ACQUIRE)) {
-			*cqe = cqes[*head & (ring->params.cq_entries - 1)];
-			__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+		if (ring_peek(ring, cqe))
 			return true;
-		}
 	} while (wait);
 	return false;
+}
+
+/* Executes a request that does not wait: its result. */
+static inline int ring_execute(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	struct io_uring_cqe cqe;
+
+	if (!ring_submit(ring, sqe))
+		return -errno;
+	ring_next(ring, &cqe, true);
+	return cqe.res;
 }
 
 #endif /* _TWHEEL_SELFTEST_RING_H */

@@ -45,8 +45,10 @@
 
 #include "chance.h"
 #include "clock.h"
+#include "ring.h"
 
 #define DEVICE		"/dev/twheel"
+#define DEFER_TASKRUN	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN)
 
 /*
  * How late a reader may get an event. On a busy host, an emulated machine may stall for a
@@ -74,10 +76,42 @@ static inline int tw_open(int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * How the fixture changes timers. By a ring, each command has the address of its argument; by
+ * SQEs, those of single timers have the argument itself.
+ */
+enum how { BY_IOCTL, BY_RING, BY_SQE };
+
+static enum how by;
+
+#ifdef NATIVE
+int uring_command(int fd, __u32 command, __u64 first, __u64 second);
+#else
+static inline int uring_command(int fd, __u32 command, __u64 first, __u64 second)
+{
+	static __thread struct ring ring;
+	struct io_uring_sqe sqe = { .user_data = 0 };
+
+	if (!ring.queues && !ring_open_with(&ring, by == BY_SQE ? DEFER_TASKRUN : 0))
+		abort();
+	twheel_prep_command(&sqe, fd, command, first, second);
+	return ring_execute(&ring, &sqe);
+}
+#endif
+
+/* These have no command: they change no timer. */
+static inline bool only_by_ioctl(unsigned long cmd)
+{
+	return cmd == TWHEEL_SETUP || cmd == TWHEEL_QUERY || cmd == TWHEEL_INFO ||
+	       cmd == TWHEEL_LIST || cmd == TWHEEL_RING;
+}
+
 static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;
 
+	if (by != BY_IOCTL && !only_by_ioctl(cmd))
+		return uring_command(fd, cmd, (uintptr_t)arg, 0);
 	errno = 0;
 	ret = ioctl(fd, cmd, arg);
 	return ret < 0 ? -errno : ret;
@@ -130,13 +164,24 @@ static inline int try_add(int fd)
 
 static inline int tw_cancel(int fd, __u64 id)
 {
+	if (by == BY_SQE)
+		return uring_command(fd, TWHEEL_URING_CANCEL, id, 0);
 	return tw_ioctl(fd, TWHEEL_CANCEL, &id);
+}
+
+/* From now on. A first command makes the ring, before the test has pages without memory. */
+static inline void change_by(int fd, enum how how)
+{
+	by = how;
+	tw_cancel(fd, 0);
 }
 
 static inline int tw_modify(int fd, __u64 id, __u64 time_ns, __u32 flags)
 {
 	struct twheel_modify modify = { .id = id, .time_ns = time_ns, .flags = flags };
 
+	if (by == BY_SQE && !flags)
+		return uring_command(fd, TWHEEL_URING_MODIFY, id, time_ns);
 	return tw_ioctl(fd, TWHEEL_MODIFY, &modify);
 }
 

@@ -12,7 +12,6 @@
 
 #include "selftest.h"
 #include "aio.h"
-#include "ring.h"
 
 /* On a busy host a thread may need this long to begin to wait. */
 #define SOON		SEC
@@ -259,15 +258,14 @@ TEST_F(waiting, ends_at_the_deadline)
 }
 
 /* A poll of this thread moves the event before the hrtimer fires for the other one. */
-TEST_F(waiting, ends_when_another_poll_fills_the_ring)
+TEST_F(waiting, ends_when_another_poll_takes_due_timers)
 {
 	__u64 deadline = now_ns() + SOON;
 
-	if (!variant->ring)
-		return;
 	ASSERT_NE(0, add_at(self->fd, deadline, 3));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
-	while (!readable(self->fd))
+	/* A waiter that reads may take the event first. */
+	while (!readable(self->fd) && !self->waiter.result)
 		;
 	EXPECT_LE(deadline, now_ns());
 	EXPECT_EQ(1, result_of(&self->waiter));
@@ -422,9 +420,6 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 	__u64 deadline = now_ns() + SOON;
 	__u64 id = add_at(self->fd, deadline, 1);
 
-	/* With io_uring it ends, as it does with timerfds. */
-	if (variant->believes)
-		return;
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
 	ASSERT_TRUE(run_alone(self->waiter.tid));
 	sleep_until(deadline - MSEC);
@@ -432,6 +427,9 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 		;
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	sleep_for(A_WHILE);
+	/* With io_uring of some kernels it ends, as it does with timerfds. */
+	if (variant->believes && self->waiter.result == 1)
+		return;
 	EXPECT_EQ(0, self->waiter.result);
 	EXPECT_LE(0, sleeps_of(self->waiter.tid));
 	EXPECT_GE(self->waiter.sleeps + 1, sleeps_of(self->waiter.tid));

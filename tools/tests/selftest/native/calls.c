@@ -405,6 +405,16 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 	return result(ret);
 }
 
+/* Commands of io_uring, which no kernel passes on to this driver. */
+int uring_command(int fd, __u32 command, __u64 first, __u64 second)
+{
+	struct wheel *wheel = get(fd);
+	long ret = sys_uring(wheel->filp, command, first, second);
+
+	put(wheel);
+	return ret;
+}
+
 static ssize_t read_wheel(struct wheel *wheel, int fd, const struct iovec *to, int flags,
 			  bool plain)
 {

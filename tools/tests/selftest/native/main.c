@@ -5,6 +5,7 @@
  * The linker has the C library call __wrap_main(). Tests that need more than the driver are
  * left out. The others run in several processes, as most of them wait most of the time.
  */
+#define NATIVE
 #include "../main.c"
 
 /* How many tests run at a time. */
@@ -37,6 +38,7 @@ static const struct left_out {
 	{ "making_a_ring.is_charged_until_the_last_close", "mappings keep wheels for good" },
 	{ "making_a_ring.lets_all_of_it_be_mapped_and_nothing_else", "it can grow" },
 	{ "blocking.a_signal_is_eintr", "signals do not reach the driver" },
+	{ "blocking.a_signal_takes_no_event", "signals do not reach the driver" },
 	{ "blocking.a_signal_with_sa_restart_goes_on_waiting", "signals do not reach it" },
 	{ "reading.poll_reports_what_there_is_to_read", "an eventfd can be written" },
 	{ "reading.readv_is_one_read", "the driver gets one buffer" },
@@ -53,6 +55,8 @@ static const struct left_out {
 	{ "waiting.goes_on_when_there_is_nothing_left_to_read", alone_reason },
 	{ "waiting.ring_read", "io_uring reads the eventfd" },
 	{ "a_stalled_read", fork_reason },
+	{ "uring", "no kernel passes commands to this driver" },
+	{ "waiters.of_sqpoll_change_timers_without_a_system_call", fork_reason },
 	{ "a_stalled_call", fault_reason },
 	{ "a_poll", fault_reason },
 	{ "wall_clock.set_forward_wakes_waiters", fork_reason },

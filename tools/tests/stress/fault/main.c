@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-fault - lets every allocation and every copy of user memory fail once
+ * twheel-fault - lets every allocation and every copy by copy_from_user() and copy_to_user() fail
+ * once
  *
  * Every call of /dev/twheel is repeated: the first time, its first allocation or copy
  * fails, the next time the second, and so on until a call completes without a failure.
  * After each failed call the counters of the wheel must be unchanged, and the same call
- * must succeed, and take as much memory as without a failure.
+ * must succeed, and take as much memory as without a failure. A call in which nothing has failed
+ * is an error. To cancel one timer and to read into one buffer, get_user() and unsafe_put_user()
+ * copy, which inject no faults: there, selftest passes bad pointers.
  *
  * All this is done as an unprivileged user, whose account must match the memory that the
  * wheel reports, to the byte.
@@ -263,11 +266,6 @@ static long call_add_batch(struct situation *s)
 	return result_of(twheel_add_batch(s->fd, s->add, BATCH));
 }
 
-static long call_cancel(struct situation *s)
-{
-	return result_of(twheel_cancel_timer(s->fd, s->id[BATCH - 1])) ?: 1;
-}
-
 static long call_cancel_batch(struct situation *s)
 {
 	return result_of(twheel_cancel_batch(s->fd, s->id, NULL, BATCH));
@@ -315,20 +313,6 @@ static long call_list(struct situation *s)
 		count += n;
 	} while (n > 0);
 	return n ?: count;
-}
-
-static long call_read(struct situation *s)
-{
-	long size = result_of(read(s->fd, s->event, sizeof(s->event[0])));
-
-	return size < 0 ? size : size / (long)sizeof(s->event[0]);
-}
-
-static long call_read_all(struct situation *s)
-{
-	long size = result_of(read(s->fd, s->event, sizeof(s->event)));
-
-	return size < 0 ? size : size / (long)sizeof(s->event[0]);
 }
 
 /* Events cross the borders of the buffers. */
@@ -397,7 +381,6 @@ static const struct target targets[] = {
 	{ "add a periodic timer", new_wheel, call_add_periodic, ADDED, 1, LEVELS },
 	/* SECURITY: no memory */
 	{ "add a batch", new_wheel, call_add_batch, ADDED, BATCH, LEVELS },
-	{ "cancel", with_timers, call_cancel, CANCELLED, 1, 0 },
 	/* SECURITY: no memory */
 	{ "cancel a batch", with_timers, call_cancel_batch, CANCELLED, BATCH, 0 },
 	{ "cancel expired timers", with_expired, call_cancel_batch, CANCELLED, BATCH, 0 },
@@ -410,9 +393,7 @@ static const struct target targets[] = {
 	{ "info", with_timers, call_info, NOTHING, 0, 0 },
 	{ "list pending timers", with_timers, call_list, NOTHING, BATCH, 0 },
 	{ "list expired timers", with_expired, call_list, NOTHING, BATCH, 0 },
-	{ "read an event", with_expired, call_read, DELIVERED, 1, 0 },
 	/* SECURITY: no memory */
-	{ "read all events", with_expired, call_read_all, DELIVERED, BATCH, 0 },
 	{ "read into several pieces", with_expired, call_readv, DELIVERED, BATCH, 0 },
 	{ "poll", with_expired, call_poll, NOTHING, 1, 0 },
 	{ "epoll", with_expired, call_epoll, NOTHING, 1, 0 },
@@ -756,8 +737,8 @@ static void test_target(const struct target *target)
 		s = prepare(target);
 	}
 	drop(s);
-	tap_result(ok && nth <= MAX_FAULTS, "%s (%u faults, %u failures)", target->name,
-		   nth - 1, failures);
+	tap_result(ok && failures && nth <= MAX_FAULTS, "%s (%u faults, %u failures)",
+		   target->name, nth - 1, failures);
 }
 
 /* The same call when there is not enough memory for a level, and when there is. */
@@ -846,7 +827,8 @@ static void test_loading(const char *path, bool all)
 			unload();
 	}
 	/* SECURITY: no memory */
-	tap_result(left && !ret, "load the module (%u faults, %u failures)", nth - 1, failures);
+	tap_result(left && !ret && failures, "load the module (%u faults, %u failures)",
+		   nth - 1, failures);
 }
 
 /* ---- main ---------------------------------------------------------------- */
@@ -897,7 +879,7 @@ int main(int argc, char **argv)
 	};
 	char **names = words_or_exit(argc, argv, &(const struct command_line) {
 		"Usage: twheel-fault [OPTIONS] [NAME...]\n"
-		"Make every allocation and user copy of every call of /dev/twheel fail once,\n"
+		"Make every allocation and many user copies of every call of /dev/twheel fail once,\n"
 		"and print the results as TAP. With NAMEs, only calls whose names contain one.\n"
 		"Needs root and a kernel with fault injection (CONFIG_FAILSLAB,\n"
 		"CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAULT_INJECTION_USERCOPY and _DEBUG_FS).\n",
