@@ -15,8 +15,7 @@ void run_screen(struct top *top)
 {
 	(void)top;
 	errx(STATUS_USAGE,
-	     "this build has no screen: use --once or --json, or build it with libncurses-dev and "
-	     "pkg-config");
+	     "no screen: use --once or --json, or build it with libncurses-dev and pkg-config");
 }
 
 #else

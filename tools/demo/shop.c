@@ -115,7 +115,7 @@ static void extend(const uint32_t *customer, uint32_t count)
 		};
 	}
 	if (twheel_modify_batch(wheel, modify, error, count) < 0)
-		err(1, "cannot extend");
+		err(1, "cannot postpone");
 	for (uint32_t k = 0; k < count; k++) {
 		shop.late_extensions += error[k] != 0;
 		shop.extended += !error[k];

@@ -686,7 +686,7 @@ test_terminal()
 	kill $pid
 	wait $pid
 	run top
-	if grep -q 'has no screen' err; then
+	if grep -q 'no screen: use' err; then
 		count=$((count + 1))
 		echo "ok $count - terminal: top shows a screen # SKIP built without ncurses" >&3
 		return
