@@ -192,8 +192,8 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
  *	TWHEEL_SIZE_DEFAULT.
  * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
- *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then takes
- *	calendar time, and timers follow the clock when it is set, forward and back.
+ *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then
+ *	takes calendar time, and timers follow the clock when it is set, forward and back.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
  *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise. With _ANY, the
  *	environment variable TWHEEL_BACKEND may hold "device" or "user".
@@ -368,9 +368,9 @@ int twheel_loop_run(struct twheel_loop *loop);
  * twheel_loop_stop() - make twheel_loop_run() return
  * @loop: the loop.
  *
- * For callbacks, functions of messages, and signal handlers. The callbacks of all timers that have expired are
- * called before it returns. The timers keep running. Of nested runs, the innermost one
- * ends. Without a run, the next one ends at once.
+ * For callbacks, functions of messages, and signal handlers. The callbacks of all timers that
+ * have expired are called before it returns. The timers keep running. Of nested runs, the
+ * innermost one ends. Without a run, the next one ends at once.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
@@ -432,7 +432,8 @@ struct twheel_message {
  * After an error, the message is not posted.
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of twheel(4) if the loop cannot be woken.
+ * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of
+ * twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 

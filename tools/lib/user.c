@@ -148,7 +148,7 @@ static void note_timerfd(struct user *user, uint64_t ns)
 	__atomic_store_n(&user->set_ns, ns, __ATOMIC_SEQ_CST);
 }
 
-/* Note the time before setting it: a message that is posted meanwhile makes it unknown after. */
+/* Note the time before setting it: a message that is posted after this makes it unknown. */
 static int set_timerfd(struct user *user, uint64_t ns)
 {
 	struct itimerspec spec = {

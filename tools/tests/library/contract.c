@@ -841,7 +841,7 @@ enum { MESSAGES = 4 };
 
 static struct request mail[MESSAGES];
 static struct twheel_loop *mailbox;
-static volatile unsigned int signals;
+static unsigned int signals;
 static unsigned int mailed, delivered;
 
 static void deliver(struct twheel_loop *loop, struct twheel_message *message)
@@ -858,7 +858,7 @@ static void post_in_handler(int signal)
 	(void)signal;
 	if (!twheel_loop_post(mailbox, &mail[signals % MESSAGES].message))
 		mailed++;
-	signals++;
+	__atomic_store_n(&signals, signals + 1, __ATOMIC_RELAXED);
 	errno = error;
 }
 
@@ -875,7 +875,9 @@ static void a_signal_handler_may_post(void)
 	timer_t often_id;
 	uint64_t end;
 
-	signals = mailed = delivered = 0;
+	signals = 0;
+	mailed = 0;
+	delivered = 0;
 	for (i = 0; i < MESSAGES; i++)
 		mail[i].message = (struct twheel_message) { .call = deliver };
 	mailbox = new_loop();
@@ -886,7 +888,7 @@ static void a_signal_handler_may_post(void)
 	CHECK(!timer_settime(often_id, 0, &often, NULL));
 	/* On a busy machine, fewer. */
 	end = now_ns() + 4 * SEC;
-	while (signals < count && now_ns() < end) {
+	while (__atomic_load_n(&signals, __ATOMIC_RELAXED) < count && now_ns() < end) {
 		posted += !twheel_loop_post(mailbox, &own.message);
 		CHECK(!twheel_start(mailbox, &timer, HOUR));
 		CHECK(twheel_stop(&timer) == 1);

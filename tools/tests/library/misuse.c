@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- Loops that are gone, flushes that are forgotten, waits that end too soon
+ * Loops that are gone, flushes that are forgotten, waits that end too soon
  */
 #include <fcntl.h>
 #include <malloc.h>

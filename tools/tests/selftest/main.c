@@ -116,11 +116,10 @@ static void keep_only(int count, char **names)
 	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
 		link = &fixture->tests;
 		while (*link) {
-			if (wanted(fixture, *link, count, names)) {
+			if (wanted(fixture, *link, count, names))
 				link = &(*link)->next;
-			} else {
+			else
 				*link = (*link)->next;
-			}
 		}
 	}
 }
