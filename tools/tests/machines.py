@@ -15,7 +15,7 @@ PROMPT = "--late-max 6"
 # none of which is about lateness, run on two as well.
 TWO_CPUS = ("threads. sharing. batch. uring. several epoll a_signal"
             " an_add_that_is_due a_modify_wakes a_batch_wakes close_leaves"
-            " waiters. waiting_ waiting.ends waiting.on accounts. list.while").split()
+            " waiters. waiting.ends waiting.on accounts. list.while").split()
 
 
 def guest(*names):
