@@ -40,8 +40,8 @@ all: needs ## the module for the running kernel, and the command
 user: $(BUILD)/bin/twheel $(LIB) $(SHARED_LIB)
 
 # Name everything that is missing at once, before compiling anything.
-MISSING = $(if $(shell { $(CC) -include stdio.h -fsyntax-only -xc /dev/null; } 2>&1), gcc \
-	libc6-dev)$(if $(wildcard /lib/modules/$(1)/build/Makefile),, linux-headers-$(1))
+MISSING = $(if $(shell ($(CC) -include stdio.h -fsyntax-only -xc /dev/null) >/dev/null 2>&1 && \
+	echo there),, gcc libc6-dev)$(if $(wildcard /lib/modules/$(1)/build/Makefile),, linux-headers-$(1))
 needs:
 	@test -z "$(call MISSING,$(shell uname -r))" || { echo "Missing; on Debian: apt" \
 		"install$(call MISSING,$(shell uname -r)). After an update of the kernel, reboot." \

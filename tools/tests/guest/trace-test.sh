@@ -99,7 +99,7 @@ in_order()
 cascades()
 {
 	seq 600 | sed 's/.*/add 1s&us a/' >/tmp/in
-	for _ in 1 2 3 4 5; do
+	for _ in $(seq 15); do
 		trace twheel_cascade twheel --tick 10us --wheel-size 60 run
 		[ -z "$said" ] || break
 	done
