@@ -116,8 +116,8 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 			twheel_take(file, to_entry(twheel_first_expired(file)));
 		n += some;
 	}
-	/* When all @max are read, more may be due. */
-	left = file->wheel.nr_expired || (n == max && !spent);
+	/* When all @max are read, more may be due; and a read that may wait sorts on. */
+	left = file->wheel.nr_expired || (n == max && !spent) || (more && r->may_wait);
 	r->is_advanced = false;
 	if (n && r->may_wait)
 		r->sorting = 0;
@@ -130,9 +130,7 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		twheel_file_wake_next(file);
 		return some ?: bring_in(r->to);
 	}
-	if (left || (more && r->may_wait))
-		return 1;
-	return more ? -EAGAIN : 0;
+	return left ? 1 : more ? -EAGAIN : 0;
 }
 
 static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait)
