@@ -197,13 +197,6 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 	return twheel_divide(&w->tick, time);
 }
 
-/* Return what is due first: a level, or a rewind; or NULL if no timer is pending. */
-static inline const struct timerqueue_node *twheel_queue_head(const struct twheel *w)
-{
-	/* It only reads, but its parameter is not const. */
-	return timerqueue_getnext((struct timerqueue_head *)&w->queue);
-}
-
 /**
  * twheel_next() - when the wheel has to be advanced next
  * @w: the wheel
@@ -213,7 +206,9 @@ static inline const struct timerqueue_node *twheel_queue_head(const struct twhee
  */
 static inline bool twheel_next(const struct twheel *w, u64 *tick)
 {
-	const struct timerqueue_node *head = twheel_queue_head(w);
+	/* A level, or a rewind. It only reads, but its parameter is not const. */
+	const struct timerqueue_node *head =
+		timerqueue_getnext((struct timerqueue_head *)&w->queue);
 
 	if (head)
 		*tick = head->expires;

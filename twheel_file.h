@@ -204,20 +204,6 @@ static inline bool twheel_file_is_due(const struct twheel_file *file)
 	return twheel_file_is_told(file, due) || due <= twheel_file_now(file);
 }
 
-/* Whether a timer that was due by the tick @now may still be pending. */
-static inline bool twheel_file_is_behind(const struct twheel_file *file, u64 now)
-{
-	u64 next;
-
-	return twheel_next(&file->wheel, &next) && next <= now;
-}
-
-/* Whether the levels cover a deadline, and an interval whenever it begins. */
-static inline bool twheel_file_covers(const struct twheel_file *file, u64 deadline, u64 interval)
-{
-	return interval <= file->max_delay && twheel_covers(&file->wheel, deadline);
-}
-
 /* Return when the wheel has to be advanced next. */
 static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 {

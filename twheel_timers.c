@@ -64,7 +64,10 @@ static __always_inline void visit_by_jiffies(struct twheel_file *file)
 /* Whether due timers must expire before another due timer is added. */
 static __always_inline bool has_to_advance(const struct twheel_file *file, u64 deadline, u64 now)
 {
-	return deadline <= now && twheel_file_is_behind(file, twheel_floor(&file->wheel, now));
+	u64 next;
+
+	return deadline <= now && twheel_next(&file->wheel, &next) &&
+	       next <= twheel_floor(&file->wheel, now);
 }
 
 /* Whether to stop between two chunks: a signal shows as a short count. */
@@ -190,7 +193,8 @@ static int need_for(struct twheel_file *file, u64 deadline, u64 interval, u64 no
 {
 	if (has_to_advance(file, deadline, now))
 		return TWHEEL_NEED_ADVANCE;
-	if (twheel_file_covers(file, deadline, interval))
+	/* The levels have to cover the interval whenever it begins. */
+	if (interval <= file->max_delay && twheel_covers(&file->wheel, deadline))
 		return 0;
 	return TWHEEL_NEED_MEMORY + need_levels(file, deadline, interval);
 }
