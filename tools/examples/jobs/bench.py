@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True
 import demo
 import jobs
-from cluster import Cluster
+from cluster import Cluster, children
 from guest import run_here_or_in_guest
 
 IDLE, BUSY = 20, 5
@@ -58,12 +58,7 @@ class Poller(demo.Host):
 
     pause = None
 
-    def become_host(self, dsn, folder, workers, _):
-        os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        jobs.die_with_parent()
-        starts = os.open("%s/starts%d" % (folder, self.number),
-                         os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def serve(self, dsn, starts, workers, _):
         for _ in range(workers):
             if os.fork() == 0:
                 jobs.die_with_parent()
@@ -78,10 +73,8 @@ def ways():
 
 def cpu(parent):
     """Return the CPU seconds of a process and its children."""
-    with open("/proc/%d/task/%d/children" % (parent, parent), encoding="ascii") as file:
-        pids = [parent, *map(int, file.read().split())]
     total = 0
-    for pid in pids:
+    for pid in [parent, *children(parent)]:
         try:
             with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
                 total += int(file.read().split()[0]) / 1e9
@@ -131,8 +124,7 @@ class Bench:
         late = sorted(at - due for at, due in times)
         what = "%d/s" % rate if rate else "%d at once" % number
         self.say("%s: late p50 %.1f, p99 %.1f, p99.9 %.1f ms; CPU per job: database %.2f ms, "
-                 "workers %.2f ms" % (what, *(1000 * late[min(len(late) - 1, int(len(late) * p))]
-                                              for p in (0.5, 0.99, 0.999)),
+                 "workers %.2f ms" % (what, *demo.milliseconds(late, 0.5, 0.99, 0.999),
                                       1000 * database / number, 1000 * workers / number))
 
 

@@ -50,6 +50,12 @@ def free_port():
         return one.getsockname()[1]
 
 
+def children(pid):
+    """Return the process ids of the children of a process."""
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+        return sorted(map(int, file.read().split()))
+
+
 class Server:
     """A server that can be killed, and started again."""
 
@@ -102,10 +108,7 @@ class Server:
 
     def kill(self):
         """Kill all of its processes at once."""
-        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid),
-                  encoding="ascii") as file:
-            pids = [self.process.pid, *map(int, file.read().split())]
-        for pid in pids:
+        for pid in [self.process.pid, *children(self.process.pid)]:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

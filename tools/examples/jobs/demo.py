@@ -27,7 +27,7 @@ sys.dont_write_bytecode = True
 import psycopg
 
 import jobs
-from cluster import Cluster
+from cluster import Cluster, children
 from guest import run_here_or_in_guest
 
 DELAY_MAX = 60
@@ -111,20 +111,18 @@ class Host:
                        for name in ("host.log", "starts"))
         os.dup2(log, 1)
         os.dup2(log, 2)
+        self.serve(dsn, starts, workers, job)
 
+    def serve(self, dsn, starts, workers, job):
         def run(connection, number, run_at, queue, payload):
             os.write(starts, b"%d %.6f %.6f\n" % (number, time.time(), run_at))
             job(payload)
         jobs.Host(dsn, run, workers).run()
 
-    def children(self):
-        with open("/proc/%d/task/%d/children" % (self.pid, self.pid), encoding="ascii") as file:
-            return sorted(map(int, file.read().split()))
-
     def kill_child(self, choose, feeder):
         """Kill a worker, or the feeder."""
         found = []
-        for pid in self.children():
+        for pid in children(self.pid):
             with open("/proc/%d/comm" % pid, encoding="ascii") as file:
                 if file.read() == ("feeder\n" if feeder else "worker\n"):
                     found.append(pid)
@@ -218,6 +216,11 @@ def logs(folder, which="*.log*"):
     return text
 
 
+def milliseconds(late, *parts):
+    """Return those parts of sorted times in seconds, such as 0.5 for the median."""
+    return tuple(1000 * late[min(len(late) - 1, int(len(late) * part))] for part in parts)
+
+
 def report(show, producer):
     """Compare what was confirmed with the table and with the starts; return the exit status."""
     starts, rows = ledger(show.cluster.folder), show.cluster.primary.sql(ALL)
@@ -232,8 +235,7 @@ def report(show, producer):
     late = sorted(min(at for at, _ in starts[job]) - run_at for _, job, state, run_at in rows
                   if state == "done" and starts[job])
     if late:
-        print("late: p50 %.0f ms, p99 %.0f ms, max %.0f ms" % tuple(
-            1000 * late[min(len(late) - 1, int(len(late) * p))] for p in (0.5, 0.99, 1)))
+        print("late: p50 %.0f ms, p99 %.0f ms, max %.0f ms" % milliseconds(late, 0.5, 0.99, 1))
     print("killed: " + ", ".join("%d %s" % (n, kind) for kind, n in sorted(show.kills.items())))
     print("cancelled: %d, and done nevertheless: %d" % (len(producer.cancelled), void))
     good = done and not lost and not early and not void and \

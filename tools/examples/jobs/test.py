@@ -15,7 +15,7 @@ import psycopg
 
 import demo
 import jobs
-from cluster import Cluster
+from cluster import Cluster, children
 from guest import HERE, run_here_or_in_guest
 from wheel import Wheel
 
@@ -83,7 +83,7 @@ class Bench:
     def busy(self):
         """Return the processor time of the host's processes, in seconds."""
         total = 0
-        for pid in self.host.children():
+        for pid in children(self.host.pid):
             with open("/proc/%d/stat" % pid, encoding="ascii") as file:
                 total += sum(map(int, file.read().split()[13:15]))
         return total / os.sysconf("SC_CLK_TCK")
