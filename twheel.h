@@ -4,7 +4,8 @@
  *
  * It has no clock and takes no lock: the caller passes the time in as a count of ticks, serialises
  * all calls on one wheel, and owns the memory of the timers. Times and deadlines share one unit of
- * its choice, from 0 to S64_MAX as a ktime_t. Tick n ends n times the length of a tick after 0.
+ * its choice, from 0 to S64_MAX as a ktime_t. Tick n ends n times the length of a tick after 0. The
+ * clock stops at the last tick that ends, with its successor, before the end of time.
  */
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
@@ -28,7 +29,7 @@
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
 #define TWHEEL_MAX_LEVELS	63	/* for all of time in a wheel of two buckets */
 #define TWHEEL_LOG2S		64	/* of delays */
-/* timer->level of a timer in no bucket: it has expired, or waits to be placed again */
+/* timer->level of a timer in no bucket: it has expired; is to be placed again, or is never due */
 #define TWHEEL_LEVEL_EXPIRED	0xff
 #define TWHEEL_LEVEL_UNPLACED	0xfe
 
@@ -111,7 +112,7 @@ struct twheel_level {
 	struct twheel_bucket bucket[];
 };
 
-/* A bucket that is being sorted; and the clock that is being set back. */
+/* A bucket that is being sorted; the clock that is being set back; and timers in no bucket. */
 struct twheel_sort {
 	struct twheel_level *level;	/* whose first bucket it is, or NULL */
 	u8 shift;			/* number of bits below the current digit */
@@ -119,6 +120,7 @@ struct twheel_sort {
 	/* In the queue, before all levels, while twheel_rewind() has more to do. */
 	struct timerqueue_node rewinding;
 	struct list_head unplaced;	/* timers that it has to place again */
+	struct list_head never_due;	/* timers after the last tick */
 };
 
 /**
@@ -160,7 +162,6 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
 void twheel_swap(struct twheel *a, struct twheel *b);
 void twheel_destroy(struct twheel *w);
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp);
-void twheel_level_free(struct twheel_level *level);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u8 twheel_levels_for(const struct twheel *w, u64 delay);
@@ -195,6 +196,12 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 {
 	TWHEEL_EXPECT(time < TWHEEL_TIME_END);
 	return twheel_divide(&w->tick, time);
+}
+
+/* Return the last deadline that can come. */
+static inline u64 twheel_last_deadline(const struct twheel *w)
+{
+	return twheel_floor(w, S64_MAX - (w->tick.value - 1)) * w->tick.value;
 }
 
 /**

@@ -65,7 +65,7 @@ void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 t
 
 	level->next_edge = start + level->span.value;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->limit = min(start + level->range, TWHEEL_TIME_END) - (w->tick.value - 1);
+	level->limit = min(start + level->range - (w->tick.value - 1), twheel_last_deadline(w) + 1);
 	level->base = start - ring * level->span.value - (w->tick.value - 1);
 }
 
@@ -92,7 +92,7 @@ static void move_clock(struct twheel *w, u64 now)
 {
 	u64 next;
 
-	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
+	TWHEEL_EXPECT(now * w->tick.value <= twheel_last_deadline(w));
 	if (twheel_next(w, &next))
 		now = min(now, next - 1);
 	if (now > w->now)
@@ -206,26 +206,10 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
-/*
- * Find the lowest level that covers a deadline, and the index of its bucket there; or NULL. The
- * tick may end after the end of time, where only plain divisions are exact.
- */
-static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadline, u64 *index)
+/* Whether a timer never expires. It waits beside the levels, in memory of level 0. */
+static bool is_never_due(const struct twheel *w, u64 deadline)
 {
-	unsigned int nr = w->level_hint[twheel_log2(deadline - 1 - w->time)];
-
-	for (; nr < w->nr_levels; nr++) {
-		struct twheel_level *level = w->level[nr];
-		u64 number = div64_u64(deadline + w->tick.value - 1, level->span.value);
-		/* After a sort, the level can be one tick ahead. */
-		u64 start = max(w->time, level->next_edge - level->span.value);
-
-		if (number - twheel_divide(&level->span, start) < level->size) {
-			*index = number - twheel_divide(&w->size, number) * level->size;
-			return level;
-		}
-	}
-	return NULL;
+	return w->nr_levels && deadline > twheel_last_deadline(w);
 }
 
 /**
@@ -237,27 +221,25 @@ static struct twheel_level *find_level_at_end(const struct twheel *w, u64 deadli
  */
 bool twheel_covers(const struct twheel *w, u64 deadline)
 {
-	u64 index;
+	struct twheel_level *level;
 
-	return deadline <= w->time || find_level_at_end(w, deadline, &index);
+	return deadline <= w->time || is_never_due(w, deadline) ||
+	       twheel_find_level(w, deadline, &level);
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
 
-/* Add a timer whose deadline has passed, or is not before the limit of any level. */
+/* Add a timer that no level covers: its deadline has passed, or never comes. */
 bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level;
-	u64 index;
-
 	if (timer->deadline <= w->time) {
 		twheel_expire(w, timer);
 		return true;
 	}
-	level = find_level_at_end(w, timer->deadline, &index);
-	if (!level)
+	if (!is_never_due(w, timer->deadline))
 		return false;
+	timer->level = TWHEEL_LEVEL_UNPLACED;
+	twheel_link(timer, &w->sort->never_due);
 	w->nr_pending++;
-	twheel_enqueue_slowpath(w, level, timer, index);
 	return true;
 }
 EXPORT_SYMBOL_GPL(twheel_add_slowpath);

@@ -199,7 +199,7 @@ static int provide_memory(struct twheel_file *file, u8 nr_levels)
 	if (nr_levels)
 		atomic_dec(&file->growing);
 	for (i = first; i < nr; i++)
-		twheel_level_free(level[i]);
+		kvfree(level[i]);
 	for (i = 0; i < 2; i++)
 		free_page((unsigned long)page[i]);
 	return err;

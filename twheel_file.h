@@ -209,10 +209,6 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 {
 	u64 tick;
 
-	/*
-	 * No deadline is later than KTIME_MAX and no tick is longer than an hour: when a
-	 * tick ends can be later than that, but not overflow.
-	 */
 	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.value : TWHEEL_NEVER;
 }
 

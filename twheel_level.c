@@ -48,7 +48,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	unsigned int log2;
 	u8 nr;
 
-	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536 && now <= div64_u64(S64_MAX, tick));
+	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536);
+	TWHEEL_EXPECT(now <= div64_u64(S64_MAX - (tick - 1), tick));
 	memset(w, 0, sizeof(*w));
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
@@ -93,7 +94,7 @@ EXPORT_SYMBOL_GPL(twheel_swap);
 void twheel_destroy(struct twheel *w)
 {
 	while (w->nr_levels)
-		twheel_level_free(w->level[--w->nr_levels]);
+		kvfree(w->level[--w->nr_levels]);
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
@@ -152,7 +153,7 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
  * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
- * Return: the level, for twheel_level_install(); or NULL without memory.
+ * Return: the level, for twheel_level_install() or kvfree(); or NULL without memory.
  */
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
@@ -169,41 +170,28 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
 
 /**
- * twheel_level_free() - free a level that was not installed
- * @level: the level, or NULL
- */
-void twheel_level_free(struct twheel_level *level)
-{
-	kvfree(level);
-}
-EXPORT_SYMBOL_GPL(twheel_level_free);
-
-/* Set up the sort's memory, which is at the end of level 0. */
-static void init_sort(struct twheel *w)
-{
-	size_t words = BITS_TO_LONGS(w->size.value);
-	unsigned int i;
-
-	w->sort = (struct twheel_sort *)(w->level[0]->busy_words + BITS_TO_LONGS(words));
-	w->sort->level = NULL;
-	for (i = 0; i < TWHEEL_BINS; i++)
-		INIT_LIST_HEAD(&w->sort->bins[i]);
-	timerqueue_init(&w->sort->rewinding);
-	INIT_LIST_HEAD(&w->sort->unplaced);
-}
-
-/**
  * twheel_level_install() - put a level on top of a wheel
  * @w: the wheel
  * @level: from twheel_level_alloc(), with @nr the wheel's current number of levels
  */
 void twheel_level_install(struct twheel *w, struct twheel_level *level)
 {
+	size_t words = BITS_TO_LONGS(BITS_TO_LONGS(w->size.value));
+	struct twheel_sort *sort = (void *)(level->busy_words + words);
+	unsigned int i;
+
 	TWHEEL_EXPECT(level->nr == w->nr_levels);
 	twheel_sync_level(w, level, w->time);
 	w->level[w->nr_levels] = level;
-	if (!w->nr_levels)
-		init_sort(w);
+	if (!w->nr_levels) {
+		sort->level = NULL;
+		for (i = 0; i < TWHEEL_BINS; i++)
+			INIT_LIST_HEAD(&sort->bins[i]);
+		timerqueue_init(&sort->rewinding);
+		INIT_LIST_HEAD(&sort->unplaced);
+		INIT_LIST_HEAD(&sort->never_due);
+		w->sort = sort;
+	}
 	WRITE_ONCE(w->nr_levels, w->nr_levels + 1);
 }
 EXPORT_SYMBOL_GPL(twheel_level_install);
@@ -211,13 +199,12 @@ EXPORT_SYMBOL_GPL(twheel_level_install);
 /* Return the longest delay that levels up to one with buckets of this span cover. */
 static u64 longest_delay(const struct twheel *w, u64 span)
 {
-	u64 rest = w->tick.value - 1, range = mul_capped(span, w->size.value);
+	u64 range = mul_capped(span, w->size.value);
 
-	/* The last tick may end after the end of time. */
-	if (div64_u64(S64_MAX + rest, span) < w->size.value)
+	if (range == TWHEEL_TIME_END)
 		return S64_MAX;
 	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
-	return range - min(range, rest + span);
+	return range - min(range, w->tick.value - 1 + span);
 }
 
 /**

@@ -53,7 +53,7 @@ static void arm_if_earlier(struct twheel_file *file, u64 time)
 		return;
 	WRITE_ONCE(file->armed, time);
 	trace_twheel_arm(file);
-	hrtimer_start(&file->hrtimer, min_t(u64, time, KTIME_MAX), HRTIMER_MODE_ABS);
+	hrtimer_start(&file->hrtimer, time, HRTIMER_MODE_ABS);
 }
 
 /* Wake the waiters for all that is due by @time. */

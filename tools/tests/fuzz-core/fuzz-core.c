@@ -475,7 +475,7 @@ static void begin(struct input *in)
 	size = what_size < 128 ? sizes[what_size % ARRAY_SIZE(sizes)] : 2 + below(in, 1000);
 	tick = what_tick < 192 ? ticks[what_tick % ARRAY_SIZE(ticks)] :
 				 max(magnitude(in) / 2, 1UL);
-	last = MODEL_TIME_END / tick;
+	last = (MODEL_TIME_END - (tick - 1)) / tick;
 	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
 	model_init(&in->model, tick, size, in->focus, wrong);
 	tell(in, "wheel of size %u, tick %llu", size, tick);
