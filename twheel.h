@@ -159,7 +159,6 @@ struct twheel {
 };
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
-void twheel_swap(struct twheel *a, struct twheel *b);
 void twheel_destroy(struct twheel *w);
 struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp);
 void twheel_level_install(struct twheel *w, struct twheel_level *level);

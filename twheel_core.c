@@ -601,7 +601,7 @@ static unsigned int unplace(struct twheel *w, unsigned int max)
 
 /**
  * twheel_rewind() - set the clock back
- * @w: the wheel, with levels for all of time
+ * @w: the wheel, with levels for all of time if it has timers
  * @now: the time, in ticks
  * @budget: the number of timers to move at most, where taking out and placing are a move each
  *
@@ -613,10 +613,15 @@ static unsigned int unplace(struct twheel *w, unsigned int max)
  */
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 {
-	struct list_head *unplaced = &w->sort->unplaced;
+	struct list_head *unplaced;
 	unsigned int n, nr;
 
-	TWHEEL_EXPECT(twheel_max_delay(w) == S64_MAX);
+	TWHEEL_EXPECT(!(w->nr_pending | w->nr_expired) || twheel_max_delay(w) == S64_MAX);
+	if (!w->nr_levels) {
+		set_clock(w, now);
+		return false;
+	}
+	unplaced = &w->sort->unplaced;
 	if (!timerqueue_node_queued(&w->sort->rewinding)) {
 		/* Before all levels. Not 0: the clock can be moved to the tick before. */
 		w->sort->rewinding.expires = 1;

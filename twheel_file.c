@@ -12,6 +12,7 @@
  * file->lock; inside of that are epoll's and hrtimers'.
  */
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -24,12 +25,6 @@
 
 /* ---- The account ---- */
 
-static size_t wheel_bytes(const struct twheel *w)
-{
-	return w->nr_levels ? twheel_level_bytes(w, 0) +
-			      (w->nr_levels - 1) * twheel_level_bytes(w, 1) : 0;
-}
-
 /**
  * twheel_file_bytes() - the memory that a file holds
  * @file: the file, locked
@@ -38,9 +33,11 @@ static size_t wheel_bytes(const struct twheel *w)
  */
 size_t twheel_file_bytes(const struct twheel_file *file)
 {
-	size_t bytes = roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store) +
-		       wheel_bytes(&file->wheel);
+	const struct twheel *w = &file->wheel;
+	size_t bytes = roundup_pow_of_two(sizeof(*file)) + twheel_store_bytes(&file->store);
 
+	if (w->nr_levels)
+		bytes += twheel_level_bytes(w, 0) + (w->nr_levels - 1) * twheel_level_bytes(w, 1);
 	if (file->ring)
 		bytes += roundup_pow_of_two(sizeof(*file->ring)) + file->ring->size;
 	return bytes;
@@ -118,28 +115,7 @@ void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcom
 	twheel_pages_free(pages);
 }
 
-/*
- * Growing. An allocation can take longer than all work under the lock, so pages and levels are
- * allocated without it.
- */
-
-/* Charge for level @nr of a wheel, and allocate it. Returns an ERR_PTR() on failure. */
-static struct twheel_level *alloc_level(struct twheel_file *file, const struct twheel *w, u8 nr)
-{
-	size_t bytes = twheel_level_bytes(w, nr);
-	struct twheel_level *level;
-	struct mem_cgroup *old;
-
-	if (!twheel_user_charge(file->user, bytes))
-		return ERR_PTR(-ENOSPC);
-	old = set_active_memcg(file->memcg);
-	level = twheel_level_alloc(w, nr, TWHEEL_GFP);
-	set_active_memcg(old);
-	if (level)
-		return level;
-	twheel_user_uncharge(file->user, bytes);
-	return ERR_PTR(-ENOMEM);
-}
+/* ---- Growing ---- */
 
 /* Add a page to a store without free entries, which may use it for its directory. */
 static int grow_store(struct twheel_file *file, void **page)
@@ -167,12 +143,13 @@ static int provide_memory(struct twheel_file *file, u8 nr_levels)
 	void *page[2] = {};
 	int err = 0;
 
-	for (; nr < nr_levels; nr++) {
-		level[nr] = alloc_level(file, w, nr);
-		if (IS_ERR(level[nr])) {
-			err = PTR_ERR(level[nr]);
+	for (; nr < nr_levels && !err; nr++) {
+		if (!twheel_user_charge(file->user, twheel_level_bytes(w, nr))) {
+			err = -ENOSPC;
 			break;
 		}
+		level[nr] = twheel_level_alloc(w, nr, TWHEEL_GFP);
+		err = level[nr] ? 0 : -ENOMEM;
 	}
 	/* The first page of a store becomes its directory. */
 	for (i = data_race(file->store.nr_chunks) ? 1 : 0;
@@ -185,7 +162,7 @@ static int provide_memory(struct twheel_file *file, u8 nr_levels)
 	twheel_file_lock(file);
 	for (i = first; i < nr; i++) {
 		file->charged += twheel_level_bytes(w, i);
-		if (w->nr_levels == i) {
+		if (!err && w->nr_levels == i) {
 			twheel_level_install(w, level[i]);
 			level[i] = NULL;
 		}
@@ -229,53 +206,15 @@ int twheel_file_provide(struct twheel_file *file, int need)
 
 /* ---- Opening, setting up and closing ---- */
 
-static void init_wheel(struct twheel *w, const struct twheel_setup *setup)
-{
-	twheel_init(w, setup->tick_ns, setup->wheel_size, 0);
-	twheel_forward(w, twheel_floor(w, twheel_clock_now(setup->clock_id)));
-}
-
-/* Add levels for all of time, so that a timer can be placed whatever the clock is set to. */
-static int add_all_levels(struct twheel_file *file, struct twheel *w)
-{
-	while (twheel_max_delay(w) < KTIME_MAX) {
-		struct twheel_level *level = alloc_level(file, w, w->nr_levels);
-
-		if (IS_ERR(level))
-			return PTR_ERR(level);
-		twheel_level_install(w, level);
-	}
-	return 0;
-}
-
-/* Set all that TWHEEL_SETUP does, except for the wheel. */
-static void set_parameters(struct twheel_file *file, const struct twheel_setup *setup)
+/* Make a wheel that has had no timers, with valid parameters. */
+static void init_wheel(struct twheel_file *file, const struct twheel_setup *setup)
 {
 	WRITE_ONCE(file->clock_id, setup->clock_id);
+	twheel_init(&file->wheel, setup->tick_ns, setup->wheel_size,
+		    div64_u64(twheel_file_now(file), setup->tick_ns));
 	file->max_timers = setup->max_timers;
-	file->max_delay = twheel_max_delay(&file->wheel);
+	file->max_delay = 0;
 	hrtimer_setup(&file->hrtimer, twheel_file_fire, file->clock_id, HRTIMER_MODE_ABS);
-}
-
-/* Replace the wheel, which has had no timers, by @w; and @w by the old one. */
-static int replace_wheel(struct twheel_file *file, struct twheel *w,
-			 const struct twheel_setup *setup)
-{
-	int err = -EBUSY;
-
-	twheel_file_lock(file);
-	file->charged += wheel_bytes(w);
-	if (!file->is_set_up && !file->added && !atomic_read(&file->growing)) {
-		/* A failed add may have left levels behind. */
-		twheel_swap(&file->wheel, w);
-		set_parameters(file, setup);
-		file->is_set_up = true;
-		trace_twheel_set_up(file);
-		err = 0;
-	}
-	twheel_file_credit(file);
-	twheel_file_unlock(file);
-	return err;
 }
 
 /**
@@ -283,24 +222,25 @@ static int replace_wheel(struct twheel_file *file, struct twheel *w,
  * @file: the file, not locked
  * @setup: valid parameters
  *
- * Return: 0; or -EBUSY, -ENOSPC or -ENOMEM, and the wheel is as it was.
+ * Return: 0; or -EBUSY, and the wheel is as it was.
  */
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup)
 {
-	struct twheel *w = kmalloc(sizeof(*w), TWHEEL_GFP);
-	int err = 0;
+	struct twheel old = {};
+	int err = -EBUSY;
 
-	if (!w)
-		return -ENOMEM;
-	init_wheel(w, setup);
-	if (twheel_clock_can_be_set(setup->clock_id))
-		err = add_all_levels(file, w);
-	if (err)
-		twheel_user_uncharge(file->user, wheel_bytes(w));
-	else
-		err = replace_wheel(file, w, setup);
-	twheel_destroy(w);
-	kfree(w);
+	twheel_file_lock(file);
+	if (!file->is_set_up && !file->added && !atomic_read(&file->growing)) {
+		/* A failed add may have left levels behind. */
+		old = file->wheel;
+		init_wheel(file, setup);
+		file->is_set_up = true;
+		trace_twheel_set_up(file);
+		twheel_file_credit(file);
+		err = 0;
+	}
+	twheel_file_unlock(file);
+	twheel_destroy(&old);
 	return err;
 }
 
@@ -335,8 +275,7 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	file->armed = TWHEEL_NEVER;
 	file->visited = jiffies;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
-	init_wheel(&file->wheel, setup);
-	set_parameters(file, setup);
+	init_wheel(file, setup);
 	return file;
 
 put:

@@ -138,28 +138,22 @@ static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
 	return container_of(timer, struct twheel_entry, timer);
 }
 
-static inline u64 twheel_clock_now(u8 clock_id)
+/* This and the next are read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
+static inline u64 twheel_file_now(const struct twheel_file *file)
 {
+	u8 clock_id = READ_ONCE(file->clock_id);
+
 	if (likely(clock_id == CLOCK_MONOTONIC))
 		return ktime_get_ns();
 	return ktime_get_with_offset(clock_id == CLOCK_BOOTTIME ? TK_OFFS_BOOT :
 				     clock_id == CLOCK_REALTIME ? TK_OFFS_REAL : TK_OFFS_TAI);
 }
 
-static inline bool twheel_clock_can_be_set(u8 clock_id)
-{
-	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
-}
-
-/* These two are read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
-static inline u64 twheel_file_now(const struct twheel_file *file)
-{
-	return twheel_clock_now(READ_ONCE(file->clock_id));
-}
-
 static inline bool twheel_file_can_be_set(const struct twheel_file *file)
 {
-	return twheel_clock_can_be_set(READ_ONCE(file->clock_id));
+	u8 clock_id = READ_ONCE(file->clock_id);
+
+	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
 }
 
 /* Whether the clock has been set back, so that expired timers may be pending again. */

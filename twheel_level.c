@@ -29,12 +29,6 @@ static u64 mul_capped(u64 a, u64 b)
 	return min(product, TWHEEL_TIME_END);
 }
 
-static void init_heads(struct twheel *w)
-{
-	timerqueue_init_head(&w->queue);
-	INIT_LIST_HEAD(&w->expired);
-}
-
 /**
  * twheel_init() - make an empty wheel without levels
  * @w: the wheel
@@ -53,7 +47,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	memset(w, 0, sizeof(*w));
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
-	init_heads(w);
+	timerqueue_init_head(&w->queue);
+	INIT_LIST_HEAD(&w->expired);
 	w->now = now;
 	w->time = now * tick;
 
@@ -70,20 +65,6 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	w->level_hint[log2] = TWHEEL_MAX_LEVELS;
 }
 EXPORT_SYMBOL_GPL(twheel_init);
-
-/**
- * twheel_swap() - exchange two wheels
- * @a: a wheel without timers
- * @b: another one
- */
-void twheel_swap(struct twheel *a, struct twheel *b)
-{
-	TWHEEL_EXPECT(!(a->nr_pending | a->nr_expired | b->nr_pending | b->nr_expired));
-	swap(*a, *b);
-	init_heads(a);
-	init_heads(b);
-}
-EXPORT_SYMBOL_GPL(twheel_swap);
 
 /**
  * twheel_destroy() - free the levels of a wheel

@@ -138,7 +138,7 @@ static __always_inline unsigned int add_fast(struct twheel_file *file,
 		}
 		/* The deadline has passed, is not valid, or the sum is out of range. */
 		if (unlikely((s64)time <= (s64)now)) {
-			if ((s64)time < 0 || (!flags && time != now) ||
+			if ((s64)time < 0 || (!flags && time != now) || !w->nr_levels ||
 			    has_to_advance(file, time, now))
 				break;
 			unsafe_put_user(run.id, &u->id, out);
@@ -178,25 +178,24 @@ static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
 	}
 }
 
-/* Return the number of levels that a timer needs, and keep TWHEEL_SETUP away until they exist. */
-static u8 need_levels(struct twheel_file *file, u64 deadline, u64 interval)
-{
-	const struct twheel *w = &file->wheel;
-	u64 delay = max(deadline, w->time) - w->time;
-
-	atomic_inc(&file->growing);
-	return max_t(u8, w->nr_levels + 1, twheel_levels_for(w, max(delay, interval)));
-}
-
-/* Return what has to be done before a timer can be placed: one of enum twheel_need, or 0. */
+/*
+ * Return what has to be done before a timer can be placed: one of enum twheel_need, or 0. If it
+ * needs levels, this keeps TWHEEL_SETUP away until they exist.
+ */
 static int need_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
 {
+	const struct twheel *w = &file->wheel;
+	/* A clock that can be set can come to any time. */
+	u64 delay = twheel_file_can_be_set(file) ? KTIME_MAX : max(deadline, w->time) - w->time;
+
 	if (has_to_advance(file, deadline, now))
 		return TWHEEL_NEED_ADVANCE;
 	/* The levels have to cover the interval whenever it begins. */
-	if (interval <= file->max_delay && twheel_covers(&file->wheel, deadline))
+	if (w->nr_levels && interval <= file->max_delay && twheel_covers(w, deadline))
 		return 0;
-	return TWHEEL_NEED_MEMORY + need_levels(file, deadline, interval);
+	atomic_inc(&file->growing);
+	return TWHEEL_NEED_MEMORY + max_t(u8, w->nr_levels + 1,
+					  twheel_levels_for(w, max(delay, interval)));
 }
 
 /* Add one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
