@@ -167,7 +167,6 @@ u8 twheel_levels_for(const struct twheel *w, u64 delay);
 u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
-void twheel_forward(struct twheel *w, u64 now);
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 

@@ -496,27 +496,14 @@ static unsigned int work(struct twheel *w, u64 now, unsigned int budget)
 }
 
 /**
- * twheel_forward() - move the clock forward, up to what is due, and the levels with it
- * @w: the wheel
- * @now: the time, in ticks; before the wheel's clock, it stands for that
- *
- * Without this, twheel_add() puts near timers into high levels after a pause or an advance.
- */
-void twheel_forward(struct twheel *w, u64 now)
-{
-	move_clock(w, now);
-	sync_levels(w, w->time);
-}
-EXPORT_SYMBOL_GPL(twheel_forward);
-
-/**
  * twheel_advance() - bring the clock to a tick and expire what is due
  * @w: the wheel
  * @now: the time, in ticks; before the wheel's clock, it stands for that
  * @budget: the number of steps to take; the last can exceed it by up to TWHEEL_INSERTION_MAX
  *
  * Timers expire in the order of their ticks; those of one tick in any order. Each step is O(1).
- * If nothing more is due, some timers of a crowd cascade ahead of their time.
+ * If nothing more is due, some timers of a crowd cascade ahead of their time. With no budget, only
+ * the clock moves, up to what is due: else twheel_add() puts near timers into high levels.
  *
  * Return: true if more is due: call again.
  */
@@ -546,14 +533,6 @@ EXPORT_SYMBOL_GPL(twheel_advance);
 
 /* ---- Setting the clock back ---- */
 
-/* Abandon a sort: the timers are in no order after it. */
-static void stop_sorting(struct twheel *w, struct twheel_level *level)
-{
-	empty_bins(w, &level->bucket[level->first].timers);
-	w->sort->level = NULL;
-	level->sorted = false;
-}
-
 /* A timer of the lowest level with timers, or NULL if there is none. */
 static struct twheel_timer *any_pending(struct twheel *w)
 {
@@ -569,8 +548,12 @@ static struct twheel_timer *any_pending(struct twheel *w)
 	b = &level->bucket[level->first];
 	if (b == level->crowd)
 		close_crowd(w, level);
-	if (w->sort->level == level)
-		stop_sorting(w, level);
+	if (w->sort->level == level) {
+		/* Abandon the sort: the timers are in no order after it. */
+		empty_bins(w, &b->timers);
+		w->sort->level = NULL;
+		level->sorted = false;
+	}
 	return list_first_entry(&b->timers, struct twheel_timer, node);
 }
 

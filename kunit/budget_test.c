@@ -130,7 +130,7 @@ static void half_sorted_bucket_is_finished(struct kunit *test)
 	bool more = true;
 	u64 last = 0;
 
-	twheel_forward(w, 70);
+	twheel_advance(w, 70, 0);
 	while (more) {
 		KUNIT_ASSERT_TRUE(test, w->now == 50 || !w->sort->level);
 		while ((timer = twheel_pop(w))) {

@@ -15,7 +15,7 @@ static void clock_never_goes_back(struct kunit *test)
 	arm(test, &f->timer[0], 1500);
 	advance(test, 999);
 	advance(test, 0);
-	twheel_forward(w, 999);
+	twheel_advance(w, 999, 0);
 	KUNIT_EXPECT_EQ(test, w->now, 1000);
 	advance(test, 1499);
 	advance(test, 1000);
@@ -62,7 +62,7 @@ static void clock_follows_between_buckets(struct kunit *test)
 	expect_expiry_at(test, tick);
 }
 
-/* twheel_forward() goes as far as it can without opening a bucket. */
+/* An advance without a budget goes as far as it can without opening a bucket. */
 static void forward_stops_before_what_is_due(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -72,13 +72,13 @@ static void forward_stops_before_what_is_due(struct kunit *test)
 
 	/* Not even to the first tick of all. */
 	arm(test, &f->timer[0], 1);
-	twheel_forward(w, 17);
+	twheel_advance(w, 17, 0);
 	KUNIT_EXPECT_EQ(test, w->now, 0);
 	twheel_cancel(w, &f->timer[0]);
-	twheel_forward(w, 17);
+	twheel_advance(w, 17, 0);
 	KUNIT_EXPECT_EQ(test, w->now, 17);
 	arm(test, &f->timer[0], tick);
-	twheel_forward(w, TIME_END);
+	twheel_advance(w, TIME_END, 0);
 	KUNIT_EXPECT_EQ(test, w->now, tick - 1);
 	KUNIT_EXPECT_EQ(test, w->nr_expired, 0);
 	KUNIT_EXPECT_EQ(test, w->cascaded, 0);

@@ -80,7 +80,7 @@ static inline void arm(struct kunit *test, struct twheel_timer *timer, u64 deadl
 
 	timer->deadline = deadline;
 	grow(test, deadline);
-	twheel_forward(&f->wheel, f->wheel.now);
+	twheel_advance(&f->wheel, f->wheel.now, 0);
 	KUNIT_ASSERT_TRUE(test, twheel_add(&f->wheel, timer));
 }
 

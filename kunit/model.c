@@ -241,7 +241,7 @@ void model_forward(struct model *m, u64 now)
 {
 	u64 before = m->wheel.now;
 
-	twheel_forward(&m->wheel, now);
+	twheel_advance(&m->wheel, now, 0);
 	m->now = max(m->now, m->wheel.now);
 	MODEL_CHECK(m, m->wheel.now == before || (m->wheel.now > before && m->wheel.now <= now));
 	follow(m);

@@ -227,7 +227,7 @@ static int user_flush(struct twheel_loop *loop)
 
 	follow_back(user);
 	if (loop->now != NOT_READ)
-		twheel_forward(&user->wheel, twheel_floor(&user->wheel, loop->now));
+		twheel_advance(&user->wheel, twheel_floor(&user->wheel, loop->now), 0);
 	ret = arm_flushing(loop);
 	error = errno;
 	if (twheel_loop_check(loop) || set_next(user))
@@ -251,7 +251,7 @@ static int user_collect(struct twheel_loop *loop)
 	/* Cascading ahead of time may wait. */
 	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
 	/* For timers that callbacks start. */
-	twheel_forward(w, w->now);
+	twheel_advance(w, w->now, 0);
 	list_splice_tail_init(&w->expired, &loop->expired);
 	return 0;
 }

@@ -146,7 +146,7 @@ static void expire_all(struct bench *b, unsigned int round)
 	while (twheel_next(&b->wheel, &tick)) {
 		while (twheel_advance(&b->wheel, tick, BUDGET))
 			;
-		twheel_forward(&b->wheel, tick);
+		twheel_advance(&b->wheel, tick, 0);
 		while ((timer = twheel_pop(&b->wheel))) {
 			wrong += twheel_tick(&b->wheel, timer->deadline) != tick;
 			sum += container_of(timer, struct entry, timer)->data;

@@ -43,7 +43,7 @@ static u64 now_ticks(void)
 /* The wheel has levels for this delay: see make_levels(). */
 static void arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	twheel_forward(&wheel, now_ticks());
+	twheel_advance(&wheel, now_ticks(), 0);
 	timer->deadline = ktime_get_ns() + delay_ns;
 	WARN_ON(!twheel_add(&wheel, timer));
 }

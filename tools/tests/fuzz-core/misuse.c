@@ -81,11 +81,6 @@ static void advance_beyond_the_end_of_time(void)
 	twheel_advance(&w, S64_MAX / 1000 + 1, 64);
 }
 
-static void forward_beyond_the_end_of_time(void)
-{
-	twheel_forward(&w, U64_MAX);
-}
-
 static void cancel_twice(void)
 {
 	add(3);
@@ -121,7 +116,6 @@ static const struct {
 	{ "the tick of a time after the end", tick_of_a_time_after_the_end },
 	{ "the last tick before a time after the end", time_after_the_end },
 	{ "advancing beyond the end of time", advance_beyond_the_end_of_time },
-	{ "forwarding beyond the end of time", forward_beyond_the_end_of_time },
 	{ "cancelling twice", cancel_twice },
 	{ "cancelling what was never added", cancel_what_was_never_added },
 	{ "a level that is installed twice", level_installed_twice },
