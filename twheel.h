@@ -84,7 +84,6 @@ struct twheel_level {
 
 	struct twheel_divisor span;	/* length of a bucket; at most 2^63 */
 	u64 range;			/* length of all buckets; at most 2^63 */
-	u64 lead;			/* how far ahead of its time a crowd is opened */
 
 	/*
 	 * In the bucket queue while the level has timers. It expires at the tick at which the

@@ -404,7 +404,8 @@ static void open_ahead(struct twheel *w, struct twheel_level *level)
 		return;
 	if (!twheel_is_crowd(level, b) && ++b == level->bucket + level->size)
 		b = level->bucket;
-	if (!twheel_is_crowd(level, b) || b->first_expiry > w->time + level->lead)
+	if (!twheel_is_crowd(level, b) ||
+	    b->first_expiry > w->time + level->span.value / TWHEEL_LEAD_DIVISOR)
 		return;
 	level->crowd = b;
 	level->crowd_expiry = b->first_expiry;

@@ -111,7 +111,6 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 	twheel_divisor_init(&level->span, mul_capped(length, w->tick.value));
 	level->range = mul_capped(level->span.value, w->size.value);
 	INIT_LIST_HEAD(&level->cascading);
-	level->lead = mul_capped(length / TWHEEL_LEAD_DIVISOR, w->tick.value);
 	timerqueue_init(&level->node);
 	level->size = w->size.value;
 	level->nr = nr;
