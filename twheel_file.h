@@ -32,9 +32,9 @@
 static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 /* Empty pages of timers kept for the next adds. */
 #define TWHEEL_KEEP_PAGES	16
-/* Steps of the wheel with one hold of the lock; fewer if events are read in the same hold. */
+/* Steps of the wheel with one hold of the lock; and steps, and events, if it does both. */
 #define TWHEEL_STEPS		192
-#define TWHEEL_FEW_STEPS	64
+#define TWHEEL_FEW		40
 
 /*
  * Memory is charged to the opener's control group. When that is full, the call fails: no

@@ -12,8 +12,8 @@
 #include "twheel_event.h"
 #include "twheel_file.h"
 
-/* How many holds of the lock a read that may not wait spends on sorting, in all. */
-#define TWHEEL_READ_HOLDS	4
+/* How often a read that may not wait advances a wheel that has more due than that expires. */
+#define TWHEEL_READ_ADVANCES	7
 
 /*
  * Write the events of up to @max expired timers to user memory. Returns how many, 0 if that memory
@@ -70,22 +70,21 @@ static noinline int bring_in(struct iov_iter *to)
 /* A read, and how far it is. */
 struct reading {
 	struct iov_iter *to;
+	size_t size;	/* of @to when it began */
 	bool may_wait;
-	bool is_advanced;	/* the wheel is, for the next events */
-	u8 sorting;		/* holds of the lock spent on that; if it may wait, in a row */
-	u64 until;		/* the read does not follow the clock beyond this */
+	u8 advances;	/* how often it advances a wheel that has more due than that expires */
+	u64 until;	/* it does not follow the clock beyond this */
 };
 
 /*
- * Advance the wheel or read, with one hold of the lock: a long advance has a hold of its own.
- * Returns 1 to go on, 0 if nothing is left, -EAGAIN if more is due but has to be sorted first, or
- * another errno.
+ * Advance the wheel and read, with one hold of the lock. Returns 1 to go on, 0 if nothing is left,
+ * -EAGAIN if more is due but has to be sorted first, or another errno.
  */
 static int read_chunk(struct twheel_file *file, struct reading *r)
 {
 	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(r->to) / sizeof(struct twheel_event));
 	int n = 0, some = 1, i;
-	bool more = false, left, set_back, spent;
+	bool more = false, left, set_back;
 
 	twheel_file_lock(file);
 	if (unlikely(file->ring)) {
@@ -93,19 +92,15 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		return -EBUSY;
 	}
 	set_back = twheel_file_is_set_back(file);
-	/* After that, a read that may not wait takes what has expired. */
-	spent = !r->may_wait && r->sorting >= TWHEEL_READ_HOLDS;
 	/* When enough has expired, only the counts of periodic timers need the clock. */
-	if ((!r->is_advanced && !(spent && file->wheel.nr_expired) &&
-	     (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
-		more = twheel_file_advance(file, r->until, TWHEEL_FEW_STEPS);
-		r->is_advanced = !more || file->wheel.nr_expired >= max;
-		if ((more || file->wheel.nr_expired >= TWHEEL_FEW_STEPS) &&
-		    (++r->sorting < TWHEEL_READ_HOLDS || (r->may_wait && !file->wheel.nr_expired) ||
-		     set_back)) {
+	if ((r->advances && (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
+		more = twheel_file_advance(file, r->until, TWHEEL_FEW);
+		if (set_back && twheel_is_rewinding(&file->wheel)) {
 			twheel_file_unlock(file);
 			return 1;
 		}
+		r->advances -= r->advances && more && !r->may_wait;
+		max = min(max, TWHEEL_FEW);
 	}
 	while (n < max && file->wheel.nr_expired) {
 		some = iter_is_ubuf(r->to) ? put_events(file, r->to, max - n) :
@@ -116,12 +111,9 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 			twheel_take(file, to_entry(twheel_first_expired(file)));
 		n += some;
 	}
-	/* When all @max are read, more may be due; and a read that may wait sorts on. */
-	left = file->wheel.nr_expired || (n == max && !spent) || (more && r->may_wait);
-	r->is_advanced = false;
-	if (n && r->may_wait)
-		r->sorting = 0;
-	if (likely(n || left))
+	/* When all @max are read, more may be due. */
+	left = file->wheel.nr_expired || (r->advances && (n == max || more));
+	if (likely(left || iov_iter_count(r->to) < r->size))
 		twheel_file_unlock(file);
 	else
 		twheel_file_publish_and_unlock(file, more ? TWHEEL_UNFINISHED : TWHEEL_NOTHING);
@@ -142,7 +134,13 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 	if (size < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
-		struct reading r = { .to = to, .may_wait = may_wait, .until = TWHEEL_NEVER };
+		struct reading r = {
+			.to = to,
+			.size = size,
+			.may_wait = may_wait,
+			.advances = TWHEEL_READ_ADVANCES,
+			.until = TWHEEL_NEVER,
+		};
 
 		if (READ_ONCE(file->ring))
 			err = -EBUSY;

@@ -36,7 +36,7 @@ static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 
 static noinline bool visit_slowpath(struct twheel_file *file)
 {
 	file->visited = jiffies;
-	twheel_file_advance(file, twheel_file_next(file) - 1, TWHEEL_FEW_STEPS);
+	twheel_file_advance(file, twheel_file_next(file) - 1, TWHEEL_FEW);
 	return !twheel_file_is_set_back(file);
 }
 
