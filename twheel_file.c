@@ -39,7 +39,7 @@ size_t twheel_file_bytes(const struct twheel_file *file)
 	if (w->nr_levels)
 		bytes += twheel_level_bytes(w, 0) + (w->nr_levels - 1) * twheel_level_bytes(w, 1);
 	if (file->ring)
-		bytes += roundup_pow_of_two(sizeof(*file->ring)) + file->ring->size;
+		bytes += twheel_ring_bytes(file);
 	return bytes;
 }
 
@@ -295,7 +295,8 @@ void twheel_file_close(struct twheel_file *file)
 {
 	/* No waiter is left that could rearm it. */
 	hrtimer_cancel(&file->hrtimer);
-	twheel_ring_free(file->ring);
+	if (file->ring)
+		free_pages_exact(file->ring, twheel_ring_bytes(file));
 	twheel_destroy(&file->wheel);
 	twheel_store_destroy(&file->store);
 	mem_cgroup_put(file->memcg);

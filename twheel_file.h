@@ -14,6 +14,7 @@
 #include <linux/hrtimer.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -60,19 +61,17 @@ enum twheel_need { TWHEEL_NEED_USER = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_MEMORY
 enum twheel_outcome { TWHEEL_CHANGED, TWHEEL_FILLED, TWHEEL_NOTHING, TWHEEL_UNFINISHED };
 
 /**
- * struct twheel_ring_memory - the ring of a file
- * @shared: the memory that programs map, and can write anything to.
- * @event: its slots.
- * @size: its size in bytes.
- * @slots: number of slots.
- * @tail: the kernel's copy of its tail, under the lock of the file: programs can write to @shared.
+ * struct twheel_user - the account of a user with open wheels; see twheel_user.c
+ * @node: in the table of users, under users_lock.
+ * @uid: the user.
+ * @refs: one for each wheel.
+ * @bytes: the memory that the wheels hold.
  */
-struct twheel_ring_memory {
-	struct twheel_ring *shared;
-	struct twheel_event *event;
-	u32 size;
-	u32 slots;
-	u32 tail;
+struct twheel_user {
+	struct hlist_node node;
+	kuid_t uid;
+	refcount_t refs;
+	atomic_long_t bytes;
 };
 
 /**
@@ -84,7 +83,9 @@ struct twheel_ring_memory {
  * @has_periods: there may have been a periodic timer.
  * @clock_id: the clock.
  * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
- * @ring: its ring, or NULL; once set, it stays.
+ * @ring: the ring, which programs map and can write anything to; or NULL. Once set, it stays.
+ * @ring_slots: number of its slots; set before @ring.
+ * @ring_tail: the kernel's copy of its tail.
  * @max_timers: how many timers there may be.
  * @max_delay: the longest interval that the existing levels cover.
  * @added: see struct twheel_info.
@@ -113,7 +114,9 @@ struct twheel_file {
 	bool unread;
 	u8 clock_id;
 	atomic_t growing;
-	struct twheel_ring_memory *ring;
+	struct twheel_ring *ring;
+	u32 ring_slots;
+	u32 ring_tail;
 	u64 max_timers;
 	u64 max_delay;
 	u64 added;
@@ -206,6 +209,12 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.value : TWHEEL_NEVER;
 }
 
+/* Return the size of the ring's memory, whole pages. */
+static inline size_t twheel_ring_bytes(const struct twheel_file *file)
+{
+	return sizeof(struct twheel_ring) + file->ring_slots * sizeof(struct twheel_event);
+}
+
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
@@ -248,8 +257,7 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait);
 /* twheel_ring.c */
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg);
 int twheel_mmap(struct file *filp, struct vm_area_struct *vma);
-void twheel_ring_free(struct twheel_ring_memory *ring);
-bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring);
+bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring *ring);
 
 /* twheel_show.c */
 long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *arg);

@@ -239,7 +239,7 @@ static bool poll_wheel(struct twheel_file *file)
 __poll_t twheel_poll(struct file *filp, poll_table *wait)
 {
 	struct twheel_file *file = filp->private_data;
-	struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
+	struct twheel_ring *ring = smp_load_acquire(&file->ring); /* is complete */
 	bool unread;
 
 	/* epoll polls all files that it has reported, one after the other. */

@@ -13,7 +13,6 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "twheel_compat.h"
@@ -26,68 +25,38 @@ static_assert(sizeof(struct twheel_ring) +
 /* How often one poll may take the lock. */
 #define TWHEEL_POLL_HOLDS	8
 
-/**
- * twheel_ring_free() - free a ring
- * @ring: the ring, which is no longer mapped; or NULL
- */
-void twheel_ring_free(struct twheel_ring_memory *ring)
-{
-	if (!ring)
-		return;
-	free_pages_exact(ring->shared, ring->size);
-	kfree(ring);
-}
-
-/* Allocate a ring of @size bytes; or return NULL. */
-static struct twheel_ring_memory *ring_alloc(u32 size)
-{
-	struct twheel_ring_memory *ring = kmalloc(sizeof(*ring), TWHEEL_GFP);
-
-	if (!ring)
-		return NULL;
-	*ring = (struct twheel_ring_memory) {
-		.shared = alloc_pages_exact(size, TWHEEL_GFP | __GFP_ZERO),
-		.size = size,
-		.slots = (size - sizeof(struct twheel_ring)) / sizeof(struct twheel_event),
-	};
-	if (!ring->shared) {
-		kfree(ring);
-		return NULL;
-	}
-	ring->event = (struct twheel_event *)(ring->shared + 1);
-	return ring;
-}
-
 /* Give the file a ring, unless another thread has. */
-static int install_ring(struct twheel_file *file, u32 size)
+static int install_ring(struct twheel_file *file, u32 slots)
 {
-	size_t bytes = roundup_pow_of_two(sizeof(struct twheel_ring_memory)) + size;
-	struct twheel_ring_memory *ring;
+	size_t bytes = PAGE_ALIGN(sizeof(struct twheel_ring) + slots * sizeof(struct twheel_event));
 	struct mem_cgroup *old;
-	int err = -ENOMEM;
+	void *ring;
 
 	if (!twheel_user_charge(file->user, bytes))
 		return -ENOSPC;
 	old = set_active_memcg(file->memcg);
-	ring = ring_alloc(size);
+	ring = alloc_pages_exact(bytes, TWHEEL_GFP | __GFP_ZERO);
 	set_active_memcg(old);
-	if (ring) {
-		err = 0;
-		twheel_file_lock(file);
-		if (!file->ring) {
-			/* Polls read it without the lock. */
-			smp_store_release(&file->ring, ring);
-			file->charged += bytes;
-			bytes = 0;
-			ring = NULL;
-		}
-		twheel_file_unlock(file);
-		/* Readers that are blocked fail. */
-		wake_up_interruptible_all(&file->wait);
+	if (!ring) {
+		twheel_user_uncharge(file->user, bytes);
+		return -ENOMEM;
 	}
-	twheel_ring_free(ring);
-	twheel_user_uncharge(file->user, bytes);
-	return err;
+	twheel_file_lock(file);
+	file->charged += bytes;
+	if (!file->ring) {
+		file->ring_slots = (bytes - sizeof(struct twheel_ring)) /
+				   sizeof(struct twheel_event);
+		/* Polls read it without the lock. */
+		smp_store_release(&file->ring, ring);
+		ring = NULL;
+	}
+	twheel_file_credit(file);
+	twheel_file_unlock(file);
+	/* Readers that are blocked fail. */
+	wake_up_interruptible_all(&file->wait);
+	if (ring)
+		free_pages_exact(ring, bytes);
+	return 0;
 }
 
 /**
@@ -99,7 +68,6 @@ static int install_ring(struct twheel_file *file, u32 size)
  */
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg)
 {
-	const struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
 	struct twheel_ring_setup setup;
 	int err;
 
@@ -107,19 +75,17 @@ long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user 
 		return -EFAULT;
 	if (setup.flags || setup.reserved)
 		return -EINVAL;
-	if (!ring) {
+	if (!smp_load_acquire(&file->ring)) { /* then @ring_slots */
 		if (!setup.slots)
 			return -ENOENT;
 		if (setup.slots < 2 || setup.slots > TWHEEL_RING_SLOTS_MAX)
 			return -EINVAL;
-		err = install_ring(file, PAGE_ALIGN(sizeof(*ring->shared) +
-						    setup.slots * sizeof(*ring->event)));
+		err = install_ring(file, setup.slots);
 		if (err)
 			return err;
-		ring = smp_load_acquire(&file->ring); /* is complete */
 	}
-	setup.slots = ring->slots;
-	setup.size = ring->size;
+	setup.slots = file->ring_slots;
+	setup.size = twheel_ring_bytes(file);
 	return copy_to_user(arg, &setup, sizeof(setup)) ? -EFAULT : 0;
 }
 
@@ -133,83 +99,69 @@ long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user 
 int twheel_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct twheel_file *file = filp->private_data;
-	const struct twheel_ring_memory *ring = smp_load_acquire(&file->ring); /* is complete */
-	u32 offset;
+	void *ring = smp_load_acquire(&file->ring); /* then @ring_slots */
+	size_t offset;
 	int err = 0;
 
 	if (!ring)
 		return -ENODEV;
 	if (vma->vm_pgoff || !(vma->vm_flags & VM_MAYSHARE) ||
-	    vma->vm_end - vma->vm_start != ring->size)
+	    vma->vm_end - vma->vm_start != twheel_ring_bytes(file))
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
-	for (offset = 0; !err && offset < ring->size; offset += PAGE_SIZE)
-		err = vm_insert_page(vma, vma->vm_start + offset,
-				     virt_to_page((void *)ring->shared + offset));
+	for (offset = 0; !err && offset < twheel_ring_bytes(file); offset += PAGE_SIZE)
+		err = vm_insert_page(vma, vma->vm_start + offset, virt_to_page(ring + offset));
 	return err;
 }
 
 /* ---- Filling it ---- */
 
 /* Return how many empty slots can be filled; none if the program's head is invalid. */
-static u32 ring_room(const struct twheel_ring_memory *ring)
+static u32 ring_room(const struct twheel_file *file)
 {
-	u32 head = smp_load_acquire(&ring->shared->head); /* after the program's reads */
+	u32 head = smp_load_acquire(&file->ring->head); /* after the program's reads */
 
-	if (head >= ring->slots)
+	if (head >= file->ring_slots)
 		return 0;
-	return (head > ring->tail ? 0 : ring->slots) + head - ring->tail - 1;
+	return (head > file->ring_tail ? 0 : file->ring_slots) + head - file->ring_tail - 1;
 }
 
-static bool ring_has_events(const struct twheel_ring_memory *ring)
+static bool ring_has_events(const struct twheel_ring *ring)
 {
-	return READ_ONCE(ring->shared->head) != READ_ONCE(ring->shared->tail);
+	return READ_ONCE(ring->head) != READ_ONCE(ring->tail);
 }
 
 /*
- * Move up to a chunk of events to the ring. Returns whether there is room for more. With
- * @behind, more is due than has expired.
+ * Advance the wheel, and move up to a chunk of events to the ring. Returns whether to go on, and
+ * sets @more if due timers are left in the wheel.
  */
-static bool fill_ring(struct twheel_file *file, struct twheel_ring_memory *ring, bool behind)
+static bool fill_ring(struct twheel_file *file, bool *more)
 {
-	u32 tail = ring->tail, room = ring_room(ring), n;
+	bool many = file->wheel.nr_expired >= TWHEEL_CHUNK && !twheel_file_is_set_back(file);
+	u32 tail = file->ring_tail, room = ring_room(file), n;
+	struct twheel_ring *ring = file->ring;
+	struct twheel_event *event = (struct twheel_event *)(ring + 1);
 
-	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
+	/* With many, assume so: another hold of the lock finds out. */
+	*more = many || twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_FEW);
+	n = min3(file->wheel.nr_expired, (u64)room, many ? TWHEEL_CHUNK : (u64)TWHEEL_FEW);
+	/* When the clock has been set back, expired timers may be pending again. */
+	if (twheel_is_rewinding(&file->wheel))
+		n = 0;
 	room -= n;
 	while (n--) {
 		struct twheel_entry *entry = to_entry(twheel_first_expired(file));
 
-		ring->event[tail] = twheel_event_of(file, entry);
+		event[tail] = twheel_event_of(file, entry);
 		twheel_take(file, entry);
-		tail = tail + 1 < ring->slots ? tail + 1 : 0;
+		tail = tail + 1 < file->ring_slots ? tail + 1 : 0;
 	}
-	ring->tail = tail;
-	WRITE_ONCE(ring->shared->flags, file->wheel.nr_expired || behind ? TWHEEL_RING_MORE : 0);
+	*more |= file->wheel.nr_expired > 0;
+	file->ring_tail = tail;
+	WRITE_ONCE(ring->flags, *more ? TWHEEL_RING_MORE : 0);
 	/* The program sees the events, and the flags, before this. */
-	smp_store_release(&ring->shared->tail, tail);
-	return room;
-}
-
-/*
- * Advance the wheel, and move expired timers to the ring; many are moved in a hold of the lock
- * of their own. Returns whether to go on, and sets @behind if more is due than has expired.
- */
-static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory *ring,
-			     bool *behind)
-{
-	bool many = file->wheel.nr_expired >= TWHEEL_FEW_STEPS && !twheel_file_is_set_back(file);
-
-	/* With many, assume so: another hold of the lock finds out. */
-	*behind = many;
-	if (!many) {
-		*behind = twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
-		if (file->wheel.nr_expired >= TWHEEL_FEW_STEPS ||
-		    twheel_is_rewinding(&file->wheel)) {
-			WRITE_ONCE(ring->shared->flags, TWHEEL_RING_MORE);
-			return true;
-		}
-	}
-	return fill_ring(file, ring, *behind) && (many || file->wheel.nr_expired);
+	smp_store_release(&ring->tail, tail);
+	return room && *more;
 }
 
 /**
@@ -221,27 +173,27 @@ static bool advance_and_fill(struct twheel_file *file, struct twheel_ring_memory
  *
  * Return: true if the ring has events after that.
  */
-bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring_memory *ring)
+bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring *ring)
 {
 	unsigned int holds = TWHEEL_POLL_HOLDS;
-	bool again, behind;
+	bool again, more;
 	u32 tail;
 
 	/*
 	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
 	 * finds it polls again. Both need the lock once.
 	 */
-	again = twheel_file_arm(file) || READ_ONCE(ring->shared->flags) ||
+	again = twheel_file_arm(file) || READ_ONCE(ring->flags) ||
 		(ring_has_events(ring) && twheel_file_is_due(file));
 	while (again && holds--) {
 		twheel_file_lock(file);
-		tail = ring->tail;
-		again = advance_and_fill(file, ring, &behind);
-		if (ring->tail != tail)
+		tail = file->ring_tail;
+		again = fill_ring(file, &more);
+		if (file->ring_tail != tail)
 			twheel_file_publish_and_unlock(file, TWHEEL_FILLED);
 		else if (!(again && holds) && !ring_has_events(ring))
-			twheel_file_publish_and_unlock(file, again || behind ?
-						       TWHEEL_UNFINISHED : TWHEEL_NOTHING);
+			twheel_file_publish_and_unlock(file, more ? TWHEEL_UNFINISHED :
+								    TWHEEL_NOTHING);
 		else
 			twheel_file_unlock(file);
 	}

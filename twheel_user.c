@@ -9,13 +9,12 @@
  * Users are looked up only when a wheel is opened: a small hash table under a mutex
  * is enough. The bytes are atomic and need no lock.
  */
-#include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/hashtable.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/refcount.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
@@ -25,20 +24,6 @@ static ulong max_user_bytes;
 module_param(max_user_bytes, ulong, 0644);
 MODULE_PARM_DESC(max_user_bytes,
 		 "Bytes that the wheels of one user may hold (0 when loaded: 4% of low memory)");
-
-/**
- * struct twheel_user - the account of a user with open wheels
- * @node: in the table of users, under users_lock.
- * @uid: the user.
- * @refs: one for each wheel.
- * @bytes: the memory that the wheels hold.
- */
-struct twheel_user {
-	struct hlist_node node;
-	kuid_t uid;
-	refcount_t refs;
-	atomic_long_t bytes;
-};
 
 static DEFINE_HASHTABLE(users, 8);
 static DEFINE_MUTEX(users_lock);

@@ -6,11 +6,7 @@
 #define _DRIVER_LINUX_HASHTABLE_H
 
 #include <linux/kernel.h>
-
-struct hlist_node {
-	struct hlist_node *next;
-	struct hlist_node **place;
-};
+#include <linux/types.h>
 
 struct hlist_head {
 	struct hlist_node *first;

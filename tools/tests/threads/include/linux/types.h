@@ -13,4 +13,9 @@ typedef struct {
 	s64 counter;
 } atomic64_t;
 
+struct hlist_node {
+	struct hlist_node *next;
+	struct hlist_node **place;
+};
+
 #endif /* _DRIVER_LINUX_TYPES_H */
