@@ -270,8 +270,7 @@ int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 
 /* twheel_user.c */
 void twheel_user_init(void);
-unsigned long twheel_user_limit(void);
-unsigned long twheel_user_bytes(const struct twheel_user *user);
+void twheel_user_show(struct seq_file *m, const struct twheel_user *user);
 struct twheel_user *twheel_user_get(kuid_t uid);
 void twheel_user_put(struct twheel_user *user);
 bool twheel_user_charge(struct twheel_user *user, size_t bytes);

@@ -6,12 +6,10 @@
  * its place and each place is visited once, so a timer that exists throughout is listed exactly
  * once, and no id twice.
  */
-#include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
-#include <linux/uidgid.h>
 
 #include "twheel_file.h"
 
@@ -283,10 +281,7 @@ void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
 	seq_printf(m, "twheel-cascaded:\t%llu\n", info.cascaded);
 	seq_printf(m, "twheel-fires:\t%llu\n", info.fires);
 	seq_printf(m, "twheel-memory:\t%llu\n", info.memory);
-	seq_printf(m, "twheel-user-id:\t%u\n",
-		   from_kuid_munged(seq_user_ns(m), filp->f_cred->uid));
-	seq_printf(m, "twheel-user-memory:\t%lu\n", twheel_user_bytes(file->user));
-	seq_printf(m, "twheel-user-limit:\t%lu\n", twheel_user_limit());
+	twheel_user_show(m, file->user);
 	for (nr = 0; info.added && nr < info.levels; nr++)
 		show_level(m, file, nr);
 }

@@ -42,24 +42,15 @@ void __init twheel_user_init(void)
 }
 
 /**
- * twheel_user_limit() - how much the wheels of a user may hold
- *
- * Return: bytes.
- */
-unsigned long twheel_user_limit(void)
-{
-	return READ_ONCE(max_user_bytes);
-}
-
-/**
- * twheel_user_bytes() - how much the wheels of a user hold
+ * twheel_user_show() - write the lines of an account in fdinfo
+ * @m: the output
  * @user: the account
- *
- * Return: bytes.
  */
-unsigned long twheel_user_bytes(const struct twheel_user *user)
+void twheel_user_show(struct seq_file *m, const struct twheel_user *user)
 {
-	return atomic_long_read(&user->bytes);
+	seq_printf(m, "twheel-user-id:\t%u\n", from_kuid_munged(seq_user_ns(m), user->uid));
+	seq_printf(m, "twheel-user-memory:\t%lu\n", atomic_long_read(&user->bytes));
+	seq_printf(m, "twheel-user-limit:\t%lu\n", READ_ONCE(max_user_bytes));
 }
 
 /**
@@ -123,7 +114,7 @@ bool twheel_user_charge(struct twheel_user *user, size_t bytes)
 	long held = atomic_long_read(&user->bytes);
 
 	do {
-		if (held + bytes > twheel_user_limit() &&
+		if (held + bytes > READ_ONCE(max_user_bytes) &&
 		    !ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
 			return false;
 	} while (!atomic_long_try_cmpxchg(&user->bytes, &held, held + bytes));

@@ -346,7 +346,7 @@ static void check_charge(void)
 		broken("an entry is left in the wait queue");
 	if (atomic_read(&file->growing))
 		broken("the calls that allocate are counted wrongly");
-	if (file->charged != twheel_user_bytes(file->user) ||
+	if (file->charged != atomic_long_read(&file->user->bytes) ||
 	    file->charged != twheel_file_bytes(file))
 		broken("a file is charged for what it does not hold");
 	if (file->store.nr_pages > TWHEEL_KEEP_PAGES + file->wheel.nr_pending)

@@ -207,7 +207,7 @@ void check_charge(struct file *filp)
 	unsigned long charged;
 
 	twheel_file_lock(file);
-	charged = twheel_user_bytes(file->user);
+	charged = atomic_long_read(&file->user->bytes);
 	if (charged != file->charged || charged != twheel_file_bytes(file))
 		wrong(LEFTOVERS, "a file is charged for %zu, its user for %lu, it holds %zu",
 		      file->charged, charged, twheel_file_bytes(file));

@@ -285,9 +285,9 @@ static void check_leftovers(void)
 	u32 uid;
 
 	for (uid = 0; uid < NR_USERS; uid++) {
-		if (twheel_user_bytes(users[uid]))
-			wrong(LEFTOVERS, "user %u is charged for %lu bytes", uid,
-			      twheel_user_bytes(users[uid]));
+		if (atomic_long_read(&users[uid]->bytes))
+			wrong(LEFTOVERS, "user %u is charged for %ld bytes", uid,
+			      atomic_long_read(&users[uid]->bytes));
 	}
 	if (memcg.references)
 		wrong(LEFTOVERS, "%ld references to the control group", memcg.references);
