@@ -63,23 +63,6 @@ void twheel_store_destroy(struct twheel_store *store)
 	kfree(store->dir);
 }
 
-static size_t dir_bytes(u32 chunks)
-{
-	return chunks * sizeof(u64 *);
-}
-
-/**
- * twheel_store_bytes() - the memory that a store holds
- * @store: the store
- *
- * Return: bytes.
- */
-size_t twheel_store_bytes(const struct twheel_store *store)
-{
-	return ((size_t)store->nr_pages + store->nr_chunks) * PAGE_SIZE +
-	       dir_bytes(store->dir_chunks);
-}
-
 /* Whether the next page becomes a chunk of the directory. */
 static bool needs_chunk(const struct twheel_store *store)
 {
@@ -103,7 +86,7 @@ static u32 needs_dir(const struct twheel_store *store)
  */
 size_t twheel_store_growth(const struct twheel_store *store)
 {
-	return PAGE_SIZE + dir_bytes(needs_dir(store));
+	return PAGE_SIZE + needs_dir(store) * sizeof(*store->dir);
 }
 
 /**
@@ -127,7 +110,7 @@ int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 	if (nr == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK)
 		return -ENOSPC;
 	if (dir_chunks) {
-		dir = krealloc(store->dir, dir_bytes(dir_chunks), gfp);
+		dir = krealloc(store->dir, dir_chunks * sizeof(*dir), gfp);
 		if (!dir)
 			return -ENOMEM;
 		store->dir = dir;

@@ -103,7 +103,6 @@ struct twheel_store {
 
 void twheel_store_init(struct twheel_store *store);
 void twheel_store_destroy(struct twheel_store *store);
-size_t twheel_store_bytes(const struct twheel_store *store);
 
 size_t twheel_store_growth(const struct twheel_store *store);
 int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp);
@@ -114,6 +113,13 @@ void twheel_store_page_changed(struct twheel_store *store, struct twheel_page *p
 static __always_inline struct twheel_page *twheel_entry_page(const struct twheel_entry *entry)
 {
 	return (struct twheel_page *)((unsigned long)entry & PAGE_MASK);
+}
+
+/* Return how many bytes of memory a store holds. */
+static inline size_t twheel_store_bytes(const struct twheel_store *store)
+{
+	return ((size_t)store->nr_pages + store->nr_chunks) * PAGE_SIZE +
+	       store->dir_chunks * sizeof(*store->dir);
 }
 
 static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
@@ -269,32 +275,9 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 }
 
 /**
- * twheel_store_get() - take an entry into use
- * @store: the store
- * @id: set to the id of the entry, unless there is none
- *
- * O(1).
- *
- * Return: an entry with a new id and all other fields unset; or NULL if there
- * is no free entry: give the store pages with twheel_store_grow().
- */
-static inline struct twheel_entry *twheel_store_get(struct twheel_store *store, u64 *id)
-{
-	struct twheel_entry *entry;
-	struct twheel_run run;
-
-	if (!twheel_run_begin(store, &run))
-		return NULL;
-	*id = run.id;
-	entry = twheel_run_take(&run);
-	twheel_run_end(store, &run);
-	return entry;
-}
-
-/**
  * twheel_store_put() - free an entry
  * @store: the store
- * @entry: from twheel_store_get(). Its id is void from now on.
+ * @entry: from twheel_run_take(). Its id is void from now on.
  *
  * O(1).
  */

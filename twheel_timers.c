@@ -204,6 +204,7 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 {
 	struct twheel_entry *entry;
 	struct twheel_add add;
+	struct twheel_run run;
 	u64 deadline;
 	int need;
 
@@ -219,17 +220,14 @@ static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __u
 	need = need_for(file, deadline, add.interval_ns, now);
 	if (need)
 		return need;
-	entry = twheel_store_get(&file->store, &add.id);
-	if (!entry)
+	if (!twheel_run_begin(&file->store, &run))
 		return TWHEEL_NEED_MEMORY;
-	if (put_user(add.id, &uadd->id)) {
-		/* The caller cannot know the id: the timer never existed. */
-		twheel_store_put(&file->store, entry);
+	/* A timer whose id its caller cannot know does not exist. */
+	if (put_user(run.id, &uadd->id))
 		return TWHEEL_NEED_USER;
-	}
-	fill(entry, add.data, add.interval_ns, deadline);
-	if (add.interval_ns)
-		file->has_periods = true;
+	entry = fill(twheel_run_take(&run), add.data, add.interval_ns, deadline);
+	twheel_run_end(&file->store, &run);
+	file->has_periods |= add.interval_ns;
 	file->added++;
 	trace_twheel_add(file, entry);
 	place(file, entry, now);
