@@ -245,7 +245,7 @@ int twheel_file_provide(struct twheel_file *file, int need);
 size_t twheel_file_bytes(const struct twheel_file *file);
 
 /* twheel_timers.c */
-long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay);
+long twheel_modify_timer(struct twheel_file *file, const struct twheel_modify *mod);
 long twheel_cancel_timer(struct twheel_file *file, u64 id);
 long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp);
 

@@ -431,7 +431,15 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	return i;
 }
 
-static __always_inline long modify_one(struct twheel_file *file, const struct twheel_modify *mod)
+/**
+ * twheel_modify_timer() - modify a timer
+ * @file: the file, not locked
+ * @mod: its id and its new deadline
+ *
+ * Return: 0; or -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the timer is as it
+ * was.
+ */
+long twheel_modify_timer(struct twheel_file *file, const struct twheel_modify *mod)
 {
 	int err;
 
@@ -441,22 +449,6 @@ static __always_inline long modify_one(struct twheel_file *file, const struct tw
 			err = twheel_file_provide(file, err) ?: 1;
 	} while (unlikely(err > 0));
 	return err;
-}
-
-/**
- * twheel_modify_delay() - modify a timer
- * @file: the file, not locked
- * @id: its id
- * @delay: when it is due, in ns from now
- *
- * Return: 0; or -EINVAL, -ENOENT, -ENOSPC, -ENOMEM, or -EINTR when killed, and the timer is as it
- * was.
- */
-long twheel_modify_delay(struct twheel_file *file, u64 id, u64 delay)
-{
-	const struct twheel_modify mod = { .id = id, .time_ns = delay };
-
-	return modify_one(file, &mod);
 }
 
 /**
@@ -506,7 +498,6 @@ static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
 				  struct twheel_batch __user *arg)
 {
 	struct twheel_batch batch;
-	void __user *entries;
 
 	if (copy_from_user(&batch, arg, sizeof(batch)))
 		return -EFAULT;
@@ -516,11 +507,10 @@ static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
 		return 0;
 	/* The result is an int in user space. */
 	batch.count = min_t(u32, batch.count, INT_MAX);
-	entries = u64_to_user_ptr(batch.entries);
-
 	if (cmd == TWHEEL_ADD_BATCH)
-		return add_timers(file, entries, batch.count);
-	return change_timers(file, entries, batch.count, cmd == TWHEEL_CANCEL_BATCH);
+		return add_timers(file, u64_to_user_ptr(batch.entries), batch.count);
+	return change_timers(file, u64_to_user_ptr(batch.entries), batch.count,
+			     cmd == TWHEEL_CANCEL_BATCH);
 }
 
 static noinline long modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
@@ -529,7 +519,7 @@ static noinline long modify_timer(struct twheel_file *file, struct twheel_modify
 
 	if (copy_from_user(&mod, umod, sizeof(mod)))
 		return -EFAULT;
-	return modify_one(file, &mod);
+	return twheel_modify_timer(file, &mod);
 }
 
 /**

@@ -25,11 +25,12 @@ static __always_inline long issue(struct twheel_file *file, const struct io_urin
 	u64 first = READ_ONCE(word[0]), second = READ_ONCE(word[1]);
 	/* The flags of the highest byte are the kernel's. */
 	u64 rest = ioucmd->flags & GENMASK(23, 0);
+	const struct twheel_modify mod = { .id = first, .time_ns = second };
 
 	while (n-- > 2)
 		rest |= READ_ONCE(word[n]);
 	if (ioucmd->cmd_op == TWHEEL_URING_MODIFY && !rest)
-		return twheel_modify_delay(file, first, second);
+		return twheel_modify_timer(file, &mod);
 	if (rest | second)
 		return -EINVAL;
 	if (ioucmd->cmd_op == TWHEEL_URING_CANCEL)
