@@ -52,27 +52,20 @@ static bool clock_is_valid(u32 clock_id)
 	       clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI;
 }
 
-static int setup_check(const struct twheel_setup *setup)
-{
-	if (setup->flags || memchr_inv(setup->reserved, 0, sizeof(setup->reserved)) ||
-	    !tick_is_valid(setup->tick_ns) || !size_is_valid(setup->wheel_size) ||
-	    !clock_is_valid(setup->clock_id))
-		return -EINVAL;
-	return setup->max_timers > READ_ONCE(max_timers) ? -ENOSPC : 0;
-}
-
 static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
 {
+	ulong limit = READ_ONCE(max_timers);
 	struct twheel_setup setup;
-	int err;
 
 	if (copy_from_user(&setup, arg, sizeof(setup)))
 		return -EFAULT;
-	err = setup_check(&setup);
-	if (err)
-		return err;
-	setup.max_timers = setup.max_timers ?: READ_ONCE(max_timers);
-
+	if (setup.flags || memchr_inv(setup.reserved, 0, sizeof(setup.reserved)) ||
+	    !tick_is_valid(setup.tick_ns) || !size_is_valid(setup.wheel_size) ||
+	    !clock_is_valid(setup.clock_id))
+		return -EINVAL;
+	if (setup.max_timers > limit)
+		return -ENOSPC;
+	setup.max_timers = setup.max_timers ?: limit;
 	return twheel_file_set_up(file, &setup);
 }
 
