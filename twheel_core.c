@@ -21,10 +21,11 @@
  * Timing Wheels" (SOSP 1987). As in the form that Apache Kafka gave them, nothing ticks: the
  * clock jumps from one bucket that holds timers to the next.
  *
- * When a bucket is opened
+ * The bucket queue
  *
  * The buckets of a level are due in the order of its ring, so each level has one key: the tick at
- * which its first bucket has to be opened. The caller wakes up for the earliest key.
+ * which its first bucket has to be opened. The bucket queue, an rbtree, orders the levels by their
+ * keys, and with that all buckets; the caller wakes up for its head. It belongs to the contract.
  *
  * That tick is when the first timer of the bucket is due, not when its span begins: opening and
  * expiry are one wake-up. A bucket has a lower bound of its deadlines, which adding lowers and
