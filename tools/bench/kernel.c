@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 
-#include "clock.h"
 #include "kernel.h"
 
 static void request(unsigned long number, void *arg)
@@ -29,11 +28,10 @@ void kernel_jump(uint64_t ns)
 
 uint64_t kernel_busy(void)
 {
-	uint64_t now = now_ns();
-	__u64 idle;
+	__u64 busy;
 
-	request(TWHEEL_BENCH_IDLE, &idle);
-	return now - idle;
+	request(TWHEEL_BENCH_BUSY, &busy);
+	return busy;
 }
 
 void kernel_run(struct twheel_bench_run *run)

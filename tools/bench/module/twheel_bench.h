@@ -72,8 +72,8 @@ struct twheel_bench_watch {
 
 /* Move CLOCK_BOOTTIME forward by this many ns, as after a suspend. */
 #define TWHEEL_BENCH_JUMP	_IOW(TWHEEL_BENCH_MAGIC, 0x00, __u64)
-/* The time that the calling CPU has been idle, in ns. */
-#define TWHEEL_BENCH_IDLE	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
+/* The time that the CPU has been busy, which is one, in ns. */
+#define TWHEEL_BENCH_BUSY	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
 #define TWHEEL_BENCH_RUN	_IOWR(TWHEEL_BENCH_MAGIC, 0x02, struct twheel_bench_run)
 /* Start watching; and stop, and return the result. */
 #define TWHEEL_BENCH_WATCH	_IO(TWHEEL_BENCH_MAGIC, 0x03)

@@ -20,7 +20,6 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/tracepoint.h>
 
 #include <asm/msr.h>
 
@@ -217,11 +216,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 }
 
 /* Probes that end a span come before those that begin it, so that every span that begins ends. */
-static struct {
-	const char *name;
-	void *probe;
-	struct tracepoint *tp;
-} tracepoints[] = {
+static struct bench_probe trace_probes[] = {
 	{ "hrtimer_expire_exit", on_expire_exit },
 	{ "hrtimer_expire_entry", on_expire_entry },
 	{ "local_timer_exit", on_interrupt_exit },
@@ -230,41 +225,6 @@ static struct {
 	{ "softirq_entry", on_softirq_entry },
 	{ "sched_switch", on_switch },
 };
-
-static void find_tracepoint(struct tracepoint *tp, void *unused)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(tracepoints); i++)
-		if (!strcmp(tracepoints[i].name, tp->name))
-			tracepoints[i].tp = tp;
-}
-
-static void unregister_tracepoints(unsigned int n)
-{
-	while (n--)
-		tracepoint_probe_unregister(tracepoints[n].tp, tracepoints[n].probe, NULL);
-	tracepoint_synchronize_unregister();
-}
-
-static int register_tracepoints(void)
-{
-	unsigned int i;
-	int err;
-
-	for_each_kernel_tracepoint(find_tracepoint, NULL);
-	for (i = 0; i < ARRAY_SIZE(tracepoints); i++) {
-		err = -ENOENT;
-		if (tracepoints[i].tp)
-			err = tracepoint_probe_register(tracepoints[i].tp,
-							tracepoints[i].probe, NULL);
-		if (err) {
-			unregister_tracepoints(i);
-			return err;
-		}
-	}
-	return 0;
-}
 
 static void unregister_probes(unsigned int n)
 {
@@ -363,12 +323,12 @@ int bench_watch(void)
 	err = find_watched();
 	if (err)
 		return err;
-	err = register_tracepoints();
+	err = bench_attach(trace_probes, ARRAY_SIZE(trace_probes));
 	if (err)
 		return err;
 	err = register_probes();
 	if (err) {
-		unregister_tracepoints(ARRAY_SIZE(tracepoints));
+		bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 		return err;
 	}
 	calibrate(plain_ns);
@@ -398,7 +358,7 @@ void bench_watched(struct twheel_bench_watch *watch)
 		return;
 	watching = false;
 	unregister_probes(ARRAY_SIZE(probes));
-	unregister_tracepoints(ARRAY_SIZE(tracepoints));
+	bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 	holder = NULL;
 	away = 0;
 	watch->lock = told(&lock_span, lock_ns);
