@@ -27,7 +27,6 @@
 #include "bench.h"
 #include "chance.h"
 #include "kernel.h"
-#include "libtwheel.h"
 
 /* Long enough for background work of the kernel that a run has caused. */
 #define SETTLE_NS	(2 * SEC)
@@ -237,6 +236,7 @@ static const struct op_entry {
 	{ "live", bench_live, .opens = true },
 	{ "rearm", bench_rearm, .opens = true },
 	{ "lateness", bench_lateness, .opens = true },
+	{ "lateness_cancel", bench_lateness_cancel, .opens = true },
 	{ "fires", bench_fires, .opens = true },
 	{ "lock_hold", bench_lock_hold, .opens = true },
 	{ "wakeups", bench_wakeups, .opens = true },

@@ -4,13 +4,11 @@
  * one CPU, so only the ratios are meaningful
  */
 #include <err.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "bench.h"
-#include "libtwheel.h"
 
 #define THREADS		2
 #define ROUNDS		7
@@ -34,8 +32,7 @@ static void turn_over(const struct worker *worker)
 	for (i = 0; i < batch; i++)
 		adds[i].time_ns = BENCH_SPAN_NS;
 	for (done = 0; done < worker->run->pending; done += batch) {
-		if (twheel_add_batch(worker->wheel, adds, batch) != (int)batch)
-			err(1, "TWHEEL_ADD_BATCH");
+		bench_add_all(worker->wheel, adds, batch);
 		for (i = 0; i < batch; i++)
 			ids[i] = adds[i].id;
 		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
@@ -108,11 +105,8 @@ void bench_threads(const struct run *run, struct work *unused)
 	size_t i;
 
 	(void)unused;
-	for (i = 0; i < THREADS; i++) {
-		wheels[i] = twheel_open(NULL, O_CLOEXEC);
-		if (wheels[i] < 0)
-			err(1, "%s", TWHEEL_DEVICE);
-	}
+	for (i = 0; i < THREADS; i++)
+		wheels[i] = bench_wheel(MSEC, 256, 0);
 	for (i = 0; i < ROUNDS; i++) {
 		const int same[THREADS] = { wheels[0], wheels[0] };
 		double one = race(run, wheels, 1);
