@@ -9,7 +9,7 @@
 
 #include "kernel.h"
 
-static void request(unsigned long number, void *arg)
+void kernel_request(unsigned long number, void *arg)
 {
 	static int fd = -1;
 
@@ -23,28 +23,13 @@ void kernel_jump(uint64_t ns)
 {
 	__u64 arg = ns;
 
-	request(TWHEEL_BENCH_JUMP, &arg);
+	kernel_request(TWHEEL_BENCH_JUMP, &arg);
 }
 
 uint64_t kernel_busy(void)
 {
 	__u64 busy;
 
-	request(TWHEEL_BENCH_BUSY, &busy);
+	kernel_request(TWHEEL_BENCH_BUSY, &busy);
 	return busy;
-}
-
-void kernel_run(struct twheel_bench_run *run)
-{
-	request(TWHEEL_BENCH_RUN, run);
-}
-
-void kernel_watch(void)
-{
-	request(TWHEEL_BENCH_WATCH, NULL);
-}
-
-void kernel_watched(struct twheel_bench_watch *watch)
-{
-	request(TWHEEL_BENCH_WATCHED, watch);
 }

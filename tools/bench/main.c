@@ -69,24 +69,19 @@ static void shuffle(struct work *work)
 	}
 }
 
-static uint64_t delay(const struct shape *shape)
+static uint64_t delay(const struct work *work, size_t i)
 {
-	switch (shape->deadlines) {
+	switch (work->shape->deadlines) {
 	case DEADLINES_PAST:
 		/* A time on the clock that has long passed: booting takes longer. */
 		return chance_below(&chance, SEC);
 	case DEADLINES_NEAR:
-		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * shape->tick_ns;
+		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * work->shape->tick_ns;
+	case DEADLINES_FALLING:
+		return BENCH_SPAN_NS / work->pending * (work->pending - i);
 	default:
 		return chance_below(&chance, BENCH_SPAN_NS);
 	}
-}
-
-static int compare_falling(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x < *y) - (*x > *y);
 }
 
 static void plan(struct work *work, const struct run *run)
@@ -103,11 +98,9 @@ static void plan(struct work *work, const struct run *run)
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
-		work->delay_ns[i] = delay(work->shape);
+		work->delay_ns[i] = delay(work, i);
 		work->order[i] = i;
 	}
-	if (work->shape->deadlines == DEADLINES_FALLING)
-		qsort(work->delay_ns, run->pending, sizeof(*work->delay_ns), compare_falling);
 	shuffle(work);
 }
 
@@ -224,6 +217,7 @@ static const struct op_entry {
 	uint32_t cancel_percent;
 	bool modify;
 	bool opens;
+	bool rearm;
 } ops[] = {
 	{ "cancel", run_cancel, .cancel_percent = 100 },
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
@@ -234,7 +228,7 @@ static const struct op_entry {
 	{ "churn", run_churn, .cancel_percent = 0 },
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
-	{ "rearm", bench_rearm, .opens = true },
+	{ "rearm", bench_live, .opens = true, .rearm = true },
 	{ "lateness", bench_lateness, .opens = true },
 	{ "lateness_cancel", bench_lateness_cancel, .opens = true },
 	{ "fires", bench_fires, .opens = true },
@@ -258,7 +252,7 @@ static void in_kernel(const struct run *run, const struct op_entry *op)
 	};
 	struct cost cost = { .done = run->pending };
 
-	kernel_run(&k);
+	kernel_request(TWHEEL_BENCH_RUN, &k);
 	if (op->run == run_cancel) {
 		cost.ns = k.add_ns;
 		report(run, "add", cost);
@@ -292,6 +286,7 @@ static bool in_child(const struct run *run, const struct op_entry *op)
 		return false;
 	}
 	plan(&work, run);
+	work.rearm = op->rearm;
 	/* If nothing has to expire, use the clock that most programs use. */
 	if (op->run == run_cancel || op->run == run_modify)
 		work.clock = CLOCK_MONOTONIC;

@@ -163,6 +163,8 @@ static struct kprobe probes[] = {
 	{ .symbol_name = "_raw_spin_unlock_irq", .pre_handler = on_spin_unlock },
 };
 
+static struct kprobe *probe_list[] = { &probes[0], &probes[1], &probes[2], &probes[3] };
+
 static void on_expire_entry(void *data, struct hrtimer *timer, ktime_t *now)
 {
 	if (is_watched((unsigned long)timer->function))
@@ -226,29 +228,16 @@ static struct bench_probe trace_probes[] = {
 	{ "sched_switch", on_switch },
 };
 
-static void unregister_probes(unsigned int n)
-{
-	while (n--) {
-		unregister_kprobe(&probes[n]);
-		/* Allows registering it again. */
-		probes[n].addr = NULL;
-		probes[n].flags = 0;
-	}
-}
-
-static int register_probes(void)
+static void unregister_probes(void)
 {
 	unsigned int i;
-	int err;
 
+	unregister_kprobes(probe_list, ARRAY_SIZE(probe_list));
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		err = register_kprobe(&probes[i]);
-		if (err) {
-			unregister_probes(i);
-			return err;
-		}
+		/* Allows registering it again. */
+		probes[i].addr = NULL;
+		probes[i].flags = 0;
 	}
-	return 0;
 }
 
 static void lock_pair(void)
@@ -326,7 +315,7 @@ int bench_watch(void)
 	err = bench_attach(trace_probes, ARRAY_SIZE(trace_probes));
 	if (err)
 		return err;
-	err = register_probes();
+	err = register_kprobes(probe_list, ARRAY_SIZE(probe_list));
 	if (err) {
 		bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 		return err;
@@ -357,7 +346,7 @@ void bench_watched(struct twheel_bench_watch *watch)
 	if (!watching)
 		return;
 	watching = false;
-	unregister_probes(ARRAY_SIZE(probes));
+	unregister_probes();
 	bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 	holder = NULL;
 	away = 0;

@@ -35,9 +35,17 @@ static double background(void)
 	return (double)(kernel_busy() - began) / WINDOWS;
 }
 
-/* Like bench_live(), for the operation @op. */
-static void live(const struct run *run, struct work *work, const char *op)
+/**
+ * bench_live() - the CPU's work for a timer that expires alone
+ * @run: the run.
+ * @work: its work: are timers rearmed when they have expired?
+ *
+ * The time between the last add and the last delivery, without the CPU's idle time and
+ * without its other work in half an hour.
+ */
+void bench_live(const struct run *run, struct work *work)
 {
+	const char *op = work->rearm ? "rearm" : "live";
 	double idle = background();
 	uint64_t began, sum = 0;
 	struct cost cost;
@@ -50,30 +58,6 @@ static void live(const struct run *run, struct work *work, const char *op)
 	for (cost.done = 0; cost.done < work->pending;)
 		cost.done += run->facility->deliver(work->batch, true, &sum);
 	bench_say(run, op, (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
-}
-
-/**
- * bench_live() - the CPU's work for a timer that expires alone
- * @run: the run.
- * @work: its work.
- *
- * The time between the last add and the last delivery, without the CPU's idle time and
- * without its other work in half an hour.
- */
-void bench_live(const struct run *run, struct work *work)
-{
-	live(run, work, "live");
-}
-
-/**
- * bench_rearm() - the same for a timer that is rearmed when it has expired
- * @run: the run.
- * @work: its work.
- */
-void bench_rearm(const struct run *run, struct work *work)
-{
-	work->rearm = true;
-	live(run, work, "rearm");
 }
 
 static int new_wheel(const struct shape *shape)

@@ -247,10 +247,10 @@ void bench_lock_hold(const struct run *run, struct work *work)
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
 		struct twheel_bench_watch watch;
 
-		kernel_watch();
+		kernel_request(TWHEEL_BENCH_WATCH, NULL);
 		run->facility->open(work);
 		scenes[i].run(run, work);
-		kernel_watched(&watch);
+		kernel_request(TWHEEL_BENCH_WATCHED, &watch);
 		if (!watch.lock.count)
 			errx(1, "the watch on locks saw nothing");
 		printf("# %s: lock %llu of %llu, waiters %llu of %llu, hrtimer %llu of %llu\n",

@@ -5,13 +5,10 @@
  */
 #include <err.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "bench.h"
 
 #define THREADS		2
-#define ROUNDS		7
 
 /* One thread's part: adds and cancels its timers, batch by batch. */
 struct worker {
@@ -78,19 +75,6 @@ static uint64_t race(const struct run *run, const int *wheels, size_t n)
 	return end - began;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values)
-{
-	qsort(values, ROUNDS, sizeof(*values), compare);
-	return values[ROUNDS / 2];
-}
-
 /**
  * bench_threads() - the throughput of two threads, compared with one
  * @run: the run.
@@ -100,20 +84,13 @@ static double median(double *values)
  */
 void bench_threads(const struct run *run, struct work *unused)
 {
-	double two_fds[ROUNDS], one_fd[ROUNDS];
-	int wheels[THREADS];
-	size_t i;
+	int first = bench_wheel(MSEC, 256, 0), second = bench_wheel(MSEC, 256, 0);
+	const int each[THREADS] = { first, second }, same[THREADS] = { first, first };
+	double one = race(run, each, 1);
 
 	(void)unused;
-	for (i = 0; i < THREADS; i++)
-		wheels[i] = bench_wheel(MSEC, 256, 0);
-	for (i = 0; i < ROUNDS; i++) {
-		const int same[THREADS] = { wheels[0], wheels[0] };
-		double one = race(run, wheels, 1);
-
-		two_fds[i] = THREADS * one / race(run, wheels, THREADS);
-		one_fd[i] = THREADS * one / race(run, same, THREADS);
-	}
-	bench_say(run, "threads_two_fds", median(two_fds), "ratio", run->pending);
-	bench_say(run, "threads_one_fd", median(one_fd), "ratio", run->pending);
+	bench_say(run, "threads_two_fds", THREADS * one / race(run, each, THREADS), "ratio",
+		  run->pending);
+	bench_say(run, "threads_one_fd", THREADS * one / race(run, same, THREADS), "ratio",
+		  run->pending);
 }
