@@ -153,17 +153,6 @@ static void run_mix(const struct run *run, struct work *work)
 	report(run, "mix", add);
 }
 
-/* The first and the last part of a timer's life, in a wheel of any shape. */
-static void run_shapes(const struct run *run, struct work *work)
-{
-	struct cost cost;
-
-	if (!bench_fill(run, work, "shape_add", &cost))
-		return;
-	report(run, "shape_add", cost);
-	report(run, "shape_expire", bench_expire(run, work, work->pending));
-}
-
 /* Arm and cancel each timer from @first on before the next one. */
 static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
 {
@@ -181,30 +170,16 @@ static struct cost churn(const struct run *run, const struct work *work, uint32_
 	return cost;
 }
 
-static void report_churn(const struct run *run, const char *op, struct cost cost)
-{
-	bench_say(run, op, (double)cost.ns / cost.done, "insn", run->pending);
-}
-
-/* Add in another order, and modify with other flags. */
-static void run_ways(const struct run *run, struct work *work)
-{
-	struct cost cost;
-
-	if (!bench_fill(run, work, "way_add", &cost))
-		return;
-	report(run, "way_add", cost);
-	report(run, "way_modify", bench_measure(run, work, BENCH_MODIFY, work->pending));
-}
-
 /* In a wheel that is empty otherwise, and in one that holds half of the timers. */
 static void run_churn(const struct run *run, struct work *work)
 {
 	size_t half = work->pending / 2;
+	struct cost empty = churn(run, work, half), full;
 
-	report_churn(run, "churn_empty", churn(run, work, half));
 	bench_measure(run, work, BENCH_ADD, half);
-	report_churn(run, "churn_full", churn(run, work, half));
+	full = churn(run, work, half);
+	bench_say(run, "churn_empty", (double)empty.ns / empty.done, "insn", run->pending);
+	bench_say(run, "churn_full", (double)full.ns / full.done, "insn", run->pending);
 }
 
 /*
@@ -223,8 +198,6 @@ static const struct op_entry {
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
 	{ "expire", run_expire, .cancel_percent = 0 },
 	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
-	{ "shapes", run_shapes, .cancel_percent = 0 },
-	{ "ways", run_ways, .cancel_percent = 0 },
 	{ "churn", run_churn, .cancel_percent = 0 },
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
@@ -380,18 +353,9 @@ static struct shape shape_by_name(const char *name)
 
 static void usage(void)
 {
-	size_t i;
-
 	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
 	       "Measures OPERATION with PENDING timers, BATCH in a call, and stops it\n"
-	       "after LIMIT nanoseconds. For the icount VM: see tools/bench/run.\n\n"
-	       "Facilities:");
-	for (i = 0; i < ARRAY_SIZE(facilities); i++)
-		printf(" %s", facilities[i]->name);
-	printf("\nOperations:");
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		printf(" %s", ops[i].name);
-	printf("\n");
+	       "after LIMIT nanoseconds. For the icount VM: see tools/bench/run --help.\n");
 }
 
 int main(int argc, char **argv)
