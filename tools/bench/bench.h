@@ -181,6 +181,7 @@ void bench_add_all(int wheel, struct twheel_add *adds, size_t n);
  */
 void bench_bytes(const struct run *run, struct work *work);
 void bench_live(const struct run *run, struct work *work);
+void bench_tail(const struct run *run, struct work *work);
 void bench_lateness(const struct run *run, struct work *work);
 void bench_lateness_cancel(const struct run *run, struct work *work);
 void bench_fires(const struct run *run, struct work *work);

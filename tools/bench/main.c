@@ -202,6 +202,7 @@ static const struct op_entry {
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
 	{ "rearm", bench_live, .opens = true, .rearm = true },
+	{ "tail", bench_tail, .opens = true, .rearm = true },
 	{ "lateness", bench_lateness, .opens = true },
 	{ "lateness_cancel", bench_lateness_cancel, .opens = true },
 	{ "fires", bench_fires, .opens = true },

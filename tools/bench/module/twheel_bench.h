@@ -25,7 +25,6 @@
  * @span_ns: deadlines are uniform over this time from now.
  * @seed: of the deadlines and of the random order.
  * @modify: whether to postpone all deadlines, in a random order.
- * @reserved: not used.
  * @add_ns: set on return: the time for adding all timers.
  * @modify_ns: set on return: giving all of them @span_ns from now.
  * @cancel_ns: set on return: cancelling.
@@ -38,8 +37,7 @@ struct twheel_bench_run {
 	__u64 pending;
 	__u64 span_ns;
 	__u64 seed;
-	__u32 modify;
-	__u32 reserved;
+	__u64 modify;
 	__u64 add_ns;
 	__u64 modify_ns;
 	__u64 cancel_ns;

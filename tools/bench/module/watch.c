@@ -188,22 +188,13 @@ static void come_back(void)
 		skip(watch_now() - away_since);
 }
 
-static void on_interrupt_entry(void *data, int vector)
+/* Interrupts and softirqs have a number, which does not matter. */
+static void on_entry(void *data, unsigned int nr)
 {
 	leave();
 }
 
-static void on_interrupt_exit(void *data, int vector)
-{
-	come_back();
-}
-
-static void on_softirq_entry(void *data, unsigned int nr)
-{
-	leave();
-}
-
-static void on_softirq_exit(void *data, unsigned int nr)
+static void on_exit(void *data, unsigned int nr)
 {
 	come_back();
 }
@@ -221,10 +212,10 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 static struct bench_probe trace_probes[] = {
 	{ "hrtimer_expire_exit", on_expire_exit },
 	{ "hrtimer_expire_entry", on_expire_entry },
-	{ "local_timer_exit", on_interrupt_exit },
-	{ "local_timer_entry", on_interrupt_entry },
-	{ "softirq_exit", on_softirq_exit },
-	{ "softirq_entry", on_softirq_entry },
+	{ "local_timer_exit", on_exit },
+	{ "local_timer_entry", on_entry },
+	{ "softirq_exit", on_exit },
+	{ "softirq_entry", on_entry },
 	{ "sched_switch", on_switch },
 };
 

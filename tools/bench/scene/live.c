@@ -20,6 +20,9 @@
 #define PAID_NS		(2 * MSEC)
 /* How many half hours without timers are watched, for the CPU's other work. */
 #define WINDOWS		4
+/* How often each timer of bench_tail() expires, and the time between two expiries. */
+#define ROUNDS		1000
+#define TURN_NS		(10037 * USEC)
 #define NULL_CALLS	10000
 /* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
@@ -58,6 +61,41 @@ void bench_live(const struct run *run, struct work *work)
 	for (cost.done = 0; cost.done < work->pending;)
 		cost.done += run->facility->deliver(work->batch, true, &sum);
 	bench_say(run, op, (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
+}
+
+/**
+ * bench_tail() - how many expiries are late by more than a tick and 1 ms
+ * @run: the run.
+ * @work: its work; the timers expire in turn.
+ */
+void bench_tail(const struct run *run, struct work *work)
+{
+	uint64_t *due = bench_array(work->pending, sizeof(*due)), sum = 0, now, longest = 0;
+	size_t i, done = 0, tail = 0, got;
+	struct cost cost;
+
+	work->clock = CLOCK_MONOTONIC;
+	work->timeout_ns = work->pending * TURN_NS;
+	for (i = 0; i < work->pending; i++)
+		work->delay_ns[i] = LEAD_NS + i * TURN_NS;
+	run->facility->open(work);
+	if (!bench_fill(run, work, "tail", &cost))
+		return;
+	for (i = 0, now = now_ns(); i < work->pending; i++)
+		due[i] = now + work->delay_ns[i];
+	for (i = 0; done < ROUNDS * work->pending; done += got) {
+		size_t n = got = run->facility->deliver(work->batch, true, &sum);
+
+		for (now = now_ns(); n; n--, i = (i + 1) % work->pending) {
+			uint64_t late = now > due[i] ? now - due[i] : 0;
+
+			tail += late > work->shape->tick_ns + MSEC;
+			longest = late > longest ? late : longest;
+			due[i] = now + work->timeout_ns;
+		}
+	}
+	bench_say(run, "tail", tail, "timers", work->pending);
+	bench_say(run, "tail_max", longest, "insn", work->pending);
 }
 
 static int new_wheel(const struct shape *shape)

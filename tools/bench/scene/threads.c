@@ -19,15 +19,18 @@ struct worker {
 	uint64_t began_ns, end_ns;
 };
 
-static void turn_over(const struct worker *worker)
+static void *work(void *arg)
 {
 	static __thread struct twheel_add adds[BENCH_BATCH_MAX];
 	static __thread uint64_t ids[BENCH_BATCH_MAX];
+	struct worker *worker = arg;
 	size_t batch = worker->run->batch;
 	size_t done, i;
 
 	for (i = 0; i < batch; i++)
 		adds[i].time_ns = BENCH_SPAN_NS;
+	pthread_barrier_wait(worker->start);
+	worker->began_ns = now_ns();
 	for (done = 0; done < worker->run->pending; done += batch) {
 		bench_add_all(worker->wheel, adds, batch);
 		for (i = 0; i < batch; i++)
@@ -35,15 +38,6 @@ static void turn_over(const struct worker *worker)
 		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
 			err(1, "TWHEEL_CANCEL_BATCH");
 	}
-}
-
-static void *work(void *arg)
-{
-	struct worker *worker = arg;
-
-	pthread_barrier_wait(worker->start);
-	worker->began_ns = now_ns();
-	turn_over(worker);
 	worker->end_ns = now_ns();
 	return NULL;
 }
