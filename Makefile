@@ -159,7 +159,8 @@ KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 ifeq ($(KERNEL),running)
 KBUILD_ARGS ?= CONFIG_KUNIT=
 else
-KBUILD_ARGS ?= W=1 KCFLAGS=-Werror $(if $(filter stock,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
+KBUILD_ARGS ?= W=1 KCFLAGS=-Werror \
+	$(if $(filter stock 6.12 7.2 newest,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
 endif
 
 SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
@@ -245,10 +246,11 @@ fuzz-core: fuzzers ## random operations on the core, for SECONDS=n
 	@tools/tests/fuzz-core/run $(or $(SECONDS),60)
 
 ## Measure it
-bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l
-	@$(STOCK) $(BUILD)/bin/twheel-bench
-	@tools/bench/run --facility "$(FACILITY)" --op "$(OP)" --pending "$(PENDING)" \
-		--batch "$(BATCH)"
+bench: KERNEL := $(KERNEL:running=stock)
+bench: ## instructions per timer; FACILITY=a,b OP=x,y PENDING=n,m BATCH=k,l KERNEL=7.2
+	@$(MAKE) -s KERNEL=$(KERNEL) module $(BUILD)/bin/twheel-bench
+	@tools/bench/run --kernel $(KERNEL) --facility "$(FACILITY)" --op "$(OP)" \
+		--pending "$(PENDING)" --batch "$(BATCH)"
 bench-jobs: ## jobs over a wheel, and over workers that poll; JOBS="--workers 8 --rates 50"
 	@$(STOCK)
 	@tools/examples/jobs/bench.py $(JOBS)

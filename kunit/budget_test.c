@@ -80,6 +80,24 @@ static void work_is_bounded_by_budget(struct kunit *test) /* SECURITY: expiry */
 	expect_nothing_pending(test);
 }
 
+/* A bucket of many timers of which few are left is sorted at the cost of these. */
+static void cancelled_timers_cost_no_steps(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct twheel *w = start(test, 1, *size, 0);
+	const unsigned int left = 11;
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < NR_TIMERS; i++)
+		arm(test, &f->timer[i], 2ULL * *size - 1);
+	for (i = left; i < NR_TIMERS; i++)
+		twheel_cancel(w, &f->timer[i]);
+	KUNIT_EXPECT_FALSE(test, twheel_advance(w, 2ULL * *size - 1, 2 * left));
+	expect_expired(test, left);
+	expect_nothing_pending(test);
+}
+
 /*
  * A bucket that is half sorted: 80 timers, too many to be sorted in one step, are due at 50 to
  * 59, eight at each tick; a wheel of 10 has them in one bucket of level 1. The sort has looked at
@@ -340,6 +358,7 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(a_tick_expires_in_steps),
 	KUNIT_CASE(a_tick_that_has_half_expired),
 	KUNIT_CASE_PARAM(work_is_bounded_by_budget, size_gen_params),
+	KUNIT_CASE_PARAM(cancelled_timers_cost_no_steps, size_gen_params),
 	KUNIT_CASE(half_sorted_bucket_is_finished),
 	KUNIT_CASE(half_sorted_bucket_is_rewound),
 	KUNIT_CASE(half_sorted_bucket_costs_few_steps),

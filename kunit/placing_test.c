@@ -136,6 +136,42 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 	expect_places(test, 1000);
 }
 
+/* Six deadlines around the first tick of a bucket of level 2 have three ticks, there, too. */
+static void fractions_around_the_edge_of_a_bucket(struct kunit *test)
+{
+	static const s64 fraction[] = { -1000, -999, -1, 0, 1, 999 };
+	const u32 *size = test->param_value;
+	const u64 edge = 2ULL * *size * *size;
+	struct fixture *f = test->priv;
+	struct sleeper s;
+	unsigned int i;
+
+	start(test, 1000, *size, 0);
+	for (i = 0; i < ARRAY_SIZE(fraction); i++)
+		arm(test, &f->timer[i], edge * 1000 + fraction[i]);
+	expect_next(test, edge - 1);
+	s = sleep_through(test);
+	KUNIT_EXPECT_EQ(test, s.expired, ARRAY_SIZE(fraction));
+	KUNIT_EXPECT_EQ(test, s.fires, 3);
+	KUNIT_EXPECT_EQ(test, s.spurious, 0);
+}
+
+/* The clock is inside of the earlier timer's bucket when the later one is added below it. */
+static void later_timer_on_a_finer_level_hides_none(struct kunit *test)
+{
+	const u32 *size = test->param_value;
+	struct fixture *f = test->priv;
+
+	start(test, 1, *size, 0);
+	arm(test, &f->timer[0], *size + 1);
+	advance(test, *size);
+	arm(test, &f->timer[1], *size + 2);
+	KUNIT_EXPECT_EQ(test, f->timer[0].level, 1);
+	KUNIT_EXPECT_EQ(test, f->timer[1].level, *size == 2);
+	expect_next(test, *size + 1);
+	expect_all_on_time(test, 2);
+}
+
 /*
  * The table in Kafka's documentation: tick 1, size 3, start c. Each bucket is
  * given by its first tick, relative to c; step is the clock, likewise.
@@ -395,6 +431,8 @@ static void clock_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme ti
 static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(ticks_of_deadlines, tick_gen_params),
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
+	KUNIT_CASE_PARAM(fractions_around_the_edge_of_a_bucket, size_gen_params),
+	KUNIT_CASE_PARAM(later_timer_on_a_finer_level_hides_none, size_gen_params),
 	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
 	KUNIT_CASE_PARAM(covers_what_can_be_added_after_a_sort, size_gen_params),

@@ -16,10 +16,13 @@
 
 #include "clock.h"
 #include "helpers.h"
+#include "libtwheel.h"
 
 /* Deadlines are uniform over this time; after it, all timers are due. */
 #define BENCH_SPAN_NS	(30 * MINUTE)
 #define BENCH_BATCH_MAX	1024
+/* With a tick of a millisecond and 256 buckets, one bucket of level 2. */
+#define BUCKET_NS	(65536 * MSEC)
 
 /* Timers that are due soon are due within this many ticks. */
 #define BENCH_NEAR_TICKS	16
@@ -167,6 +170,10 @@ struct cost bench_expire(const struct run *run, const struct work *work, size_t 
 /* Memory for @n elements of @size, with its pages present. */
 void *bench_array(size_t n, size_t size);
 
+/* A wheel on CLOCK_MONOTONIC; and adding @n timers to it, which has to succeed. */
+int bench_wheel(uint64_t tick_ns, uint32_t size, int flags);
+void bench_add_all(int wheel, struct twheel_add *adds, size_t n);
+
 /* scene/ */
 
 /*
@@ -174,8 +181,9 @@ void *bench_array(size_t n, size_t size);
  */
 void bench_bytes(const struct run *run, struct work *work);
 void bench_live(const struct run *run, struct work *work);
-void bench_rearm(const struct run *run, struct work *work);
+void bench_tail(const struct run *run, struct work *work);
 void bench_lateness(const struct run *run, struct work *work);
+void bench_lateness_cancel(const struct run *run, struct work *work);
 void bench_fires(const struct run *run, struct work *work);
 void bench_lock_hold(const struct run *run, struct work *work);
 void bench_wakeups(const struct run *run, struct work *work);

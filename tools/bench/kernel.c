@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 
-#include "clock.h"
 #include "kernel.h"
 
-static void request(unsigned long number, void *arg)
+void kernel_request(unsigned long number, void *arg)
 {
 	static int fd = -1;
 
@@ -24,29 +23,13 @@ void kernel_jump(uint64_t ns)
 {
 	__u64 arg = ns;
 
-	request(TWHEEL_BENCH_JUMP, &arg);
+	kernel_request(TWHEEL_BENCH_JUMP, &arg);
 }
 
 uint64_t kernel_busy(void)
 {
-	uint64_t now = now_ns();
-	__u64 idle;
+	__u64 busy;
 
-	request(TWHEEL_BENCH_IDLE, &idle);
-	return now - idle;
-}
-
-void kernel_run(struct twheel_bench_run *run)
-{
-	request(TWHEEL_BENCH_RUN, run);
-}
-
-void kernel_watch(void)
-{
-	request(TWHEEL_BENCH_WATCH, NULL);
-}
-
-void kernel_watched(struct twheel_bench_watch *watch)
-{
-	request(TWHEEL_BENCH_WATCHED, watch);
+	kernel_request(TWHEEL_BENCH_BUSY, &busy);
+	return busy;
 }

@@ -13,10 +13,7 @@
 void kernel_jump(uint64_t ns);
 /* The time that the CPU has been busy. */
 uint64_t kernel_busy(void);
-/* Run a facility that exists only inside the kernel. */
-void kernel_run(struct twheel_bench_run *run);
-/* Measure how long twheel holds locks and keeps interrupts off; and return the result. */
-void kernel_watch(void);
-void kernel_watched(struct twheel_bench_watch *watch);
+/* Any of the requests, which has to succeed. */
+void kernel_request(unsigned long number, void *arg);
 
 #endif /* BENCH_KERNEL_H */

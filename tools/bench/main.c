@@ -27,7 +27,6 @@
 #include "bench.h"
 #include "chance.h"
 #include "kernel.h"
-#include "libtwheel.h"
 
 /* Long enough for background work of the kernel that a run has caused. */
 #define SETTLE_NS	(2 * SEC)
@@ -70,24 +69,19 @@ static void shuffle(struct work *work)
 	}
 }
 
-static uint64_t delay(const struct shape *shape)
+static uint64_t delay(const struct work *work, size_t i)
 {
-	switch (shape->deadlines) {
+	switch (work->shape->deadlines) {
 	case DEADLINES_PAST:
 		/* A time on the clock that has long passed: booting takes longer. */
 		return chance_below(&chance, SEC);
 	case DEADLINES_NEAR:
-		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * shape->tick_ns;
+		return (1 + chance_below(&chance, BENCH_NEAR_TICKS)) * work->shape->tick_ns;
+	case DEADLINES_FALLING:
+		return BENCH_SPAN_NS / work->pending * (work->pending - i);
 	default:
 		return chance_below(&chance, BENCH_SPAN_NS);
 	}
-}
-
-static int compare_falling(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x < *y) - (*x > *y);
 }
 
 static void plan(struct work *work, const struct run *run)
@@ -104,11 +98,9 @@ static void plan(struct work *work, const struct run *run)
 	work->delay_ns = bench_array(run->pending, sizeof(*work->delay_ns));
 	work->order = bench_array(run->pending, sizeof(*work->order));
 	for (i = 0; i < run->pending; i++) {
-		work->delay_ns[i] = delay(work->shape);
+		work->delay_ns[i] = delay(work, i);
 		work->order[i] = i;
 	}
-	if (work->shape->deadlines == DEADLINES_FALLING)
-		qsort(work->delay_ns, run->pending, sizeof(*work->delay_ns), compare_falling);
 	shuffle(work);
 }
 
@@ -161,17 +153,6 @@ static void run_mix(const struct run *run, struct work *work)
 	report(run, "mix", add);
 }
 
-/* The first and the last part of a timer's life, in a wheel of any shape. */
-static void run_shapes(const struct run *run, struct work *work)
-{
-	struct cost cost;
-
-	if (!bench_fill(run, work, "shape_add", &cost))
-		return;
-	report(run, "shape_add", cost);
-	report(run, "shape_expire", bench_expire(run, work, work->pending));
-}
-
 /* Arm and cancel each timer from @first on before the next one. */
 static struct cost churn(const struct run *run, const struct work *work, uint32_t first)
 {
@@ -189,30 +170,16 @@ static struct cost churn(const struct run *run, const struct work *work, uint32_
 	return cost;
 }
 
-static void report_churn(const struct run *run, const char *op, struct cost cost)
-{
-	bench_say(run, op, (double)cost.ns / cost.done, "insn", run->pending);
-}
-
-/* Add in another order, and modify with other flags. */
-static void run_ways(const struct run *run, struct work *work)
-{
-	struct cost cost;
-
-	if (!bench_fill(run, work, "way_add", &cost))
-		return;
-	report(run, "way_add", cost);
-	report(run, "way_modify", bench_measure(run, work, BENCH_MODIFY, work->pending));
-}
-
 /* In a wheel that is empty otherwise, and in one that holds half of the timers. */
 static void run_churn(const struct run *run, struct work *work)
 {
 	size_t half = work->pending / 2;
+	struct cost empty = churn(run, work, half), full;
 
-	report_churn(run, "churn_empty", churn(run, work, half));
 	bench_measure(run, work, BENCH_ADD, half);
-	report_churn(run, "churn_full", churn(run, work, half));
+	full = churn(run, work, half);
+	bench_say(run, "churn_empty", (double)empty.ns / empty.done, "insn", run->pending);
+	bench_say(run, "churn_full", (double)full.ns / full.done, "insn", run->pending);
 }
 
 /*
@@ -225,18 +192,19 @@ static const struct op_entry {
 	uint32_t cancel_percent;
 	bool modify;
 	bool opens;
+	bool rearm;
 } ops[] = {
 	{ "cancel", run_cancel, .cancel_percent = 100 },
 	{ "modify", run_modify, .cancel_percent = 100, .modify = true },
 	{ "expire", run_expire, .cancel_percent = 0 },
 	{ "mix", run_mix, .cancel_percent = MIX_PERCENT },
-	{ "shapes", run_shapes, .cancel_percent = 0 },
-	{ "ways", run_ways, .cancel_percent = 0 },
 	{ "churn", run_churn, .cancel_percent = 0 },
 	{ "bytes", bench_bytes, .opens = true },
 	{ "live", bench_live, .opens = true },
-	{ "rearm", bench_rearm, .opens = true },
+	{ "rearm", bench_live, .opens = true, .rearm = true },
+	{ "tail", bench_tail, .opens = true, .rearm = true },
 	{ "lateness", bench_lateness, .opens = true },
+	{ "lateness_cancel", bench_lateness_cancel, .opens = true },
 	{ "fires", bench_fires, .opens = true },
 	{ "lock_hold", bench_lock_hold, .opens = true },
 	{ "wakeups", bench_wakeups, .opens = true },
@@ -258,7 +226,7 @@ static void in_kernel(const struct run *run, const struct op_entry *op)
 	};
 	struct cost cost = { .done = run->pending };
 
-	kernel_run(&k);
+	kernel_request(TWHEEL_BENCH_RUN, &k);
 	if (op->run == run_cancel) {
 		cost.ns = k.add_ns;
 		report(run, "add", cost);
@@ -292,6 +260,7 @@ static bool in_child(const struct run *run, const struct op_entry *op)
 		return false;
 	}
 	plan(&work, run);
+	work.rearm = op->rearm;
 	/* If nothing has to expire, use the clock that most programs use. */
 	if (op->run == run_cancel || op->run == run_modify)
 		work.clock = CLOCK_MONOTONIC;
@@ -385,18 +354,9 @@ static struct shape shape_by_name(const char *name)
 
 static void usage(void)
 {
-	size_t i;
-
 	printf("Usage: twheel-bench {FACILITY OPERATION[:SHAPE] PENDING BATCH LIMIT}...\n\n"
 	       "Measures OPERATION with PENDING timers, BATCH in a call, and stops it\n"
-	       "after LIMIT nanoseconds. For the icount VM: see tools/bench/run.\n\n"
-	       "Facilities:");
-	for (i = 0; i < ARRAY_SIZE(facilities); i++)
-		printf(" %s", facilities[i]->name);
-	printf("\nOperations:");
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		printf(" %s", ops[i].name);
-	printf("\n");
+	       "after LIMIT nanoseconds. For the icount VM: see tools/bench/run --help.\n");
 }
 
 int main(int argc, char **argv)

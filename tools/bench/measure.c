@@ -3,6 +3,7 @@
  * Helpers of every measurement: loops over the timers, memory, a line of output
  */
 #include <err.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,26 @@ void *bench_array(size_t n, size_t size)
 		err(1, "%zu bytes", n * size);
 	memset(array, 0, n * size);
 	return array;
+}
+
+int bench_wheel(uint64_t tick_ns, uint32_t size, int flags)
+{
+	struct twheel_setup setup = {
+		.tick_ns = tick_ns,
+		.wheel_size = size,
+		.clock_id = CLOCK_MONOTONIC,
+	};
+	int wheel = twheel_open(NULL, O_CLOEXEC | flags);
+
+	if (wheel < 0 || twheel_set_up(wheel, &setup))
+		err(1, "%s", TWHEEL_DEVICE);
+	return wheel;
+}
+
+void bench_add_all(int wheel, struct twheel_add *adds, size_t n)
+{
+	if (twheel_add_batch(wheel, adds, n) != (int)n)
+		err(1, "TWHEEL_ADD_BATCH");
 }
 
 void bench_say(const struct run *run, const char *op, double value,

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "libtwheel.h"
 
 static const struct work *work;
 static struct twheel_loop *loop;

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "bench.h"
-#include "libtwheel.h"
 
 /* Inline below: filling the array is part of a timer's cost. */
 extern struct wheel {

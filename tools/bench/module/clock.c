@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A clock that jumps: CLOCK_BOOTTIME moves forward as after a suspend; and the addresses of
- * functions that the kernel does not export
+ * Clocks: CLOCK_BOOTTIME moves forward as after a suspend, and the CPU's work is counted; and
+ * how to find functions and tracepoints that the kernel does not export
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -9,7 +9,10 @@
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/printk.h>
+#include <linux/string.h>
 #include <linux/time64.h>
+
+#include <asm/msr.h>
 
 #include "module.h"
 #include "twheel_compat.h"
@@ -17,6 +20,10 @@
 static struct hrtimer bench_hrtimer;	/* does nothing but fire */
 
 static void (*inject_sleeptime)(const struct timespec64 *delta);
+
+/* When the CPU became idle, or 0; and for how long it was, before that. */
+static u64 idle_since, idle_ticks;
+static bool counting;
 
 void *bench_symbol(const char *name)
 {
@@ -30,6 +37,78 @@ void *bench_symbol(const char *name)
 	}
 	unregister_kprobe(&probe);
 	return addr;
+}
+
+static void match(struct tracepoint *tp, void *arg)
+{
+	struct bench_probe *probe = arg;
+
+	if (!strcmp(probe->name, tp->name))
+		probe->tp = tp;
+}
+
+void bench_detach(struct bench_probe *probes, unsigned int n)
+{
+	while (n--)
+		tracepoint_probe_unregister(probes[n].tp, probes[n].function, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+int bench_attach(struct bench_probe *probes, unsigned int n)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		for_each_kernel_tracepoint(match, &probes[i]);
+		err = probes[i].tp ? tracepoint_probe_register(probes[i].tp, probes[i].function,
+							       NULL) : -ENOENT;
+		if (err) {
+			bench_detach(probes, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void end_idle(void)
+{
+	if (idle_since)
+		idle_ticks += rdtsc() - idle_since;
+	idle_since = 0;
+}
+
+static void on_idle(void *data, unsigned int state, unsigned int cpu)
+{
+	end_idle();
+	/* The end of idling is state -1. */
+	if ((int)state >= 0)
+		idle_since = rdtsc();
+}
+
+/* The interrupt's work is not idle time. */
+static void on_timer(void *data, int vector)
+{
+	end_idle();
+}
+
+static struct bench_probe idle_probes[] = {
+	{ "cpu_idle", on_idle },
+	{ "local_timer_entry", on_timer },
+};
+
+/*
+ * What the kernel calls idle time has work in it, such as stopping the tick; from 7.2 on, it is
+ * also more than the time that has passed. Probes cost some instructions: they stay away until
+ * the first call.
+ */
+int bench_busy(u64 *ticks)
+{
+	int err = counting ? 0 : bench_attach(idle_probes, ARRAY_SIZE(idle_probes));
+
+	counting = !err;
+	*ticks = rdtsc() - idle_ticks;
+	return err;
 }
 
 static enum hrtimer_restart bench_fired(struct hrtimer *hrtimer)
@@ -58,4 +137,6 @@ int bench_clock_init(void)
 void bench_clock_exit(void)
 {
 	hrtimer_cancel(&bench_hrtimer);
+	if (counting)
+		bench_detach(idle_probes, ARRAY_SIZE(idle_probes));
 }

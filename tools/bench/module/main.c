@@ -11,7 +11,6 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/tick.h>
 #include <linux/uaccess.h>
 
 #include "module.h"
@@ -20,7 +19,6 @@ static DEFINE_MUTEX(bench_lock);	/* one request at a time */
 
 static long bench_request(unsigned int cmd, void __user *arg)
 {
-	int cpu = raw_smp_processor_id();
 	struct twheel_bench_watch watch;
 	struct twheel_bench_run run;
 	u64 ns;
@@ -32,10 +30,8 @@ static long bench_request(unsigned int cmd, void __user *arg)
 			return -EFAULT;
 		bench_jump(ns);
 		return 0;
-	case TWHEEL_BENCH_IDLE:
-		ns = NSEC_PER_USEC * (get_cpu_idle_time_us(cpu, NULL) +
-				      get_cpu_iowait_time_us(cpu, NULL));
-		return put_user(ns, (u64 __user *)arg);
+	case TWHEEL_BENCH_BUSY:
+		return bench_busy(&ns) ?: put_user(ns, (u64 __user *)arg);
 	case TWHEEL_BENCH_RUN:
 		if (copy_from_user(&run, arg, sizeof(run)))
 			return -EFAULT;

@@ -21,6 +21,7 @@
 #include "twheel.h"
 #include "twheel_compat.h"
 #include "module.h"
+#include "compat.h"
 
 /* Steps of the core at a time, as in the driver. */
 #define BUDGET		64
@@ -224,7 +225,7 @@ static __always_inline void timer_list_modify_one(struct job *job, u32 i)
 
 static __always_inline void timer_list_cancel_one(struct job *job, u32 i)
 {
-	del_timer_sync((struct timer_list *)job->timers + i);
+	timer_delete_sync((struct timer_list *)job->timers + i);
 }
 
 static u64 timer_list_expire(struct job *job)

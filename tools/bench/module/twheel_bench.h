@@ -25,7 +25,6 @@
  * @span_ns: deadlines are uniform over this time from now.
  * @seed: of the deadlines and of the random order.
  * @modify: whether to postpone all deadlines, in a random order.
- * @reserved: not used.
  * @add_ns: set on return: the time for adding all timers.
  * @modify_ns: set on return: giving all of them @span_ns from now.
  * @cancel_ns: set on return: cancelling.
@@ -38,8 +37,7 @@ struct twheel_bench_run {
 	__u64 pending;
 	__u64 span_ns;
 	__u64 seed;
-	__u32 modify;
-	__u32 reserved;
+	__u64 modify;
 	__u64 add_ns;
 	__u64 modify_ns;
 	__u64 cancel_ns;
@@ -72,8 +70,8 @@ struct twheel_bench_watch {
 
 /* Move CLOCK_BOOTTIME forward by this many ns, as after a suspend. */
 #define TWHEEL_BENCH_JUMP	_IOW(TWHEEL_BENCH_MAGIC, 0x00, __u64)
-/* The time that the calling CPU has been idle, in ns. */
-#define TWHEEL_BENCH_IDLE	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
+/* The time that the CPU has been busy, which is one, in ns. */
+#define TWHEEL_BENCH_BUSY	_IOR(TWHEEL_BENCH_MAGIC, 0x01, __u64)
 #define TWHEEL_BENCH_RUN	_IOWR(TWHEEL_BENCH_MAGIC, 0x02, struct twheel_bench_run)
 /* Start watching; and stop, and return the result. */
 #define TWHEEL_BENCH_WATCH	_IO(TWHEEL_BENCH_MAGIC, 0x03)

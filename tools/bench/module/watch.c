@@ -20,7 +20,6 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/tracepoint.h>
 
 #include <asm/msr.h>
 
@@ -164,6 +163,8 @@ static struct kprobe probes[] = {
 	{ .symbol_name = "_raw_spin_unlock_irq", .pre_handler = on_spin_unlock },
 };
 
+static struct kprobe *probe_list[] = { &probes[0], &probes[1], &probes[2], &probes[3] };
+
 static void on_expire_entry(void *data, struct hrtimer *timer, ktime_t *now)
 {
 	if (is_watched((unsigned long)timer->function))
@@ -187,22 +188,13 @@ static void come_back(void)
 		skip(watch_now() - away_since);
 }
 
-static void on_interrupt_entry(void *data, int vector)
+/* Interrupts and softirqs have a number, which does not matter. */
+static void on_entry(void *data, unsigned int nr)
 {
 	leave();
 }
 
-static void on_interrupt_exit(void *data, int vector)
-{
-	come_back();
-}
-
-static void on_softirq_entry(void *data, unsigned int nr)
-{
-	leave();
-}
-
-static void on_softirq_exit(void *data, unsigned int nr)
+static void on_exit(void *data, unsigned int nr)
 {
 	come_back();
 }
@@ -217,78 +209,26 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 }
 
 /* Probes that end a span come before those that begin it, so that every span that begins ends. */
-static struct {
-	const char *name;
-	void *probe;
-	struct tracepoint *tp;
-} tracepoints[] = {
+static struct bench_probe trace_probes[] = {
 	{ "hrtimer_expire_exit", on_expire_exit },
 	{ "hrtimer_expire_entry", on_expire_entry },
-	{ "local_timer_exit", on_interrupt_exit },
-	{ "local_timer_entry", on_interrupt_entry },
-	{ "softirq_exit", on_softirq_exit },
-	{ "softirq_entry", on_softirq_entry },
+	{ "local_timer_exit", on_exit },
+	{ "local_timer_entry", on_entry },
+	{ "softirq_exit", on_exit },
+	{ "softirq_entry", on_entry },
 	{ "sched_switch", on_switch },
 };
 
-static void find_tracepoint(struct tracepoint *tp, void *unused)
+static void unregister_probes(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(tracepoints); i++)
-		if (!strcmp(tracepoints[i].name, tp->name))
-			tracepoints[i].tp = tp;
-}
-
-static void unregister_tracepoints(unsigned int n)
-{
-	while (n--)
-		tracepoint_probe_unregister(tracepoints[n].tp, tracepoints[n].probe, NULL);
-	tracepoint_synchronize_unregister();
-}
-
-static int register_tracepoints(void)
-{
-	unsigned int i;
-	int err;
-
-	for_each_kernel_tracepoint(find_tracepoint, NULL);
-	for (i = 0; i < ARRAY_SIZE(tracepoints); i++) {
-		err = -ENOENT;
-		if (tracepoints[i].tp)
-			err = tracepoint_probe_register(tracepoints[i].tp,
-							tracepoints[i].probe, NULL);
-		if (err) {
-			unregister_tracepoints(i);
-			return err;
-		}
-	}
-	return 0;
-}
-
-static void unregister_probes(unsigned int n)
-{
-	while (n--) {
-		unregister_kprobe(&probes[n]);
-		/* Allows registering it again. */
-		probes[n].addr = NULL;
-		probes[n].flags = 0;
-	}
-}
-
-static int register_probes(void)
-{
-	unsigned int i;
-	int err;
-
+	unregister_kprobes(probe_list, ARRAY_SIZE(probe_list));
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		err = register_kprobe(&probes[i]);
-		if (err) {
-			unregister_probes(i);
-			return err;
-		}
+		/* Allows registering it again. */
+		probes[i].addr = NULL;
+		probes[i].flags = 0;
 	}
-	return 0;
 }
 
 static void lock_pair(void)
@@ -363,12 +303,12 @@ int bench_watch(void)
 	err = find_watched();
 	if (err)
 		return err;
-	err = register_tracepoints();
+	err = bench_attach(trace_probes, ARRAY_SIZE(trace_probes));
 	if (err)
 		return err;
-	err = register_probes();
+	err = register_kprobes(probe_list, ARRAY_SIZE(probe_list));
 	if (err) {
-		unregister_tracepoints(ARRAY_SIZE(tracepoints));
+		bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 		return err;
 	}
 	calibrate(plain_ns);
@@ -397,8 +337,8 @@ void bench_watched(struct twheel_bench_watch *watch)
 	if (!watching)
 		return;
 	watching = false;
-	unregister_probes(ARRAY_SIZE(probes));
-	unregister_tracepoints(ARRAY_SIZE(tracepoints));
+	unregister_probes();
+	bench_detach(trace_probes, ARRAY_SIZE(trace_probes));
 	holder = NULL;
 	away = 0;
 	watch->lock = told(&lock_span, lock_ns);

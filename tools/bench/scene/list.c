@@ -4,13 +4,11 @@
  * timer left in each; and the cost of adopting them
  */
 #include <err.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "chance.h"
-#include "libtwheel.h"
 
 /* Timers of a new wheel lie side by side, this many in a page. */
 #define PAGE_TIMERS	84
@@ -85,15 +83,12 @@ static void adopt(const struct run *run, int wheel)
 
 static int fill(const struct work *work, struct twheel_add *adds)
 {
-	int wheel = twheel_open(NULL, O_CLOEXEC);
+	int wheel = bench_wheel(MSEC, 256, 0);
 	size_t i;
 
-	if (wheel < 0)
-		err(1, "%s", TWHEEL_DEVICE);
 	for (i = 0; i < work->pending; i++)
 		adds[i] = (struct twheel_add) { .time_ns = HOUR + work->delay_ns[i], .data = i };
-	if (twheel_add_batch(wheel, adds, work->pending) != (int)work->pending)
-		err(1, "TWHEEL_ADD_BATCH");
+	bench_add_all(wheel, adds, work->pending);
 	return wheel;
 }
 

@@ -3,7 +3,6 @@
  * The cost of timers that expire one by one for half an hour, for twheel-bench
  */
 #include <err.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +13,16 @@
 
 #include "bench.h"
 #include "kernel.h"
-#include "libtwheel.h"
 
 /* When the first timer whose lateness is measured is due. */
 #define LEAD_NS		(10 * SEC)
+/* The time between two cancels: of a million orders, most are paid within half an hour. */
+#define PAID_NS		(2 * MSEC)
 /* How many half hours without timers are watched, for the CPU's other work. */
 #define WINDOWS		4
+/* How often each timer of bench_tail() expires, and the time between two expiries. */
+#define ROUNDS		1000
+#define TURN_NS		(10037 * USEC)
 #define NULL_CALLS	10000
 /* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
@@ -35,9 +38,17 @@ static double background(void)
 	return (double)(kernel_busy() - began) / WINDOWS;
 }
 
-/* Like bench_live(), for the operation @op. */
-static void live(const struct run *run, struct work *work, const char *op)
+/**
+ * bench_live() - the CPU's work for a timer that expires alone
+ * @run: the run.
+ * @work: its work: are timers rearmed when they have expired?
+ *
+ * The time between the last add and the last delivery, without the CPU's idle time and
+ * without its other work in half an hour.
+ */
+void bench_live(const struct run *run, struct work *work)
 {
+	const char *op = work->rearm ? "rearm" : "live";
 	double idle = background();
 	uint64_t began, sum = 0;
 	struct cost cost;
@@ -53,43 +64,43 @@ static void live(const struct run *run, struct work *work, const char *op)
 }
 
 /**
- * bench_live() - the CPU's work for a timer that expires alone
+ * bench_tail() - how many expiries are late by more than a tick and 1 ms
  * @run: the run.
- * @work: its work.
- *
- * The time between the last add and the last delivery, without the CPU's idle time and
- * without its other work in half an hour.
+ * @work: its work; the timers expire in turn.
  */
-void bench_live(const struct run *run, struct work *work)
+void bench_tail(const struct run *run, struct work *work)
 {
-	live(run, work, "live");
-}
+	uint64_t *due = bench_array(work->pending, sizeof(*due)), sum = 0, now, longest = 0;
+	size_t i, done = 0, tail = 0, got;
+	struct cost cost;
 
-/**
- * bench_rearm() - the same for a timer that is rearmed when it has expired
- * @run: the run.
- * @work: its work.
- */
-void bench_rearm(const struct run *run, struct work *work)
-{
-	work->rearm = true;
-	live(run, work, "rearm");
+	work->clock = CLOCK_MONOTONIC;
+	work->timeout_ns = work->pending * TURN_NS;
+	for (i = 0; i < work->pending; i++)
+		work->delay_ns[i] = LEAD_NS + i * TURN_NS;
+	run->facility->open(work);
+	if (!bench_fill(run, work, "tail", &cost))
+		return;
+	for (i = 0, now = now_ns(); i < work->pending; i++)
+		due[i] = now + work->delay_ns[i];
+	for (i = 0; done < ROUNDS * work->pending; done += got) {
+		size_t n = got = run->facility->deliver(work->batch, true, &sum);
+
+		for (now = now_ns(); n; n--, i = (i + 1) % work->pending) {
+			uint64_t late = now > due[i] ? now - due[i] : 0;
+
+			tail += late > work->shape->tick_ns + MSEC;
+			longest = late > longest ? late : longest;
+			due[i] = now + work->timeout_ns;
+		}
+	}
+	bench_say(run, "tail", tail, "timers", work->pending);
+	bench_say(run, "tail_max", longest, "insn", work->pending);
 }
 
 static int new_wheel(const struct shape *shape)
 {
-	struct twheel_setup setup = {
-		.tick_ns = shape->tick_ns,
-		.wheel_size = shape->wheel_size,
-		.clock_id = CLOCK_MONOTONIC,
-	};
-	int wheel = twheel_open(NULL, O_CLOEXEC);
-
-	if (wheel < 0)
-		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_set_up(wheel, &setup))
-		err(1, "TWHEEL_SETUP");
-	return wheel;
+	return bench_wheel(shape->tick_ns, shape->wheel_size, 0);
 }
 
 static uint64_t fires(int wheel)
@@ -101,21 +112,19 @@ static uint64_t fires(int wheel)
 	return info.fires;
 }
 
-/* Deadlines are uniform over the span, which begins when all timers are armed. */
-static void arm(int wheel, const struct work *work)
+/* Arm timers whose deadlines are uniform over the span, which begins at @base. */
+static struct twheel_add *arm(int wheel, const struct work *work, uint64_t base)
 {
-	static struct twheel_add adds[BENCH_BATCH_MAX];
-	uint64_t base = now_ns() + LEAD_NS;
-	size_t first, i;
+	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
+	size_t i;
 
-	for (first = 0; first < work->pending; first += i) {
-		for (i = 0; i < BENCH_BATCH_MAX && first + i < work->pending; i++) {
-			adds[i].time_ns = base + work->delay_ns[first + i];
-			adds[i].flags = TWHEEL_ABSTIME;
-		}
-		if (twheel_add_batch(wheel, adds, i) != (int)i)
-			err(1, "TWHEEL_ADD_BATCH");
-	}
+	for (i = 0; i < work->pending; i++)
+		adds[i] = (struct twheel_add) {
+			.time_ns = base + work->delay_ns[i],
+			.flags = TWHEEL_ABSTIME,
+		};
+	bench_add_all(wheel, adds, work->pending);
+	return adds;
 }
 
 /* When a reader gets an event, and the tick boundary at which it was due. */
@@ -124,14 +133,16 @@ struct arrival {
 	uint64_t late;
 };
 
-static void wait_for_all(int wheel, const struct work *work, struct arrival *arrivals)
+/* Return @n events or some more, in the order in which they come. */
+static struct arrival *wait_for(int wheel, const struct work *work, size_t n)
 {
+	struct arrival *arrivals = bench_array(n + BENCH_BATCH_MAX, sizeof(*arrivals));
 	static struct twheel_event events[BENCH_BATCH_MAX];
 	const uint64_t tick = work->shape->tick_ns;
 	struct pollfd poll_fd = { .fd = wheel, .events = POLLIN };
 	size_t done = 0;
 
-	while (done < work->pending) {
+	while (done < n) {
 		uint64_t now, due;
 		ssize_t i, got;
 
@@ -148,6 +159,7 @@ static void wait_for_all(int wheel, const struct work *work, struct arrival *arr
 			arrivals[done++] = (struct arrival){ .due = due, .late = now - due };
 		}
 	}
+	return arrivals;
 }
 
 static int by_lateness(const void *a, const void *b)
@@ -157,11 +169,36 @@ static int by_lateness(const void *a, const void *b)
 	return (x->late > y->late) - (x->late < y->late);
 }
 
-static int by_tick(const void *a, const void *b)
+static int new_quiet_wheel(const struct work *work)
 {
-	const struct arrival *x = a, *y = b;
+	/* Otherwise khugepaged stops the reader now and then, to make a huge page. */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		err(1, "PR_SET_THP_DISABLE");
+	return new_wheel(work->shape);
+}
 
-	return (x->due > y->due) - (x->due < y->due);
+/* Report how late the next @n events of a wheel are read. */
+static void report_lateness(const struct run *run, const struct work *work, int wheel,
+			    const char *op, size_t n)
+{
+	struct arrival *sorted = wait_for(wheel, work, n);
+	const struct {
+		const char *name;
+		size_t event;
+	} of[] = {
+		{ "p50", n / 2 },
+		{ "p99", n / 100 * 99 },
+		{ "p999", n / 1000 * 999 },
+		{ "max", n - 1 },
+	};
+	char name[32];
+	size_t i;
+
+	qsort(sorted, n, sizeof(*sorted), by_lateness);
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		snprintf(name, sizeof(name), "%s_%s", op, of[i].name);
+		bench_say(run, name, sorted[of[i].event].late, "insn", run->pending);
+	}
 }
 
 /**
@@ -171,21 +208,32 @@ static int by_tick(const void *a, const void *b)
  */
 void bench_lateness(const struct run *run, struct work *work)
 {
-	size_t n = work->pending;
-	int wheel = new_wheel(work->shape);
-	struct arrival *sorted;
+	int wheel = new_quiet_wheel(work);
 
-	/* Otherwise khugepaged stops the reader now and then, to make a huge page. */
-	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
-		err(1, "PR_SET_THP_DISABLE");
-	sorted = bench_array(n, sizeof(*sorted));
-	arm(wheel, work);
-	wait_for_all(wheel, work, sorted);
-	qsort(sorted, n, sizeof(*sorted), by_lateness);
-	bench_say(run, "lateness_p50", sorted[n / 2].late, "insn", n);
-	bench_say(run, "lateness_p99", sorted[n / 100 * 99].late, "insn", n);
-	bench_say(run, "lateness_p999", sorted[n / 1000 * 999].late, "insn", n);
-	bench_say(run, "lateness_max", sorted[n - 1].late, "insn", n);
+	arm(wheel, work, now_ns() + LEAD_NS);
+	report_lateness(run, work, wheel, "lateness", work->pending);
+}
+
+/**
+ * bench_lateness_cancel() - the same after a pause in which only cancels visited the wheel
+ * @run: the run.
+ * @work: its work.
+ *
+ * A bucket with many timers, of level 2, is due as a whole. Orders are paid until then.
+ */
+void bench_lateness_cancel(const struct run *run, struct work *work)
+{
+	uint64_t base = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
+	int wheel = new_quiet_wheel(work);
+	struct twheel_add *adds = arm(wheel, work, base);
+	size_t i, cancels = BUCKET_NS / PAID_NS;
+
+	for (i = 0; i < cancels && i < work->pending / 2; i++) {
+		sleep_until(base - (cancels - i) * PAID_NS);
+		if (twheel_cancel_timer(wheel, adds[i].id))
+			err(1, "TWHEEL_CANCEL");
+	}
+	report_lateness(run, work, wheel, "lateness_cancel", work->pending / 10 + 1);
 }
 
 /**
@@ -197,13 +245,12 @@ void bench_fires(const struct run *run, struct work *work)
 {
 	size_t i, n = work->pending, ticks = 1;
 	int wheel = new_wheel(work->shape);
-	struct arrival *sorted = bench_array(n, sizeof(*sorted));
+	struct arrival *arrivals;
 
-	arm(wheel, work);
-	wait_for_all(wheel, work, sorted);
-	qsort(sorted, n, sizeof(*sorted), by_tick);
+	arm(wheel, work, now_ns() + LEAD_NS);
+	arrivals = wait_for(wheel, work, n);
 	for (i = 1; i < n; i++)
-		ticks += sorted[i].due != sorted[i - 1].due;
+		ticks += arrivals[i].due != arrivals[i - 1].due;
 	bench_say(run, "fires", fires(wheel), "fires", n);
 	bench_say(run, "ticks", ticks, "ticks", n);
 }

@@ -14,14 +14,11 @@
 
 #include "bench.h"
 #include "kernel.h"
-#include "libtwheel.h"
 
 /* At least as many as twheel adds, or reads, in one hold of its lock. */
 #define CHUNK		96
 /* How many times a waiter waits. */
 #define WAITS		100
-/* With a tick of a millisecond and 256 buckets, one bucket of level 2. */
-#define BUCKET_NS	(65536 * MSEC)
 
 /* Every timer in one bucket, which cascades when it is opened. */
 static void fill_one_bucket(const struct run *run, struct work *work)
@@ -63,34 +60,12 @@ static void in_time(const struct run *run, struct work *work)
 	run->facility->close();
 }
 
-static int open_wheel(uint64_t tick_ns, uint32_t size)
-{
-	struct twheel_setup setup = {
-		.tick_ns = tick_ns,
-		.wheel_size = size,
-		.clock_id = CLOCK_MONOTONIC,
-	};
-	int wheel = twheel_open(NULL, O_CLOEXEC | O_NONBLOCK);
-
-	if (wheel < 0)
-		err(1, "%s", TWHEEL_DEVICE);
-	if (twheel_set_up(wheel, &setup))
-		err(1, "TWHEEL_SETUP");
-	return wheel;
-}
-
-static void add_all(int wheel, struct twheel_add *adds, uint32_t n)
-{
-	if (twheel_add_batch(wheel, adds, n) != (int)n)
-		err(1, "TWHEEL_ADD_BATCH");
-}
-
 /* Timers that are due when they are added, while a crowd cascades ahead of time. */
 static void due_at_once(const struct run *run, struct work *work)
 {
 	uint64_t expiry = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
 	static struct twheel_event events[CHUNK];
-	int wheel = open_wheel(MSEC, 256);
+	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK);
 	size_t i;
 
 	run->facility->close();
@@ -100,13 +75,13 @@ static void due_at_once(const struct run *run, struct work *work)
 			.flags = TWHEEL_ABSTIME,
 		};
 
-		add_all(wheel, &add, 1);
+		bench_add_all(wheel, &add, 1);
 	}
 	sleep_until(expiry - BUCKET_NS / 16 + MSEC);
 	for (i = 0; i < 100; i++) {
 		struct twheel_add adds[CHUNK] = { };
 
-		add_all(wheel, adds, CHUNK);
+		bench_add_all(wheel, adds, CHUNK);
 		if (twheel_read(wheel, events, CHUNK) != CHUNK)
 			err(1, "read");
 	}
@@ -116,7 +91,7 @@ static void due_at_once(const struct run *run, struct work *work)
 /* The most levels, and periods that may need them all. */
 static void long_periods(const struct run *run, struct work *work)
 {
-	int wheel = open_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN);
+	int wheel = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
 	unsigned int i, k;
 
 	(void)work;
@@ -129,7 +104,7 @@ static void long_periods(const struct run *run, struct work *work)
 				.time_ns = TWHEEL_TIME_MAX_NS,
 				.interval_ns = TWHEEL_TIME_MAX_NS,
 			};
-		add_all(wheel, adds, CHUNK);
+		bench_add_all(wheel, adds, CHUNK);
 	}
 	close(wheel);
 }
@@ -144,9 +119,9 @@ static void new_levels(const struct run *run, struct work *work)
 	run->facility->close();
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
-		int wheel = open_wheel(TWHEEL_TICK_MIN_NS, sizes[i]);
+		int wheel = bench_wheel(TWHEEL_TICK_MIN_NS, sizes[i], O_NONBLOCK);
 
-		add_all(wheel, &add, 1);
+		bench_add_all(wheel, &add, 1);
 		close(wheel);
 	}
 }
@@ -165,14 +140,14 @@ static void list_all(const struct run *run, struct work *work)
 	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
 	uint64_t *cancels = bench_array(work->pending, sizeof(*cancels));
 	static struct twheel_listed listed[CHUNK];
-	int wheel = open_wheel(MSEC, 256), round;
+	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK), round;
 	size_t i, count = 0;
 	uint64_t cursor;
 
 	run->facility->close();
 	for (i = 0; i < work->pending; i++)
 		adds[i] = (struct twheel_add) { .time_ns = BENCH_SPAN_NS };
-	add_all(wheel, adds, work->pending);
+	bench_add_all(wheel, adds, work->pending);
 	for (i = 0; i < work->pending; i++)
 		if (i % 100)
 			cancels[count++] = adds[i].id;
@@ -191,17 +166,15 @@ static void list_all(const struct run *run, struct work *work)
 /* A reader sleeps in read() until the only timer is due, repeatedly. */
 static void wait_in_read(const struct run *run, struct work *work)
 {
-	int wheel = open_wheel(MSEC, 256);
+	int wheel = bench_wheel(MSEC, 256, 0);
 	unsigned int i;
 
 	(void)work;
 	run->facility->close();
-	if (fcntl(wheel, F_SETFL, 0))
-		err(1, "F_SETFL");
 	for (i = 0; i < WAITS; i++) {
 		struct twheel_add add = { .time_ns = 10 * MSEC };
 
-		add_all(wheel, &add, 1);
+		bench_add_all(wheel, &add, 1);
 		read_one(wheel);
 	}
 	close(wheel);
@@ -220,7 +193,7 @@ static int open_epoll(int watched)
 /* The same, with the wheel in an epoll, and that in another one. */
 static void wait_in_epoll(const struct run *run, struct work *work)
 {
-	int wheel = open_wheel(MSEC, 256);
+	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK);
 	int inner = open_epoll(wheel), outer = open_epoll(inner);
 	unsigned int i;
 
@@ -230,7 +203,7 @@ static void wait_in_epoll(const struct run *run, struct work *work)
 		struct twheel_add add = { .time_ns = 10 * MSEC };
 		struct epoll_event event;
 
-		add_all(wheel, &add, 1);
+		bench_add_all(wheel, &add, 1);
 		if (epoll_wait(outer, &event, 1, -1) != 1)
 			err(1, "epoll_wait");
 		read_one(wheel);
@@ -274,10 +247,10 @@ void bench_lock_hold(const struct run *run, struct work *work)
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
 		struct twheel_bench_watch watch;
 
-		kernel_watch();
+		kernel_request(TWHEEL_BENCH_WATCH, NULL);
 		run->facility->open(work);
 		scenes[i].run(run, work);
-		kernel_watched(&watch);
+		kernel_request(TWHEEL_BENCH_WATCHED, &watch);
 		if (!watch.lock.count)
 			errx(1, "the watch on locks saw nothing");
 		printf("# %s: lock %llu of %llu, waiters %llu of %llu, hrtimer %llu of %llu\n",

@@ -4,16 +4,11 @@
  * one CPU, so only the ratios are meaningful
  */
 #include <err.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "bench.h"
-#include "libtwheel.h"
 
 #define THREADS		2
-#define ROUNDS		7
 
 /* One thread's part: adds and cancels its timers, batch by batch. */
 struct worker {
@@ -24,32 +19,25 @@ struct worker {
 	uint64_t began_ns, end_ns;
 };
 
-static void turn_over(const struct worker *worker)
+static void *work(void *arg)
 {
 	static __thread struct twheel_add adds[BENCH_BATCH_MAX];
 	static __thread uint64_t ids[BENCH_BATCH_MAX];
+	struct worker *worker = arg;
 	size_t batch = worker->run->batch;
 	size_t done, i;
 
 	for (i = 0; i < batch; i++)
 		adds[i].time_ns = BENCH_SPAN_NS;
+	pthread_barrier_wait(worker->start);
+	worker->began_ns = now_ns();
 	for (done = 0; done < worker->run->pending; done += batch) {
-		if (twheel_add_batch(worker->wheel, adds, batch) != (int)batch)
-			err(1, "TWHEEL_ADD_BATCH");
+		bench_add_all(worker->wheel, adds, batch);
 		for (i = 0; i < batch; i++)
 			ids[i] = adds[i].id;
 		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
 			err(1, "TWHEEL_CANCEL_BATCH");
 	}
-}
-
-static void *work(void *arg)
-{
-	struct worker *worker = arg;
-
-	pthread_barrier_wait(worker->start);
-	worker->began_ns = now_ns();
-	turn_over(worker);
 	worker->end_ns = now_ns();
 	return NULL;
 }
@@ -81,19 +69,6 @@ static uint64_t race(const struct run *run, const int *wheels, size_t n)
 	return end - began;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values)
-{
-	qsort(values, ROUNDS, sizeof(*values), compare);
-	return values[ROUNDS / 2];
-}
-
 /**
  * bench_threads() - the throughput of two threads, compared with one
  * @run: the run.
@@ -103,23 +78,13 @@ static double median(double *values)
  */
 void bench_threads(const struct run *run, struct work *unused)
 {
-	double two_fds[ROUNDS], one_fd[ROUNDS];
-	int wheels[THREADS];
-	size_t i;
+	int first = bench_wheel(MSEC, 256, 0), second = bench_wheel(MSEC, 256, 0);
+	const int each[THREADS] = { first, second }, same[THREADS] = { first, first };
+	double one = race(run, each, 1);
 
 	(void)unused;
-	for (i = 0; i < THREADS; i++) {
-		wheels[i] = twheel_open(NULL, O_CLOEXEC);
-		if (wheels[i] < 0)
-			err(1, "%s", TWHEEL_DEVICE);
-	}
-	for (i = 0; i < ROUNDS; i++) {
-		const int same[THREADS] = { wheels[0], wheels[0] };
-		double one = race(run, wheels, 1);
-
-		two_fds[i] = THREADS * one / race(run, wheels, THREADS);
-		one_fd[i] = THREADS * one / race(run, same, THREADS);
-	}
-	bench_say(run, "threads_two_fds", median(two_fds), "ratio", run->pending);
-	bench_say(run, "threads_one_fd", median(one_fd), "ratio", run->pending);
+	bench_say(run, "threads_two_fds", THREADS * one / race(run, each, THREADS), "ratio",
+		  run->pending);
+	bench_say(run, "threads_one_fd", THREADS * one / race(run, same, THREADS), "ratio",
+		  run->pending);
 }
