@@ -239,7 +239,7 @@ test-packages: ## install, upgrade and remove the packages in a Debian system
 coverage: ## lines of the module that tests reach; RUN=... of tools/tests/coverage/run --list
 	@tools/tests/coverage/run $(RUN)
 mutants: drivers fuzzers libraries ## small changes that tests have to detect; MUTANTS=--help
-	@$(STOCK) $(NATIVE)/kunit-native $(NATIVE)/selftest $(BUILD)/bin/twheel-selftest
+	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
 fuzz-core: fuzzers ## random operations on the core, for SECONDS=n
 	@tools/tests/fuzz-core/run $(or $(SECONDS),60)

@@ -12,13 +12,6 @@
 
 #define u64_to_user_ptr(x)	((void __user *)(unsigned long)(x))
 
-/* Real memory may be missing where a program has its own function; returns how much was copied. */
-#ifdef USER_MEMCPY
-unsigned long user_memcpy(void *to, const void *from, unsigned long n);
-#else
-#define user_memcpy(to, from, n)	(memcpy(to, from, n), (n))
-#endif
-
 /* User memory that is there may have been taken away, which a page fault would undo. */
 static inline void pagefault_disable(void)
 {
@@ -85,7 +78,7 @@ static inline unsigned long __must_check copy_from_user(void *to, const void __u
 
 	if (user_range(from, n))
 		bytes = user_copied(from, n, current->unreadable);
-	bytes = user_memcpy(to, from, bytes);
+	memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
 	return n - bytes;
 }
@@ -97,7 +90,7 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 
 	if (user_range(to, n))
 		bytes = user_copied(to, n, current->unwritable);
-	bytes = user_memcpy(to, from, bytes);
+	memcpy(to, from, bytes);
 	return n - bytes;
 }
 
@@ -151,9 +144,9 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 do {									\
 	typeof(*(p)) __value;						\
 									\
-	if (!user_access_works(p, sizeof(__value), current->unreadable) || \
-	    user_memcpy(&__value, p, sizeof(__value)) != sizeof(__value)) \
+	if (!user_access_works(p, sizeof(__value), current->unreadable)) \
 		goto label;						\
+	memcpy(&__value, p, sizeof(__value));				\
 	(x) = __value;							\
 } while (0)
 
@@ -161,9 +154,9 @@ do {									\
 do {									\
 	typeof(*(p)) __value = (x);					\
 									\
-	if (!user_access_works(p, sizeof(__value), current->unwritable) || \
-	    user_memcpy(p, &__value, sizeof(__value)) != sizeof(__value)) \
+	if (!user_access_works(p, sizeof(__value), current->unwritable)) \
 		goto label;						\
+	memcpy(p, &__value, sizeof(__value));				\
 } while (0)
 
 #endif /* _DRIVER_LINUX_UACCESS_H */
