@@ -36,7 +36,7 @@ static inline void may_fault(void)
 }
 
 #ifndef page_is_gone
-#define page_is_gone()	(current->pagefaults_off && one_in(64))
+#define page_is_gone()	(current->pagefaults_off && !current->alone && one_in(64))
 #endif
 
 /* How many of @n bytes are present before the first missing one. */
@@ -61,6 +61,8 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 	breathing_space();
 	if (page_is_gone())
 		bytes = any_below(n);
+	if (fails_now())
+		bytes = 0;
 	if (bytes == n)
 		return n;
 	return bytes > less ? bytes - less : 0;
@@ -137,7 +139,7 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 	if (!current->in_user_access)
 		broken("user memory is not open");
 	breathing_space();
-	return !page_is_gone() && user_bytes(p, n, missing) == n;
+	return !page_is_gone() && !fails_now() && user_bytes(p, n, missing) == n;
 }
 
 #define unsafe_get_user(x, p, label)					\
