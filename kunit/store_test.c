@@ -5,6 +5,7 @@
  * The store is the driver's own and not exported, so a module tests a copy of it.
  */
 #include <kunit/test.h>
+#include <linux/module.h>
 #include <linux/prandom.h>
 
 #ifdef MODULE
@@ -458,3 +459,6 @@ static struct kunit_suite store_test_suite = {
 };
 
 kunit_test_suite(store_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the timing wheel");
+MODULE_LICENSE("GPL");

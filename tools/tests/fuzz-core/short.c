@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kunit/model.h"
+#include "model.h"
 #include "options.h"
 #include "structure.h"
 

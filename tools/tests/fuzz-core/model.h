@@ -5,9 +5,7 @@
  * The model is a tree of pending timers sorted by tick and a list of expired
  * ones. Each function here acts on the wheel and on the model, and both must agree on
  * which timers are pending, which have expired and in which order. The caller chooses
- * operations and timers: a KUnit suite from a seed, a fuzzer from its input.
- *
- * Compiled in the kernel, and in user space with the headers of tools/lib/kernel.
+ * operations and timers.
  */
 #ifndef _MODEL_H
 #define _MODEL_H
@@ -17,7 +15,7 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
-#include "../twheel.h"
+#include "twheel.h"
 
 /* The end of time, that of a ktime_t. */
 #define MODEL_TIME_END	((u64)S64_MAX)
