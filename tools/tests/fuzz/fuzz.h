@@ -6,7 +6,7 @@
  * there each call has one right result. An io_uring makes some of the calls (uring.c).
  * Arguments (arguments.c) lie in all kinds of memory (memory.c).
  *
- * main calls model; that calls calls, uring, arguments and memory; the calls call uring.
+ * main calls model; that uses calls, uring, arguments and memory; the calls call uring.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
