@@ -152,54 +152,6 @@ TEST_F(list, with_any_buffer_has_every_timer_once)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-/* Holes of every size, up to freed pages, and new timers in their place. */
-TEST_F(list, skips_what_was_cancelled)
-{
-	struct chance chance = { .state = 987654321 };
-	static __u64 id[NR_LISTED];
-	unsigned int round, i;
-
-	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
-	for (round = 0; round < 60; round++) {
-		unsigned int from = chance_below(&chance, NR_LISTED);
-		unsigned int to = from + chance_below(&chance, NR_LISTED - from) + 1;
-		bool add = chance_hit(&chance, 30);
-
-		for (i = from; i < to; i++) {
-			if (chance_hit(&chance, 10))
-				continue;
-			if (!add && id[i]) {
-				ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
-				id[i] = 0;
-			} else if (add && !id[i]) {
-				id[i] = add_after(self->fd, HOUR, i);
-				ASSERT_NE(0, id[i]);
-			}
-		}
-		EXPECT_TRUE(lists_exactly(self->fd, id, NR_LISTED,
-					  1 + chance_below(&chance, 200)))
-			TH_LOG("round %u", round);
-	}
-}
-
-TEST_F(list, of_a_page_has_its_last_timer)
-{
-	static __u64 id[NR_LISTED];
-	unsigned int keep, i;
-
-	for (keep = 0; keep < 90; keep++) {
-		ASSERT_TRUE(add_listed(self->fd, id, 200));
-		for (i = 0; i < 200; i++) {
-			if (i == keep)
-				continue;
-			ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
-			id[i] = 0;
-		}
-		EXPECT_TRUE(lists_exactly(self->fd, id, 200, 1 + keep % 3));
-		ASSERT_EQ(0, tw_cancel(self->fd, id[keep]));
-	}
-}
-
 /* A spike leaves blocks without a page: a walk passes many of them in one call. */
 TEST_F(list, after_a_spike_has_what_is_left)
 {
