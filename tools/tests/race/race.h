@@ -135,7 +135,6 @@ struct race_options {
 };
 
 void race_mayhem(const struct race_options *options);
-void race_passing(const struct race_options *options);
 void race_hotplug(const struct race_options *options);
 void race_set_clock(const struct race_options *options);
 void race_unload(const struct race_options *options);
