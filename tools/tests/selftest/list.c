@@ -78,25 +78,20 @@ static bool add_listed(int fd, __u64 *id, unsigned int count)
 	return true;
 }
 
-/* Whether a walk lists exactly the timers that have an id. */
-static bool lists_exactly(int fd, const __u64 *id, unsigned int count, unsigned int at_once)
+/* Check that a walk lists exactly these timers. */
+static bool lists_exactly(int fd, const __u64 *id, int count, unsigned int at_once)
 {
 	static struct twheel_listed listed[LIST_MAX];
 	int n = walk(fd, listed, LIST_MAX, at_once), i;
-	unsigned int data = 0;
 
-	if (n < 0)
+	if (n != count)
 		return false;
 	qsort(listed, n, sizeof(*listed), by_data);
-	for (i = 0; i < n; i++, data++) {
-		while (data < count && !id[data])
-			data++;
-		if (data == count || listed[i].data != data || listed[i].id != id[data])
+	for (i = 0; i < n; i++) {
+		if (listed[i].data != (__u64)i || listed[i].id != id[i])
 			return false;
 	}
-	while (data < count && !id[data])
-		data++;
-	return data == count;
+	return true;
 }
 
 TEST_F(list, of_an_empty_wheel_has_nothing)
