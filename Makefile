@@ -237,10 +237,10 @@ test-matrix: ## self-tests on other kernels, 32 bits, arm64; ROW=... of tools/te
 test-packages: ## install, upgrade and remove the packages in a Debian system
 	@$(STOCK) $(LIB)
 	@tools/tests/packages/run
-coverage: ## lines of the module that tests reach; RUN=... of tools/tests/coverage/run --list
-	@tools/tests/coverage/run $(RUN)
+coverage: ## lines of the module that tests in user space reach
+	@tools/tests/coverage
 mutants: drivers fuzzers libraries ## small changes that tests have to detect; MUTANTS=--help
-	@$(STOCK) $(NATIVE)/kunit-native $(NATIVE)/selftest $(BUILD)/bin/twheel-selftest
+	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
 fuzz-core: fuzzers ## random operations on the core, for SECONDS=n
 	@tools/tests/fuzz-core/run $(or $(SECONDS),60)

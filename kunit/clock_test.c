@@ -6,25 +6,6 @@
 
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
 
-static void clock_never_goes_back(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 1000);
-	struct fixture *f = test->priv;
-
-	arm(test, &f->timer[0], 1500);
-	advance(test, 999);
-	advance(test, 0);
-	twheel_advance(w, 999, 0);
-	KUNIT_EXPECT_EQ(test, w->now, 1000);
-	advance(test, 1499);
-	advance(test, 1000);
-	expect_expired(test, 0);
-	advance(test, 1500);
-	advance(test, 1499);
-	expect_expired(test, 1);
-}
-
 /*
  * With one loop iteration for each tick these jumps would not end. A timer far away costs a step
  * for each level, however long the way is.
@@ -44,22 +25,6 @@ static void idle_time_costs_no_steps(struct kunit *test)
 	arm(test, &f->timer[0], TIME_END - 1);
 	KUNIT_EXPECT_FALSE(test, twheel_advance(w, TIME_END, 4 * w->nr_levels));
 	expect_expired(test, 1);
-}
-
-static void clock_follows_between_buckets(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	const u64 tick = (u64)*size * *size;
-	u64 now;
-
-	arm(test, &f->timer[0], tick);
-	for (now = 1; now < tick; now = now * 3 + 1) {
-		KUNIT_EXPECT_FALSE(test, twheel_advance(w, now, 0));
-		KUNIT_EXPECT_EQ(test, w->now, now);
-	}
-	expect_expiry_at(test, tick);
 }
 
 /* An advance without a budget goes as far as it can without opening a bucket. */
@@ -132,9 +97,7 @@ static void six_hundred_years(struct kunit *test)
 }
 
 static struct kunit_case clock_cases[] = {
-	KUNIT_CASE_PARAM(clock_never_goes_back, size_gen_params),
 	KUNIT_CASE_PARAM(idle_time_costs_no_steps, size_gen_params),
-	KUNIT_CASE_PARAM(clock_follows_between_buckets, size_gen_params),
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
 	KUNIT_CASE(rewind_keeps_to_its_budget),
 	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),

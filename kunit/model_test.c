@@ -7,13 +7,10 @@
  *
  * A run is cut into episodes, each with a wheel of its own: another size, tick,
  * time of start, number of timers, and scale of time. It depends on its seed
- * only. To replay one, or to try others:
- *
- *	insmod twheel_kunit.ko seed=7 ops=5000000
+ * only. The fuzzers do the same for longer, and with other seeds.
  */
 #include <kunit/test.h>
 #include <linux/math64.h>
-#include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -21,16 +18,10 @@
 #include "model.h"
 
 #define EPISODE_OPS	20000
+#define EPISODES	10
 #define MAX_TIMERS	2048
 
-static unsigned long long seed[] = { 1, 2, 3, 4 };
-static unsigned int nr_seeds = ARRAY_SIZE(seed);
-module_param_array(seed, ullong, &nr_seeds, 0444);
-MODULE_PARM_DESC(seed, "seeds of the model test's runs, at most 4");
-
-static unsigned int ops = 1000000;
-module_param(ops, uint, 0444);
-MODULE_PARM_DESC(ops, "number of operations in each run of the model test");
+static const u64 seeds[] = { 1, 2, 3, 4 };
 
 /**
  * struct run - a run of the test
@@ -271,20 +262,15 @@ static void end_episode(struct run *r)
 
 static void wheel_agrees_with_model(struct kunit *test)
 {
-	const unsigned long long *param = test->param_value;
+	const u64 *seed = test->param_value;
 	struct run *r = test->priv;
-	unsigned int end;
+	unsigned int i, episode;
 
-	if (param >= seed + nr_seeds)
-		kunit_skip(test, "no seed");
-	r->seed = *param;
+	r->seed = *seed;
 	prandom_seed_state(&r->rnd, r->seed);
-	kunit_info(test, "replay: twheel_kunit.ko seed=%llu ops=%u", r->seed, ops);
-
-	while (r->op < ops) {
-		end = min(ops - r->op, (unsigned int)EPISODE_OPS) + r->op;
+	for (episode = 0; episode < EPISODES; episode++) {
 		start_episode(r);
-		while (r->op < end) {
+		for (i = 0; i < EPISODE_OPS; i++) {
 			one_operation(r);
 			model_compare(&r->model);
 		}
@@ -292,63 +278,17 @@ static void wheel_agrees_with_model(struct kunit *test)
 	}
 }
 
-static void seed_desc(unsigned long long *param, char *desc)
+static void seed_desc(const u64 *seed, char *desc)
 {
-	if (param < seed + nr_seeds)
-		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "seed %llu", *param);
-	else
-		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "no seed");
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "seed %llu", *seed);
 }
 
-KUNIT_ARRAY_PARAM(seed, seed, seed_desc);
+KUNIT_ARRAY_PARAM(seed, seeds, seed_desc);
 
 static struct kunit_case model_cases[] = {
 	KUNIT_CASE_PARAM(wheel_agrees_with_model, seed_gen_params),
 	{}
 };
-
-#ifdef MODULE
-static int set_parameter(const char *name, const char *value)
-{
-	unsigned int i;
-
-	for (i = 0; i < THIS_MODULE->num_kp; i++) {
-		const struct kernel_param *kp = &THIS_MODULE->kp[i];
-
-		if (!strcmp(kp->name, name))
-			return value ? kp->ops->set(value, kp) : -EINVAL;
-	}
-	/* The module loader reports unknown parameters. */
-	return 0;
-}
-
-/*
- * Before 6.6 KUnit runs the suites while the module is still being loaded. Its
- * parameters have not been set then: set them here.
- */
-static int model_suite_init(struct kunit_suite *suite)
-{
-	char *copy, *args, *name, *value;
-	int err = 0;
-
-	if (THIS_MODULE->state != MODULE_STATE_COMING)
-		return 0;
-	copy = kstrdup(THIS_MODULE->args, GFP_KERNEL);
-	if (!copy)
-		return -ENOMEM;
-	args = skip_spaces(copy);
-	kernel_param_lock(THIS_MODULE);
-	while (*args && !err) {
-		args = next_arg(args, &name, &value);
-		err = set_parameter(name, value);
-	}
-	kernel_param_unlock(THIS_MODULE);
-	kfree(copy);
-	return err;
-}
-#else
-#define model_suite_init	NULL
-#endif
 
 static int model_test_init(struct kunit *test)
 {
@@ -373,13 +313,9 @@ static void model_test_exit(struct kunit *test)
 
 static struct kunit_suite model_suite = {
 	.name = "twheel_model",
-	.suite_init = model_suite_init,
 	.init = model_test_init,
 	.exit = model_test_exit,
 	.test_cases = model_cases,
 };
 
 kunit_test_suite(model_suite);
-
-MODULE_DESCRIPTION("KUnit tests of the timing wheel");
-MODULE_LICENSE("GPL");

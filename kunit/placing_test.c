@@ -1,61 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the wheel: ticks, and on which level a timer is placed
+ * KUnit tests of the wheel: on which level a timer is placed
  */
 #include "core.h"
 
 KUNIT_ARRAY_PARAM(size, sizes, size_desc);
 KUNIT_ARRAY_PARAM(tick, ticks, tick_desc);
-
-/* Ticks and deadlines */
-
-static void expect_tick(struct kunit *test, u64 deadline)
-{
-	struct fixture *f = test->priv;
-	u64 tick = f->wheel.tick.value;
-
-	if (deadline > TIME_END)
-		return;
-	KUNIT_ASSERT_EQ_MSG(test, twheel_tick(&f->wheel, deadline),
-			    plain_ceil(deadline, tick), "deadline %llu", deadline);
-	KUNIT_ASSERT_EQ_MSG(test, twheel_floor(&f->wheel, deadline),
-			    div64_u64(deadline, tick), "time %llu", deadline);
-}
-
-static void ticks_of_deadlines(struct kunit *test)
-{
-	static const u64 marks[] = {
-		0, BIT_ULL(31), BIT_ULL(32), BIT_ULL(62), BIT_ULL(63),
-	};
-	const u64 *tick = test->param_value;
-	struct fixture *f = test->priv;
-	unsigned int i, j;
-
-	start(test, *tick, 2, 0);
-	for (i = 0; i < ARRAY_SIZE(marks); i++) {
-		u64 multiple = div64_u64(marks[i], *tick) * *tick;
-
-		/* Deadlines are neither below zero nor after the end of time. */
-		for (j = 0; j < 4; j++) {
-			expect_tick(test, marks[i] + j);
-			expect_tick(test, marks[i] - j);
-			expect_tick(test, multiple + j);
-			expect_tick(test, multiple - j);
-			expect_tick(test, multiple + *tick + j);
-			expect_tick(test, multiple + *tick - j);
-		}
-	}
-	for (i = 0; i < 20000; i++) {
-		u64 deadline = random64(f) >> (1 + i % 63);
-		u64 multiple = div64_u64(deadline, *tick) * *tick;
-
-		expect_tick(test, deadline);
-		for (j = 0; j < 3; j++)
-			expect_tick(test, multiple + j - 1);
-	}
-}
-
-/* Placing */
 
 /* The last tick that, with the one after it, ends before the end of time. */
 static u64 last_tick(u64 tick)
@@ -284,33 +234,6 @@ static void missing_level_changes_nothing(struct kunit *test)
 	expect_expiry_at(test, 5 + *size);
 }
 
-/* An advance that stops after a sort leaves the levels one tick ahead of the clock. */
-static void covers_what_can_be_added_after_a_sort(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	u64 end = ((u64)*size + 1) * *size;
-	unsigned int i;
-
-	add_level(test);
-	add_level(test);
-	arm(test, &f->timer[0], *size);
-	arm(test, &f->timer[1], *size);
-	KUNIT_ASSERT_TRUE(test, twheel_advance(w, *size, 1));
-	KUNIT_ASSERT_EQ(test, w->now, *size - 1);
-	for (i = 0; i < 2; i++) {
-		struct twheel_timer *timer = &f->timer[2 + i];
-
-		timer->deadline = end - 1 + i;
-		KUNIT_EXPECT_EQ(test, twheel_covers(w, timer->deadline), !i);
-		KUNIT_EXPECT_EQ(test, twheel_add(w, timer), !i);
-	}
-	advance(test, *size);
-	expect_expired(test, 2);
-	expect_expiry_at(test, end - 1);
-}
-
 /* It fits at any time in any tick, and one unit more does not always. */
 static void expect_longest(struct kunit *test, u64 tick, s64 length)
 {
@@ -429,13 +352,11 @@ static void clock_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme ti
 }
 
 static struct kunit_case placing_cases[] = {
-	KUNIT_CASE_PARAM(ticks_of_deadlines, tick_gen_params),
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
 	KUNIT_CASE_PARAM(fractions_around_the_edge_of_a_bucket, size_gen_params),
 	KUNIT_CASE_PARAM(later_timer_on_a_finer_level_hides_none, size_gen_params),
 	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
-	KUNIT_CASE_PARAM(covers_what_can_be_added_after_a_sort, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
 	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),

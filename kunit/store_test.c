@@ -5,6 +5,7 @@
  * The store is the driver's own and not exported, so a module tests a copy of it.
  */
 #include <kunit/test.h>
+#include <linux/module.h>
 #include <linux/prandom.h>
 
 #ifdef MODULE
@@ -471,3 +472,6 @@ static struct kunit_suite store_test_suite = {
 };
 
 kunit_test_suite(store_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the timing wheel");
+MODULE_LICENSE("GPL");

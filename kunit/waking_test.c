@@ -36,8 +36,6 @@ static void arm_within_span(struct kunit *test, struct twheel_timer *timer)
 
 	div64_u64_rem(random64(f), s->span ?: 1, &delay);
 	arm(test, timer, s->span ? f->wheel.time + 1 + delay : random_tick(f, f->wheel.time, 63));
-	/* Set for timers that are cancelled later. */
-	timer->tag = 0;
 }
 
 static struct twheel *start_spread(struct kunit *test)
@@ -56,64 +54,6 @@ static void no_wake_up_is_spurious(struct kunit *test)
 {
 	start_spread(test);
 	expect_all_on_time(test, NR_TIMERS);
-}
-
-/* The same while every timer that expires is armed again. */
-static void no_wake_up_is_spurious_while_timers_are_added(struct kunit *test)
-{
-	struct twheel *w = start_spread(test);
-	struct fixture *f = test->priv;
-	struct sleeper sleeper = { };
-	unsigned int i;
-
-	while (sleeper.expired < 3 * NR_TIMERS && w->time < TIME_END / 2) {
-		KUNIT_ASSERT_TRUE(test, sleep_once(test, &sleeper));
-		for (i = 0; i < NR_TIMERS; i++) {
-			if (f->timer[i].deadline <= w->time)
-				arm_within_span(test, &f->timer[i]);
-		}
-	}
-	KUNIT_EXPECT_EQ(test, sleeper.spurious, 0);
-}
-
-static bool was_cancelled(struct kunit *test, u64 tick)
-{
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 0; i < NR_TIMERS; i++) {
-		if (f->timer[i].tag && twheel_tick(&f->wheel, f->timer[i].deadline) == tick)
-			return true;
-	}
-	return false;
-}
-
-/* A wake-up is spurious only at the tick of a timer that was cancelled. */
-static void spurious_wake_ups_are_of_cancelled_timers(struct kunit *test)
-{
-	struct twheel *w = start_spread(test);
-	struct fixture *f = test->priv;
-	struct sleeper sleeper = { };
-	unsigned int spurious, i, cancelled = 0;
-
-	do {
-		for (i = 0; i < NR_TIMERS; i++) {
-			if (f->timer[i].tag || f->timer[i].deadline <= w->time ||
-			    prandom_u32_state(&f->rnd) % 250)
-				continue;
-			twheel_cancel(w, &f->timer[i]);
-			f->timer[i].tag = 1;
-			cancelled++;
-		}
-		spurious = sleeper.spurious;
-		if (!sleep_once(test, &sleeper))
-			break;
-		if (sleeper.spurious > spurious)
-			KUNIT_ASSERT_TRUE(test, was_cancelled(test, w->now));
-	} while (w->nr_pending);
-	KUNIT_EXPECT_EQ(test, sleeper.expired + cancelled, NR_TIMERS);
-	KUNIT_EXPECT_LE(test, sleeper.spurious, cancelled);
-	expect_nothing_pending(test);
 }
 
 /* Cancelling the first timer of a bucket costs one spurious wake-up; any other, none. */
@@ -144,8 +84,6 @@ static void cancelling_causes_one_spurious_wake_up(struct kunit *test)
 
 static struct kunit_case waking_cases[] = {
 	KUNIT_CASE_PARAM(no_wake_up_is_spurious, spread_gen_params),
-	KUNIT_CASE_PARAM(no_wake_up_is_spurious_while_timers_are_added, spread_gen_params),
-	KUNIT_CASE_PARAM(spurious_wake_ups_are_of_cancelled_timers, spread_gen_params),
 	KUNIT_CASE_PARAM(cancelling_causes_one_spurious_wake_up, size_gen_params),
 	{}
 };

@@ -11,8 +11,6 @@
 
 #define MAX_SUITES	16
 
-unsigned int *kunit_ops;
-
 static struct kunit_suite *suites[MAX_SUITES];
 static unsigned int nr_suites, nr_run, nr_failed;
 static char **names;
@@ -82,8 +80,7 @@ static void run_one(struct kunit_suite *suite, struct kunit_case *one, const voi
 		suite->exit(&test);
 	while (test.nr_memory)
 		free(test.memory[--test.nr_memory]);
-	printf("%s %u - %s%s%s\n", test.failures ? "not ok" : "ok", ++nr_run, name,
-	       test.skipped ? " # SKIP " : "", test.skipped ?: "");
+	printf("%s %u - %s\n", test.failures ? "not ok" : "ok", ++nr_run, name);
 	nr_failed += test.failures > 0;
 }
 
@@ -104,17 +101,15 @@ static void run_case(struct kunit_suite *suite, struct kunit_case *one)
 
 static int usage(FILE *out)
 {
-	fputs("Usage: kunit [--ops N] [--list] [NAME...]\n"
+	fputs("Usage: kunit [--list] [NAME...]\n"
 	      "Run the KUnit suites in user space. With NAMEs, only the cases whose names contain\n"
-	      "one of them. --ops: operations of each comparison with the model; --list: only print\n"
-	      "the names.\n", out);
+	      "one of them. --list: only print the names.\n", out);
 	return out == stdout ? 0 : 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "ops", required_argument, NULL, 'o' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -126,13 +121,9 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == 'h')
 			return usage(stdout);
-		if (option == 'l') {
-			only_list = true;
-			continue;
-		}
-		if (option != 'o' || !atoi(optarg))
+		if (option != 'l')
 			return usage(stderr);
-		*kunit_ops = atoi(optarg);
+		only_list = true;
 	}
 	names = argv + optind;
 	if (!only_list)

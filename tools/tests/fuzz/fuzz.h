@@ -3,12 +3,10 @@
  * fuzz.h - the parts of twheel-fuzz
  *
  * A fuzzer is a thread. It has its own wheel, of which it knows everything (model.c):
- * there each call has one right result. It shares other wheels with the other fuzzers
- * (shared.c), where calls only have to end with a known error. An io_uring makes some of
- * the calls (uring.c). Arguments (arguments.c) lie in all kinds of memory (memory.c).
+ * there each call has one right result. An io_uring makes some of the calls (uring.c).
+ * Arguments (arguments.c) lie in all kinds of memory (memory.c).
  *
- * main calls model and shared; those call calls, uring, arguments and
- * memory; the calls call uring.
+ * main calls model; that uses calls, uring, arguments and memory; the calls call uring.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -25,8 +23,6 @@
 #include "chance.h"
 #include "helpers.h"
 
-#define FUZZ_SHARED	3	/* wheels that all fuzzers share */
-#define FUZZ_SHARED_FD	100	/* the descriptor of the first; no other file gets it */
 #define FUZZ_TIMERS	400	/* the maximum of timers in a fuzzer's own wheel */
 #define FUZZ_DEAD	64	/* ids of timers that are gone */
 #define FUZZ_BATCH	100	/* entries of a batch, at most */
@@ -68,7 +64,6 @@ struct spot {
 void memory_open(struct memory *memory);
 void memory_close(struct memory *memory);
 struct spot memory_spot(struct memory *memory, struct chance *chance, size_t size);
-void *wild_pointer(struct chance *chance);
 
 /* A timer that exists. Its deadline is between these two times. */
 struct model_timer {
@@ -128,14 +123,14 @@ enum fuzz_call {
 	CALL_OPEN, CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO,
 	CALL_RING, CALL_ADD_BATCH, CALL_CANCEL_BATCH, CALL_MODIFY_BATCH, CALL_LIST, CALL_READ,
 	CALL_POLL, CALL_MAP, CALL_TAKE, CALL_SPOIL, CALL_URING,
-	CALL_OTHER, NR_CALLS
+	NR_CALLS
 };
 
 /**
  * struct fuzz - the data that all fuzzers share
  * @stop: tells them to end.
  * @failed: something was wrong.
- * @large: the number of large wheels, and of children that may have large wheels.
+ * @large: the number of large wheels.
  * @max_timers: the module's limit.
  */
 struct fuzz {
@@ -186,7 +181,6 @@ void uring_close(struct fuzzer *fuzzer);
 bool uring_is_used(struct fuzzer *fuzzer);
 bool uring_takes(struct fuzzer *fuzzer, unsigned long cmd);
 long uring_command(struct fuzzer *fuzzer, int fd, uint32_t cmd, uint64_t first, uint64_t second);
-long uring_junk(struct fuzzer *fuzzer, int fd, void *argument);
 
 /* arguments.c */
 
@@ -201,10 +195,5 @@ uint32_t any_reserved(struct chance *chance);
 void model_open(struct fuzzer *fuzzer);
 void model_close(struct fuzzer *fuzzer);
 void model_act(struct fuzzer *fuzzer);
-
-/* shared.c */
-
-void shared_open(struct fuzzer *fuzzer, unsigned int nr);
-void shared_act(struct fuzzer *fuzzer);
 
 #endif /* FUZZ_H */

@@ -21,7 +21,7 @@
 static const char *const call_name[NR_CALLS] = {
 	"open", "setup", "add", "cancel", "modify", "query", "info", "ring", "add_batch",
 	"cancel_batch", "modify_batch", "list", "read", "poll", "map", "take", "spoil",
-	"io_uring", "other",
+	"io_uring",
 };
 
 struct fuzz_options {
@@ -46,13 +46,8 @@ static void *run(void *arg)
 	memory_open(&fuzzer->memory);
 	uring_open(fuzzer);
 	model_open(fuzzer);
-	while (!fuzzer->fuzz->stop && fuzzer->ops < thread->ops && now_ns() < thread->end) {
-		/* Make sequences of calls on the own wheel, not just single ones. */
-		if (chance_hit(&fuzzer->chance, 70))
-			model_act(fuzzer);
-		else
-			shared_act(fuzzer);
-	}
+	while (!fuzzer->fuzz->stop && fuzzer->ops < thread->ops && now_ns() < thread->end)
+		model_act(fuzzer);
 	model_close(fuzzer);
 	uring_close(fuzzer);
 	memory_close(&fuzzer->memory);
@@ -92,16 +87,12 @@ static bool fuzz(const struct fuzz_options *options)
 		thread[i].end = end;
 		chance_init(&thread[i].fuzzer.chance, options->seed, i);
 	}
-	for (i = 0; i < FUZZ_SHARED; i++)
-		shared_open(&thread[0].fuzzer, i);
 	for (i = 0; i < options->threads; i++) {
 		if (pthread_create(&thread[i].id, NULL, run, &thread[i]))
 			bail_out("cannot create a thread");
 	}
 	for (i = 0; i < options->threads; i++)
 		pthread_join(thread[i].id, NULL);
-	for (i = 0; i < FUZZ_SHARED; i++)
-		close(FUZZ_SHARED_FD + i);
 	add_up(thread, options->threads, &ops);
 	/* SECURITY: arguments */
 	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",

@@ -44,7 +44,7 @@ void memory_close(struct memory *memory)
 }
 
 /* Addresses without memory of ours: low, beyond user space, or in the kernel. */
-void *wild_pointer(struct chance *chance)
+static void *wild_pointer(struct chance *chance)
 {
 	switch (chance_below(chance, 4)) {
 	case 0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls by an io_uring: the ioctls that change timers, the two commands that have their
- * arguments in the SQE, and SQEs that make no sense; see fuzz.h
+ * Calls by an io_uring: the ioctls that change timers, and the two commands that have their
+ * arguments in the SQE; see fuzz.h
  *
  * Each fuzzer has a ring, and waits for each completion. So a command has to return the same
  * as the ioctl, whether it is done at once or by a worker.
@@ -81,30 +81,5 @@ long uring_command(struct fuzzer *fuzzer, int fd, uint32_t cmd, uint64_t first, 
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&fuzzer->ring);
 
 	twheel_prep_command(sqe, fd, cmd, first, second);
-	return complete(fuzzer, sqe);
-}
-
-/* Submit a nearly valid SQE. Any result that a command can have is right. */
-long uring_junk(struct fuzzer *fuzzer, int fd, void *argument)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&fuzzer->ring);
-	struct chance *chance = &fuzzer->chance;
-	uint32_t cmd = commands[chance_below(chance, ARRAY_SIZE(commands))];
-	uint64_t id = (1 + chance_below(chance, 1000)) << 32 | chance_below(chance, 300);
-
-	if (chance_hit(chance, 20))
-		cmd ^= 1U << chance_below(chance, 32);
-	twheel_prep_command(sqe, fd, cmd, chance_hit(chance, 50) ? id : (uintptr_t)argument,
-			    chance_hit(chance, 50) ? 0 : chance_any_size(chance));
-	if (chance_hit(chance, 20))
-		sqe->rw_flags = chance_next(chance);
-	if (chance_hit(chance, 10))
-		sqe->off |= chance_next(chance) << 32;
-	if (chance_hit(chance, 10))
-		sqe->len = chance_next(chance);
-	if (chance_hit(chance, 10))
-		sqe->addr = chance_next(chance);
-	if (chance_hit(chance, 10))
-		sqe->buf_index = chance_next(chance);
 	return complete(fuzzer, sqe);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # debug-test.sh ['COMMAND...'...]: runs test programs, if any, in a debug kernel, unloads the
-# module and has the kernel look for leaks. Prints TAP, with the programs' own as subtests.
+# module and has the kernel look for leaks, if it can. Prints TAP, with the programs' own as subtests.
 # Runs as root in the virtual machine under busybox sh, with the module loaded.
 
 leaks=/sys/kernel/debug/kmemleak
@@ -22,6 +22,7 @@ reports()
 nothing_left()
 {
 	rmmod twheel || return
+	[ -e $leaks ] || return 0
 	sleep 6
 	dmesg -n 6 # it prints how many it found, those of the kernel included
 	echo scan >$leaks
@@ -30,11 +31,6 @@ nothing_left()
 	cat /tmp/reports
 	[ ! -s /tmp/reports ]
 }
-
-if [ ! -e $leaks ]; then
-	echo "1..0 # SKIP needs a kernel with kmemleak"
-	exit
-fi
 
 echo "TAP version 13"
 for command; do

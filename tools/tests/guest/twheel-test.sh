@@ -7,8 +7,7 @@
 #	tools/vm/vm --module build/stock/twheel.ko --file build/bin/twheel \
 #		--file /lib/terminfo/l/linux --file tools/tests/guest/twheel-test.sh -- twheel-test.sh
 #
-# Its arguments are the names of functions to run, which begin with test_; or "short" for all but
-# the one with a million timers.
+# Its arguments are the names of functions to run, which begin with test_.
 
 twheel=${TWHEEL:-twheel}
 device=/dev/twheel
@@ -912,7 +911,6 @@ test_load_errors()
 	done
 }
 
-# Wheels of a million timers, and of fewer that are checked one by one.
 test_round_trip()
 {
 	exec 7<>$device 8<>$device
@@ -929,17 +927,6 @@ test_round_trip()
 	ok "round trip: the same data and deadlines, none earlier" \
 		[ "$(cat compared)" = "20000 0" ]
 	exec 7>&- 8>&-
-
-	exec 7<>$device 8<>$device
-	made 1000000 3600 | timeout 200 "$twheel" load --fd 7 >out 2>err
-	start=$(now_ms)
-	"$twheel" save --fd 7 2>/dev/null | timeout 200 "$twheel" load --fd 8 >out 2>err
-	status=$?
-	took=$(($(now_ms) - start))
-	ok "round trip: a million timers" gives "loaded count=1000000 past=0"
-	echo "# a million timers saved and loaded in $took ms" >&3
-	ok "round trip: they are all there" [ "$(wheel_has 8 pending)" = 1000000 ]
-	exec 7>&- 8>&-
 }
 
 status=-
@@ -947,18 +934,14 @@ status=-
 : >err
 before=$(users)
 echo "TAP version 13"
-short="test_after test_every test_info test_options test_usage test_device test_run test_run_errors
-	test_run_junk test_coprocess test_json test_output test_signals test_top test_terminal
-	test_many test_save test_load_times test_save_errors test_load_errors"
-# shellcheck disable=SC2086 # these are several words
-case ${1-} in
-'') set -- $short test_round_trip ;;
-short) set -- $short ;;
-esac
+[ $# != 0 ] || set -- test_after test_every test_info test_options test_usage test_device test_run \
+	test_run_errors test_run_junk test_coprocess test_json test_output test_signals test_top \
+	test_terminal test_many test_save test_load_times test_save_errors test_load_errors \
+	test_round_trip
 for group; do
 	$group
 done
-# The memory of a million timers is given back after close() has returned.
+# Memory is given back after close() has returned.
 for _ in $(seq 100); do
 	[ "$(users)" != "$before" ] || break
 	sleep 0.1

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The accountant of twheel-race; see race.h
- *
- * The functions for workers may run in a process that was forked from one with threads,
- * so they use only system calls and the books.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,18 +20,12 @@
 /* Recent timers, which are likely to exist. */
 #define RECENT	4000
 
-static size_t books_size(uint32_t capacity)
-{
-	return sizeof(struct books) + capacity * sizeof(struct record);
-}
-
 struct books *books_open(uint32_t capacity, uint64_t seed)
 {
-	struct books *books = mmap(NULL, books_size(capacity), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct books *books = calloc(1, sizeof(*books) + capacity * sizeof(books->record[0]));
 	unsigned int i;
 
-	if (books == MAP_FAILED)
+	if (!books)
 		bail_out("no memory for %u timers", capacity);
 	books->capacity = capacity;
 	pthread_mutex_init(&books->taking, NULL);
@@ -43,11 +34,6 @@ struct books *books_open(uint32_t capacity, uint64_t seed)
 		chance_init(&books->worker[i].chance, seed, i);
 	}
 	return books;
-}
-
-void books_close(struct books *books)
-{
-	munmap(books, books_size(books->capacity));
 }
 
 /* Records an error, which books_balance() prints. */
@@ -78,12 +64,11 @@ struct wheel *books_wheel(struct books *books, int flags, const struct twheel_se
 	return wheel;
 }
 
-/* Gives a wheel a ring, which children of this process do not have. */
+/* Gives a wheel a ring. */
 void books_ring(struct wheel *wheel, uint32_t slots)
 {
 	if (twheel_ring_map(wheel->fd, slots, &wheel->ring))
 		bail_out("cannot map a ring of %u slots", slots);
-	wheel->owner = getpid();
 }
 
 void books_close_wheels(struct books *books)
@@ -108,15 +93,6 @@ uint64_t books_ops(const struct books *books)
 
 /* ---- Adding -------------------------------------------------------------- */
 
-/* Timers with an id exist, others do not. */
-static void book_adds(struct worker *worker)
-{
-	unsigned int i;
-
-	for (i = 0; i < worker->count; i++)
-		worker->books->record[worker->add[i].data].id = worker->add[i].id;
-}
-
 /*
  * Adds timers whose times are in worker->add. Returns false if the books are full.
  */
@@ -136,16 +112,15 @@ bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count)
 		worker->add[i].data = first + i;
 		books->record[first + i].wheel = wheel->nr;
 	}
-	worker->count = count;
-	worker->doing = ADDING;
 	if (count == 1)
 		ret = twheel_add_timer(wheel->fd, worker->add) ? -1 : 1;
 	else
 		ret = twheel_add_batch(wheel->fd, worker->add, count);
 	if (ret != (int)count)
 		books_error(books, "added %d of %u timers: %s", ret, count, strerror(errno));
-	book_adds(worker);
-	worker->doing = NOTHING;
+	/* Timers with an id exist, others do not. */
+	for (i = 0; i < count; i++)
+		books->record[first + i].id = worker->add[i].id;
 	worker->ops += count;
 	return true;
 }
@@ -180,8 +155,6 @@ void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int coun
 	count = pick(worker, wheel, count);
 	if (!count)
 		return;
-	worker->count = count;
-	worker->doing = CANCELLING;
 	if (count == 1)
 		ret = twheel_cancel_timer(wheel->fd, worker->id[0]) ? -1 : 1;
 	else
@@ -190,7 +163,6 @@ void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int coun
 		books_error(books, "cancel: %s", strerror(errno));
 	for (i = 0; i < ret; i++)
 		books->record[worker->number[i]].cancelled++;
-	worker->doing = NOTHING;
 	worker->ops += ret < 1 ? 1 : ret;
 }
 
@@ -261,94 +233,33 @@ static unsigned int take(struct worker *worker, struct wheel *wheel, unsigned in
 	return count;
 }
 
-/* Polls, and takes events from the ring; a worker without a mapping leaves them to others. */
-static int worker_take(struct worker *worker, struct wheel *wheel, unsigned int max)
-{
-	unsigned int i, count = 0;
-
-	if (poll_in(wheel->fd, 0) < 0)
-		books_error(worker->books, "poll: %s", strerror(errno));
-	if (wheel->owner == getpid())
-		count = take(worker, wheel, max);
-	for (i = 0; i < count; i++)
-		book_event(worker->books, wheel, &worker->event[i]);
-	worker->ops += count ?: 1;
-	return count ? (int)count : -1;
-}
-
-/* Reads at most @max events; returns how many, or -1. Waits for one if asked to. */
-int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bool wait)
+/* Read at most @max events without waiting, from the ring if there is one; return how many. */
+unsigned int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max)
 {
 	struct iovec vector = {
 		.iov_base = worker->event,
 		.iov_len = max * sizeof(worker->event[0]),
 	};
-	ssize_t size;
-	int i, count;
+	unsigned int i, count = 0;
+	ssize_t size = 0;
 
-	if (wheel->ring.ring)
-		return worker_take(worker, wheel, max);
-	for (i = 0; i < MAX_BATCH; i++)
-		worker->event[i].id = 0;
-	worker->booked = 0;
-	worker->number[0] = wheel->nr;
-	worker->doing = READING;
-	size = preadv2(wheel->fd, &vector, 1, -1, wait ? 0 : RWF_NOWAIT);
-	if (size < 0 && errno != EAGAIN)
-		books_error(worker->books, "read: %s", strerror(errno));
-	if (size > 0 && size % sizeof(worker->event[0]))
-		books_error(worker->books, "read %zd bytes", size);
-	count = size < 0 ? -1 : size / (ssize_t)sizeof(worker->event[0]);
-	for (i = 0; i < count; i++) {
+	if (wheel->ring.ring) {
+		if (poll_in(wheel->fd, 0) < 0)
+			books_error(worker->books, "poll: %s", strerror(errno));
+		count = take(worker, wheel, max);
+	} else {
+		size = preadv2(wheel->fd, &vector, 1, -1, RWF_NOWAIT);
+		if (size < 0 && errno != EAGAIN)
+			books_error(worker->books, "read: %s", strerror(errno));
+		if (size > 0 && size % sizeof(worker->event[0]))
+			books_error(worker->books, "read %zd bytes", size);
+		if (size > 0)
+			count = size / sizeof(worker->event[0]);
+	}
+	for (i = 0; i < count; i++)
 		book_event(worker->books, wheel, &worker->event[i]);
-		worker->booked++;
-	}
-	worker->doing = NOTHING;
-	worker->ops += count < 1 ? 1 : count;
+	worker->ops += count ?: 1;
 	return count;
-}
-
-/* ---- The end of a worker ------------------------------------------------- */
-
-static void settle_cancels(struct worker *worker)
-{
-	unsigned int i;
-
-	for (i = 0; i < worker->count; i++)
-		worker->books->record[worker->number[i]].in_doubt = 1;
-}
-
-/* It may have been killed between booking an event and counting that. */
-static void settle_read(struct worker *worker)
-{
-	struct books *books = worker->books;
-	unsigned int i;
-
-	for (i = worker->booked; i < MAX_BATCH && worker->event[i].id; i++) {
-		const struct twheel_event *event = &worker->event[i];
-
-		if (i == worker->booked && event->data < books->capacity &&
-		    books->record[event->data].delivered)
-			continue;
-		book_event(books, &books->wheel[worker->number[0]], event);
-	}
-}
-
-/* Books the last call of a worker that was killed. */
-void worker_settle(struct worker *worker)
-{
-	switch (worker->doing) {
-	case ADDING:
-		book_adds(worker);
-		break;
-	case CANCELLING:
-		settle_cancels(worker);
-		break;
-	case READING:
-		settle_read(worker);
-		break;
-	}
-	worker->doing = NOTHING;
 }
 
 /* ---- The end of a race --------------------------------------------------- */
@@ -357,7 +268,7 @@ static void drain_wheel(struct books *books, struct wheel *wheel)
 {
 	struct worker *worker = &books->worker[0];
 
-	while (poll_in(wheel->fd, 0) > 0 && worker_read(worker, wheel, MAX_BATCH, false) > 0)
+	while (poll_in(wheel->fd, 0) > 0 && worker_read(worker, wheel, MAX_BATCH))
 		;
 }
 
@@ -425,7 +336,7 @@ static void check_record(struct books *books, uint32_t number)
 	const struct record *record = &books->record[number];
 	unsigned int ends = record->delivered + record->cancelled;
 
-	if (record->id ? ends != 1 && !(record->in_doubt && !ends) : ends)
+	if (record->id ? ends != 1 : ends)
 		books_error(books, "timer %u (id %#llx) was read %u times and cancelled %u times",
 			    number, (unsigned long long)record->id, record->delivered,
 			    record->cancelled);
@@ -438,7 +349,7 @@ static void check_record(struct books *books, uint32_t number)
 /* Checks that the wheel's counters agree with the books. */
 static void check_wheel(struct books *books, const struct wheel *wheel)
 {
-	uint64_t added = 0, delivered = 0, cancelled = 0, doubts = 0;
+	uint64_t added = 0, delivered = 0, cancelled = 0;
 	uint32_t end = books->next < books->capacity ? books->next : books->capacity;
 	struct twheel_info info;
 	uint32_t n;
@@ -453,15 +364,14 @@ static void check_wheel(struct books *books, const struct wheel *wheel)
 		added += record->id != 0;
 		delivered += record->delivered;
 		cancelled += record->cancelled;
-		doubts += record->in_doubt && !record->cancelled && !record->delivered;
 	}
 	if (info.pending || info.expired || info.added != added ||
-	    info.delivered != delivered || info.cancelled != cancelled + doubts)
+	    info.delivered != delivered || info.cancelled != cancelled)
 		books_error(books, "wheel %u: %llu + %llu left; off by %+lld, %+lld, %+lld",
 			    wheel->nr, info.pending, info.expired,
 			    (long long)(info.added - added),
 			    (long long)(info.delivered - delivered),
-			    (long long)(info.cancelled - cancelled - doubts));
+			    (long long)(info.cancelled - cancelled));
 }
 
 /* Checks the books; prints the errors. */

@@ -21,7 +21,6 @@ struct race {
 
 static const struct race races[] = {
 	{ "all", "everything against everything", race_mayhem },
-	{ "passing", "wheels on their way in messages", race_passing },
 	{ "hotplug", "a CPU goes off, with the timers on it", race_hotplug },
 	{ "clock", "everything while the time of day is set to and fro", race_set_clock },
 	{ "unload", "unloading the module against open", race_unload },

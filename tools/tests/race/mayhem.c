@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The race of all against all: threads and processes make all kinds of calls on four shared
- * wheels. One wheel has a ring, which only the threads have mapped; the processes fill it for
- * them. Now and then a process exits or is killed, whatever it is doing, and another one is
- * forked.
+ * The race of all against all: threads make all kinds of calls on four shared wheels, of which
+ * one has a ring
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -18,11 +15,7 @@
 #include "race.h"
 #include "tap.h"
 
-#define THREADS		3
-#define PROCESSES	3
 #define ROUND_TIMERS	100000
-/* This one may block forever. */
-#define BLOCKING_WHEEL	2
 
 /* Due at once, very soon, soon, or never: never is for cancelling. */
 static uint64_t any_delay(struct chance *chance)
@@ -103,7 +96,7 @@ static void use_duplicate(struct worker *worker, struct wheel *wheel)
 		return;
 	}
 	add_some(worker, &copy);
-	worker_read(worker, &copy, MAX_BATCH, false);
+	worker_read(worker, &copy, MAX_BATCH);
 	close(copy.fd);
 }
 
@@ -126,7 +119,7 @@ static void open_and_close(struct worker *worker)
 	worker->ops += MAX_BATCH;
 }
 
-static void act(struct worker *worker, bool may_block)
+static void act(struct worker *worker)
 {
 	unsigned int nr = chance_below(&worker->chance, worker->books->wheels);
 	struct wheel *wheel = &worker->books->wheel[nr];
@@ -139,8 +132,7 @@ static void act(struct worker *worker, bool may_block)
 	else if (dice < 65)
 		modify_some(worker, wheel);
 	else if (dice < 90)
-		worker_read(worker, wheel, 1 + chance_below(&worker->chance, MAX_BATCH),
-			    may_block && nr == BLOCKING_WHEEL);
+		worker_read(worker, wheel, 1 + chance_below(&worker->chance, MAX_BATCH));
 	else if (dice < 92)
 		poll_in(wheel->fd, chance_below(&worker->chance, 2));
 	else if (dice < 94)
@@ -158,55 +150,8 @@ static void *run_thread(void *arg)
 	struct worker *worker = arg;
 
 	while (!worker->books->stop)
-		act(worker, false);
+		act(worker);
 	return NULL;
-}
-
-static pid_t fork_worker(struct worker *worker)
-{
-	uint64_t acts = chance_below(&worker->chance, 3000);
-	pid_t pid = fork();
-
-	if (pid < 0)
-		bail_out("cannot fork");
-	if (pid)
-		return pid;
-	while (acts-- && !worker->books->stop)
-		act(worker, true);
-	_exit(0);
-}
-
-/* Ends one of the processes now and then, or finds that it has ended itself. */
-static void replace(struct worker *worker, pid_t *pid, struct chance *chance)
-{
-	bool murder = chance_hit(chance, 30);
-
-	if (murder)
-		kill(*pid, SIGKILL);
-	if (waitpid(*pid, NULL, murder ? 0 : WNOHANG) != *pid)
-		return;
-	worker_settle(worker);
-	*pid = fork_worker(worker);
-}
-
-static void tend_processes(struct books *books, struct chance *chance)
-{
-	struct worker *worker = &books->worker[THREADS];
-	pid_t pid[PROCESSES];
-	int i;
-
-	for (i = 0; i < PROCESSES; i++)
-		pid[i] = fork_worker(&worker[i]);
-	while (!books->stop) {
-		sleep_for(chance_below(chance, 5 * MSEC));
-		i = chance_below(chance, PROCESSES);
-		replace(&worker[i], &pid[i], chance);
-	}
-	for (i = 0; i < PROCESSES; i++) {
-		kill(pid[i], SIGKILL);
-		waitpid(pid[i], NULL, 0);
-		worker_settle(&worker[i]);
-	}
 }
 
 static void open_wheels(struct books *books, struct chance *chance, bool wall)
@@ -224,7 +169,7 @@ static void open_wheels(struct books *books, struct chance *chance, bool wall)
 
 	books_wheel(books, O_NONBLOCK, NULL);
 	books_wheel(books, O_NONBLOCK, &small);
-	books_wheel(books, 0, &any);
+	books_wheel(books, O_NONBLOCK, &any);
 	books_ring(books_wheel(books, O_NONBLOCK, &small), 2 + chance_below(chance, 300));
 }
 
@@ -232,18 +177,17 @@ static bool race_round(uint64_t seed, uint32_t timers, bool wall, uint64_t *ops)
 {
 	struct books *books = books_open(timers, seed);
 	struct chance chance;
-	pthread_t thread[THREADS];
+	pthread_t thread[MAX_WORKERS];
 	bool ok;
 	int i;
 
 	chance_init(&chance, seed, MAX_WORKERS);
 	open_wheels(books, &chance, wall);
-	for (i = 0; i < THREADS; i++) {
+	for (i = 0; i < MAX_WORKERS; i++) {
 		if (pthread_create(&thread[i], NULL, run_thread, &books->worker[i]))
 			bail_out("cannot create a thread");
 	}
-	tend_processes(books, &chance);
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < MAX_WORKERS; i++)
 		pthread_join(thread[i], NULL);
 	/* Let all due timers expire. */
 	sleep_for(25 * MSEC);
@@ -251,7 +195,7 @@ static bool race_round(uint64_t seed, uint32_t timers, bool wall, uint64_t *ops)
 	ok = books_balance(books);
 	*ops += books_ops(books);
 	books_close_wheels(books);
-	books_close(books);
+	free(books);
 	return ok;
 }
 

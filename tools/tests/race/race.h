@@ -3,12 +3,8 @@
  * race.h - the accountant of twheel-race, and its races
  *
  * Every timer of a race has a record, whose number is the timer's data. Workers, which
- * are threads or processes, record the results of their calls there. At the end every
- * timer must have been read once or cancelled once.
- *
- * Books are memory that processes share. A worker records its next call there, so that
- * the books can be settled if it is killed during that call: only whether a cancel in
- * flight was done stays unknown.
+ * are threads, record the results of their calls there. At the end every timer must have
+ * been read once or cancelled once.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -17,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <time.h>
 
 #include <linux/twheel.h>
@@ -27,7 +22,7 @@
 #include "libtwheel.h"
 
 #define MAX_WHEELS	4
-#define MAX_WORKERS	8
+#define MAX_WORKERS	6
 #define MAX_BATCH	32
 #define MAX_ERRORS	8
 
@@ -38,7 +33,6 @@
  * @delivered: how often it was read.
  * @cancelled: how often it was cancelled.
  * @wheel: the number of its wheel.
- * @in_doubt: a worker was killed while cancelling it.
  */
 struct record {
 	atomic_ullong id;
@@ -46,11 +40,7 @@ struct record {
 	atomic_ushort delivered;
 	atomic_ushort cancelled;
 	atomic_uchar wheel;
-	atomic_uchar in_doubt;
 };
-
-/* The call that a worker is in. */
-enum doing { NOTHING, ADDING, CANCELLING, READING };
 
 /**
  * struct worker - one that calls the device
@@ -58,9 +48,6 @@ enum doing { NOTHING, ADDING, CANCELLING, READING };
  * @chance: decides what it does.
  * @ops: how many timers it has added, cancelled, modified or read, and how many
  *	other calls it has made.
- * @doing: the call to settle if it is killed.
- * @count: number of entries that @doing is about.
- * @booked: how many events of @event are in the books.
  * @add: timers being added.
  * @number: records of the timers being cancelled or modified.
  * @id: their ids.
@@ -71,9 +58,6 @@ struct worker {
 	struct books *books;
 	struct chance chance;
 	uint64_t ops;
-	atomic_int doing;
-	unsigned int count;
-	atomic_uint booked;
 	struct twheel_add add[MAX_BATCH];
 	uint32_t number[MAX_BATCH];
 	uint64_t id[MAX_BATCH];
@@ -87,14 +71,12 @@ struct worker {
  * @clock: its clock.
  * @nr: its number.
  * @ring: its ring, or all zero.
- * @owner: the process that has the ring mapped; the others only poll.
  */
 struct wheel {
 	int fd;
 	clockid_t clock;
 	unsigned int nr;
 	struct twheel_ring_view ring;
-	pid_t owner;
 };
 
 /**
@@ -124,7 +106,6 @@ struct books {
 };
 
 struct books *books_open(uint32_t capacity, uint64_t seed);
-void books_close(struct books *books);
 __printf(2, 3) void books_error(struct books *books, const char *format, ...);
 struct wheel *books_wheel(struct books *books, int flags, const struct twheel_setup *setup);
 void books_ring(struct wheel *wheel, uint32_t slots);
@@ -136,8 +117,7 @@ uint64_t books_ops(const struct books *books);
 bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count);
 void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int count);
 void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int count);
-int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max, bool wait);
-void worker_settle(struct worker *worker);
+unsigned int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max);
 int poll_in(int fd, int timeout_ms);
 
 /**
@@ -155,7 +135,6 @@ struct race_options {
 };
 
 void race_mayhem(const struct race_options *options);
-void race_passing(const struct race_options *options);
 void race_hotplug(const struct race_options *options);
 void race_set_clock(const struct race_options *options);
 void race_unload(const struct race_options *options);

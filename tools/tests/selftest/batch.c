@@ -269,28 +269,6 @@ TEST_F(batch, timers_that_are_due_queue_in_the_order_of_the_batch)
 		EXPECT_EQ(i, event[i].data);
 }
 
-TEST_F(batch, relative_absolute_and_periodic_timers_mix)
-{
-	__u64 deadline = now_ns() + HOUR;
-	struct twheel_query query;
-	struct twheel_add add[3] = {
-		{ .time_ns = 2 * HOUR, .data = 1 },
-		{ .time_ns = deadline, .data = 2, .flags = TWHEEL_ABSTIME },
-		{ .time_ns = deadline, .data = 3, .flags = TWHEEL_ABSTIME, .interval_ns = SEC },
-	};
-
-	ASSERT_EQ(3, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 3));
-	ASSERT_EQ(0, tw_query(self->fd, add[0].id, &query));
-	EXPECT_LE(deadline + HOUR, query.deadline_ns);
-	EXPECT_EQ(0, query.interval_ns);
-	ASSERT_EQ(0, tw_query(self->fd, add[1].id, &query));
-	EXPECT_EQ(deadline, query.deadline_ns);
-	EXPECT_EQ(2, query.data);
-	ASSERT_EQ(0, tw_query(self->fd, add[2].id, &query));
-	EXPECT_EQ(deadline, query.deadline_ns);
-	EXPECT_EQ(SEC, query.interval_ns);
-}
-
 /* Each entry takes effect, whatever the ones before it and wherever it is. */
 TEST_F(batch, timers_of_all_kinds_mix_in_any_order)
 {
@@ -784,44 +762,4 @@ TEST_F(batch, is_not_cut_short_by_completions_of_a_ring)
 	}
 	kicking = false;
 	pthread_join(thread, NULL);
-}
-
-TEST_F(batch, ids_of_another_wheel_are_enoent) /* SECURITY: wheels */
-{
-	int other = tw_open(O_NONBLOCK);
-	__u64 id[300], mine[1];
-
-	ASSERT_LE(0, other);
-	ASSERT_TRUE(add_ids(other, id, 300));
-	EXPECT_EQ(-ENOENT, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id, 300));
-	ASSERT_TRUE(add_ids(self->fd, mine, 1));
-	EXPECT_EQ(-ENOENT, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id + 200, 100));
-	EXPECT_EQ(300, tw_info(other).pending);
-	EXPECT_EQ(1, tw_info(self->fd).pending);
-	close(other);
-}
-
-#define CROWD		100000
-
-/* Each of the last timers to leave is alone in a page. */
-TEST_F(batch, cancelling_all_at_random_gives_the_memory_back)
-{
-	static struct twheel_add add[CROWD];
-	static __u64 id[CROWD];
-	__u64 empty = tw_info(self->fd).memory, full;
-	struct chance chance = { .state = 4711 };
-	unsigned int i;
-
-	for (i = 0; i < CROWD; i++)
-		add[i].time_ns = HOUR + i * USEC;
-	ASSERT_EQ(CROWD, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, CROWD));
-	full = tw_info(self->fd).memory;
-	for (i = 0; i < CROWD; i++) {
-		unsigned int other = chance_below(&chance, i + 1);
-
-		id[i] = id[other];
-		id[other] = add[i].id;
-	}
-	ASSERT_EQ(CROWD, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, id, CROWD));
-	EXPECT_GE(empty + (full - empty) / 20, tw_info(self->fd).memory);
 }

@@ -206,30 +206,6 @@ TEST_F(ids, modify_keeps_id_data_and_interval)
 	EXPECT_GE(after + 2 * HOUR, query.deadline_ns);
 }
 
-TEST_F(ids, modify_many_times)
-{
-	__u64 id = add_after(self->fd, HOUR, 1), deadline = 0;
-	struct chance chance = { .state = 1234567 };
-	struct twheel_event event;
-	int i;
-
-	ASSERT_NE(0, id);
-	for (i = 0; i < 2000; i++) {
-		/* Through all levels, and now and then to the past. */
-		deadline = now_ns() + SEC + chance_below(&chance, 1ULL << (30 + i % 33));
-		if (i % 10 == 0)
-			deadline = i;
-		ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
-	}
-	deadline = now_ns() + 20 * MSEC;
-	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
-	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	EXPECT_LE(deadline, now_ns());
-	EXPECT_EQ(deadline, event.deadline_ns);
-	EXPECT_EQ(2001, tw_info(self->fd).modified);
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 50));
-}
-
 TEST_F(ids, query_of_an_expired_timer) /* SECURITY: kernel information */
 {
 	struct twheel_query query;
@@ -277,28 +253,6 @@ TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60) /* SECURITY: wheels
 	EXPECT_TRUE(all_different(stale, ARRAY_SIZE(stale)));
 	EXPECT_EQ(1, tw_info(self->fd).pending);
 	EXPECT_EQ(0, tw_cancel(self->fd, last));
-}
-
-/* The same with many slots, freed and reused in another order. */
-TEST_F(ids, a_stale_id_never_hits_a_later_timer_of_many)
-{
-	static __u64 stale[20][200];
-	unsigned int round, i;
-
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < 200; i++)
-			ASSERT_NE(0, stale[round][i] = add_after(self->fd, HOUR, i));
-		for (i = 0; i < 200; i++)
-			ASSERT_EQ(0, tw_cancel(self->fd, stale[round][i * 77 % 200]));
-	}
-	for (i = 0; i < 200; i++)
-		ASSERT_NE(0, add_after(self->fd, HOUR, i));
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < 200; i++)
-			ASSERT_EQ(-ENOENT, tw_cancel(self->fd, stale[round][i]));
-	}
-	EXPECT_TRUE(all_different(stale[0], 20 * 200));
-	EXPECT_EQ(200, tw_info(self->fd).pending);
 }
 
 TEST_F(ids, above_the_limit_of_timers_is_enospc) /* SECURITY: timers */
@@ -382,53 +336,4 @@ TEST_F(ids, memory_follows_the_number_of_timers) /* SECURITY: unread timers */
 	for (i = 0; i < ARRAY_SIZE(id); i++)
 		ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
 	EXPECT_GE(empty + (full - empty) / 2, tw_info(self->fd).memory);
-}
-
-/* Random calls by one thread, which compares the counters with its own books. */
-TEST_F_TIMEOUT(ids, counters_balance_after_random_calls, 60)
-{
-	__u64 cancelled = 0, modified = 0, delivered = 0, added = 0;
-	struct chance chance = { .state = 987654321 };
-	static __u64 id[5000];
-	struct twheel_event event[8];
-	struct twheel_info info;
-	int ret;
-
-	while (added < ARRAY_SIZE(id)) {
-		__u64 other = added ? id[chance_below(&chance, added)] : 0;
-
-		switch (chance_below(&chance, 6)) {
-		case 0:
-			ret = tw_cancel(self->fd, other);
-			ASSERT_TRUE(ret == 0 || ret == -ENOENT);
-			cancelled += !ret;
-			break;
-		case 1:
-			ret = tw_modify(self->fd, other, chance_below(&chance, 20 * MSEC), 0);
-			ASSERT_TRUE(ret == 0 || ret == -ENOENT);
-			modified += !ret;
-			break;
-		case 2:
-			ret = tw_read(self->fd, event, 8);
-			ASSERT_TRUE(ret > 0 || ret == -EAGAIN);
-			delivered += ret > 0 ? ret : 0;
-			break;
-		default:
-			id[added] = add_after(self->fd, chance_below(&chance, 20 * MSEC), added);
-			ASSERT_NE(0, id[added++]);
-		}
-		if (added % 100 == 0)
-			ASSERT_TRUE(balanced(self->fd));
-	}
-	while (tw_info(self->fd).pending + tw_info(self->fd).expired) {
-		ret = wait_and_read(self->fd, event, 8);
-		ASSERT_LT(0, ret);
-		delivered += ret;
-	}
-	info = tw_info(self->fd);
-	EXPECT_EQ(added, info.added);
-	EXPECT_EQ(cancelled, info.cancelled);
-	EXPECT_EQ(modified, info.modified);
-	EXPECT_EQ(delivered, info.delivered);
-	EXPECT_EQ(added, cancelled + delivered);
 }

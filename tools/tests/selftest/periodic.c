@@ -87,20 +87,6 @@ TEST_F(periodic, keeps_phase_when_the_interval_is_no_multiple_of_the_tick)
 	}
 }
 
-TEST_F(periodic, a_relative_delay_sets_the_phase)
-{
-	__u64 before = now_ns();
-	__u64 id = tw_add(self->fd, 30 * MSEC, 0, 40 * MSEC, 0);
-	__u64 after = now_ns();
-	struct twheel_query query;
-
-	ASSERT_NE(0, id);
-	ASSERT_EQ(0, tw_query(self->fd, id, &query));
-	EXPECT_LE(before + 30 * MSEC, query.deadline_ns);
-	EXPECT_GE(after + 30 * MSEC, query.deadline_ns);
-	read_periods(_metadata, self->fd, id, query.deadline_ns, 40 * MSEC);
-}
-
 TEST_F(periodic, missed_periods_collapse_into_one_event) /* SECURITY: expiry */
 {
 	__u64 interval = 10 * MSEC, deadline = now_ns() + interval, next;
@@ -246,41 +232,4 @@ TEST_F(periodic, modify_sets_a_new_phase_and_keeps_the_interval)
 	ASSERT_EQ(0, tw_query(self->fd, id, &query));
 	EXPECT_EQ(interval, query.interval_ns);
 	read_periods(_metadata, self->fd, id, deadline, interval);
-}
-
-TEST_F(periodic, many_do_not_disturb_each_other)
-{
-	struct {
-		__u64 id, interval, deadline;
-	} timer[50];
-	__u64 until = now_ns() + 500 * MSEC;
-	struct twheel_event event[16];
-	int i, ret;
-
-	for (i = 0; i < 50; i++) {
-		timer[i].interval = 5 * MSEC + i * 777777;
-		timer[i].deadline = now_ns() + timer[i].interval;
-		timer[i].id = tw_add(self->fd, timer[i].deadline, TWHEEL_ABSTIME,
-				     timer[i].interval, i);
-		ASSERT_NE(0, timer[i].id);
-	}
-	while (now_ns() < until) {
-		ret = wait_and_read(self->fd, event, 16);
-		ASSERT_LT(0, ret);
-		for (i = 0; i < ret; i++) {
-			__u64 nr = event[i].data;
-
-			ASSERT_GT(50, nr);
-			ASSERT_EQ(timer[nr].id, event[i].id);
-			ASSERT_EQ(timer[nr].deadline, event[i].deadline_ns);
-			timer[nr].deadline += event[i].count * timer[nr].interval;
-			ASSERT_LE(timer[nr].deadline - timer[nr].interval, now_ns());
-		}
-	}
-	for (i = 0; i < 50; i++) {
-		EXPECT_LT(until - lateness_max, timer[i].deadline);
-		EXPECT_EQ(0, tw_cancel(self->fd, timer[i].id));
-	}
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(0, tw_info(self->fd).pending + tw_info(self->fd).expired);
 }

@@ -100,18 +100,6 @@ TEST_F(reading, writes_no_byte_past_the_events) /* SECURITY: kernel information 
 	EXPECT_EQ(0x5a5a5a5a5a5a5a5aULL, event[2].count);
 }
 
-TEST_F(reading, a_thousand_events_in_one_call)
-{
-	static struct twheel_event event[1500];
-	int i;
-
-	memset(event, 0xff, sizeof(event));
-	ASSERT_TRUE(add_expired(self->fd, 1000));
-	ASSERT_EQ(1000, tw_read(self->fd, event, 1500));
-	for (i = 0; i < 1000; i++)
-		EXPECT_EQ(i, event[i].data);
-}
-
 /* At a missing page, no timer is lost and no event is skipped. */
 TEST_F(reading, into_memory_that_was_never_touched) /* SECURITY: missing pages */
 {
@@ -266,20 +254,6 @@ FIXTURE_TEARDOWN(blocking)
 	close(self->fd);
 }
 
-TEST_F(blocking, read_waits_for_the_deadline)
-{
-	__u64 deadline = now_ns() + 100 * MSEC, when;
-	struct twheel_event event[2];
-	__u64 id = add_at(self->fd, deadline, 1);
-
-	ASSERT_NE(0, id);
-	ASSERT_EQ(1, tw_read(self->fd, event, 2));
-	when = now_ns();
-	EXPECT_EQ(id, event[0].id);
-	EXPECT_LE(deadline, when);
-	EXPECT_GE(deadline + lateness_max, when);
-}
-
 /* In one bucket, which has to be sorted: the read goes on, hold by hold. */
 TEST_F(blocking, a_read_returns_all_of_a_crowd_that_was_due)
 {
@@ -429,18 +403,6 @@ static bool start_reader(struct reader *reader, int fd)
 	return true;
 }
 
-TEST_F(blocking, an_add_that_is_due_wakes_the_reader)
-{
-	struct reader reader;
-	__u64 id;
-
-	ASSERT_TRUE(start_reader(&reader, self->fd));
-	ASSERT_NE(0, id = add_at(self->fd, 0, 1));
-	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
-	EXPECT_EQ(1, reader.ret);
-	EXPECT_EQ(id, reader.event.id);
-}
-
 TEST_F(blocking, a_ring_that_is_made_ends_the_read)
 {
 	struct twheel_ring_setup setup = { .slots = 100 };
@@ -450,34 +412,6 @@ TEST_F(blocking, a_ring_that_is_made_ends_the_read)
 	ASSERT_EQ(0, tw_ioctl(self->fd, TWHEEL_RING, &setup));
 	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
 	EXPECT_EQ(-EBUSY, reader.ret);
-}
-
-TEST_F(blocking, a_nearer_deadline_wakes_the_reader_in_time)
-{
-	struct reader reader;
-	__u64 id, deadline;
-
-	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
-	ASSERT_TRUE(start_reader(&reader, self->fd));
-	deadline = now_ns() + 50 * MSEC;
-	ASSERT_NE(0, id = add_at(self->fd, deadline, 2));
-	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
-	EXPECT_EQ(1, reader.ret);
-	EXPECT_EQ(id, reader.event.id);
-	EXPECT_LE(deadline, reader.when);
-	EXPECT_GE(deadline + lateness_max, reader.when);
-}
-
-TEST_F(blocking, a_modify_wakes_the_reader)
-{
-	__u64 id = add_after(self->fd, HOUR, 1);
-	struct reader reader;
-
-	ASSERT_TRUE(start_reader(&reader, self->fd));
-	ASSERT_EQ(0, tw_modify(self->fd, id, 0, TWHEEL_ABSTIME));
-	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
-	EXPECT_EQ(1, reader.ret);
-	EXPECT_EQ(id, reader.event.id);
 }
 
 TEST_F(blocking, a_batch_wakes_the_reader)
@@ -518,20 +452,6 @@ TEST_F(blocking, several_sleeping_readers_share_what_expires_at_once)
 	EXPECT_EQ((1 << 1) + (1 << 2) + (1 << 3), sum);
 }
 
-TEST_F(blocking, a_cancelled_timer_does_not_wake_the_reader)
-{
-	struct reader reader;
-	__u64 id, last;
-
-	ASSERT_NE(0, id = add_after(self->fd, 300 * MSEC, 1));
-	ASSERT_TRUE(start_reader(&reader, self->fd));
-	ASSERT_EQ(0, tw_cancel(self->fd, id));
-	ASSERT_NE(0, last = add_after(self->fd, 400 * MSEC, 2));
-	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
-	EXPECT_EQ(1, reader.ret);
-	EXPECT_EQ(last, reader.event.id);
-}
-
 /* The reader's own reference keeps the wheel until the read is over. */
 TEST_F(blocking, close_leaves_the_read_of_another_thread_alone) /* SECURITY: close */
 {
@@ -545,92 +465,6 @@ TEST_F(blocking, close_leaves_the_read_of_another_thread_alone) /* SECURITY: clo
 	EXPECT_EQ(1, reader.ret);
 	EXPECT_EQ(id, reader.event.id);
 	self->fd = -1;
-}
-
-/* Several threads that read until they get a timer with this data. */
-#define LAST_EVENT	(~0ULL)
-#define NR_SHARED	1000
-
-struct shared_reads {
-	int fd;
-	unsigned int at_once;
-	bool sleep_in_poll;
-	atomic_uint times[NR_SHARED];
-	atomic_uint errors;
-};
-
-static void *read_shared(void *arg)
-{
-	struct shared_reads *shared = arg;
-	struct twheel_event event[8];
-	bool last = false;
-	int ret, i;
-
-	while (!last) {
-		if (shared->sleep_in_poll)
-			poll_for(shared->fd, POLLIN, 5000);
-		ret = tw_read(shared->fd, event, shared->at_once);
-		if (ret == -EAGAIN && shared->sleep_in_poll)
-			continue;
-		if (ret <= 0) {
-			shared->errors++;
-			return NULL;
-		}
-		for (i = 0; i < ret; i++) {
-			if (event[i].deadline_ns > now_ns())
-				shared->errors++;
-			if (event[i].data < NR_SHARED)
-				shared->times[event[i].data]++;
-			else
-				last = true;
-		}
-	}
-	return NULL;
-}
-
-static void share_events(struct __test_metadata *_metadata, int fd, unsigned int at_once,
-			 bool sleep_in_poll)
-{
-	struct shared_reads shared = {
-		.fd = fd,
-		.at_once = at_once,
-		.sleep_in_poll = sleep_in_poll,
-	};
-	pthread_t thread[4];
-	int i;
-
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, pthread_create(&thread[i], NULL, read_shared, &shared));
-	for (i = 0; i < NR_SHARED; i++)
-		ASSERT_NE(0, add_after(fd, i % 300 * MSEC, i));
-	/* One timer for each thread, after everything else, and not in the same read. */
-	sleep_for(400 * MSEC);
-	for (i = 0; i < 4; i++) {
-		while (readable(fd) || tw_info(fd).pending)
-			sleep_for(MSEC);
-		ASSERT_NE(0, add_at(fd, 0, LAST_EVENT));
-	}
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, pthread_join(thread[i], NULL));
-	for (i = 0; i < NR_SHARED; i++)
-		EXPECT_EQ(1, shared.times[i]);
-	EXPECT_EQ(0, shared.errors);
-	EXPECT_EQ(NR_SHARED + 4, tw_info(fd).delivered);
-}
-
-TEST_F(blocking, several_readers_get_each_event_once)
-{
-	share_events(_metadata, self->fd, 1, false);
-}
-
-TEST_F(blocking, several_readers_of_several_events_get_each_once)
-{
-	share_events(_metadata, self->fd, 8, false);
-}
-
-TEST_F(reading, several_pollers_get_each_event_once)
-{
-	share_events(_metadata, self->fd, 3, true);
 }
 
 /*
@@ -658,30 +492,6 @@ TEST_F(reading, poll_reports_what_there_is_to_read)
 	EXPECT_EQ(in, poll_for(self->fd, in, 0));
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	EXPECT_EQ(0, poll_for(self->fd, in, 0));
-}
-
-TEST_F(reading, poll_sleeps_until_the_deadline)
-{
-	__u64 deadline = now_ns() + 100 * MSEC;
-
-	ASSERT_NE(0, add_at(self->fd, deadline, 1));
-	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
-	EXPECT_LE(deadline, now_ns());
-	EXPECT_GE(deadline + lateness_max, now_ns());
-}
-
-TEST_F(reading, select_sleeps_until_the_deadline)
-{
-	struct timeval timeout = { .tv_sec = 5 };
-	__u64 deadline = now_ns() + 100 * MSEC;
-	fd_set set;
-
-	ASSERT_NE(0, add_at(self->fd, deadline, 1));
-	FD_ZERO(&set);
-	FD_SET(self->fd, &set);
-	EXPECT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &timeout));
-	EXPECT_TRUE(FD_ISSET(self->fd, &set));
-	EXPECT_LE(deadline, now_ns());
 }
 
 TEST_F(reading, epoll_level_triggered_reports_until_all_is_read)

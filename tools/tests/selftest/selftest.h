@@ -84,9 +84,6 @@ enum how { BY_IOCTL, BY_RING, BY_SQE };
 
 static enum how by;
 
-#ifdef NATIVE
-int uring_command(int fd, __u32 command, __u64 first, __u64 second);
-#else
 static inline int uring_command(int fd, __u32 command, __u64 first, __u64 second)
 {
 	static __thread struct ring ring;
@@ -97,7 +94,6 @@ static inline int uring_command(int fd, __u32 command, __u64 first, __u64 second
 	twheel_prep_command(&sqe, fd, command, first, second);
 	return ring_execute(&ring, &sqe);
 }
-#endif
 
 /* These have no command: they change no timer. */
 static inline bool only_by_ioctl(unsigned long cmd)

@@ -184,27 +184,6 @@ TEST_F(sharing, close_with_timers_about_to_expire) /* SECURITY: close */
 	EXPECT_EQ(0, tw_info(self->fd).added);
 }
 
-TEST_F(sharing, many_wheels_at_once)
-{
-	struct twheel_event event;
-	int fd[200], i;
-	__u64 id[200];
-
-	for (i = 0; i < 200; i++) {
-		fd[i] = tw_open(O_NONBLOCK);
-		ASSERT_LE(0, fd[i]);
-		ASSERT_NE(0, id[i] = add_after(fd[i], 100 * MSEC + i * MSEC / 2, i));
-	}
-	for (i = 0; i < 200; i++) {
-		ASSERT_EQ(1, wait_and_read(fd[i], &event, 1));
-		EXPECT_EQ(id[i], event.id);
-		EXPECT_EQ(i, event.data);
-		EXPECT_LE(event.deadline_ns, now_ns());
-		EXPECT_EQ(-EAGAIN, tw_read(fd[i], &event, 1));
-		close(fd[i]);
-	}
-}
-
 /* A child without privileges opens a wheel and uses it. */
 static int use_as_nobody(void)
 {

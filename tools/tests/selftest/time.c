@@ -350,22 +350,6 @@ TEST_F(timing, a_tick_of_an_hour_holds_timers_until_its_boundary)
 	EXPECT_EQ(0, tw_cancel(self->fd, id));
 }
 
-TEST_F(timing, an_expired_timer_waits_until_it_is_read) /* SECURITY: unread timers */
-{
-	struct twheel_event event[100];
-	__u64 id[100];
-	int i;
-
-	for (i = 0; i < 100; i++)
-		ASSERT_NE(0, id[i] = add_after(self->fd, 1 + i * MSEC / 10, i));
-	sleep_for(700 * MSEC);
-	EXPECT_EQ(100, tw_info(self->fd).expired);
-	EXPECT_EQ(0, tw_info(self->fd).delivered);
-	ASSERT_EQ(100, tw_read(self->fd, event, 100));
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(id[event[i].data], event[i].id);
-}
-
 TEST_F(timing, what_is_due_when_added_queues_at_that_moment)
 {
 	static const __u64 order[] = { 1, 2, 3, 4, 5 };
@@ -508,24 +492,6 @@ TEST_F(timing, who_is_killed_behind_a_backlog_leaves_the_wheel_in_order)
 	}
 }
 
-TEST_F(timing, a_nearer_timer_does_not_wait_for_a_farther_one)
-{
-	struct twheel_event event;
-	__u64 far, near, when, deadline;
-
-	far = add_after(self->fd, HOUR, 1);
-	ASSERT_NE(0, far);
-	deadline = now_ns() + 50 * MSEC;
-	near = add_at(self->fd, deadline, 2);
-	ASSERT_NE(0, near);
-	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	when = now_ns();
-	EXPECT_EQ(near, event.id);
-	EXPECT_LE(deadline, when);
-	EXPECT_GE(deadline + lateness_max, when);
-	EXPECT_EQ(1, tw_info(self->fd).pending);
-}
-
 /* The wheel's clock stood still for long, which must not delay near timers. */
 TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
 {
@@ -549,62 +515,6 @@ TEST_F(timing, an_empty_wheel_never_wakes_up) /* SECURITY: expiry */
 	EXPECT_EQ(0, tw_info(self->fd).fires);
 }
 
-TEST_F(timing, a_wheel_emptied_by_cancels_never_wakes_up) /* SECURITY: expiry */
-{
-	__u64 id[20], fires;
-	int i;
-
-	for (i = 0; i < 20; i++)
-		ASSERT_NE(0, id[i] = add_after(self->fd, 400 * MSEC + i * 10 * MSEC, i));
-	for (i = 0; i < 20; i++)
-		ASSERT_EQ(0, tw_cancel(self->fd, id[i]));
-	fires = tw_info(self->fd).fires;
-	sleep_for(800 * MSEC);
-	EXPECT_EQ(fires, tw_info(self->fd).fires);
-}
-
-TEST_F(timing, a_wheel_emptied_by_reads_never_wakes_up) /* SECURITY: expiry */
-{
-	struct twheel_event event;
-	__u64 fires;
-
-	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
-	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	fires = tw_info(self->fd).fires;
-	EXPECT_LE(1, fires);
-	sleep_for(400 * MSEC);
-	EXPECT_EQ(fires, tw_info(self->fd).fires);
-}
-
-TEST_F(timing, a_wheel_that_nobody_reads_fires_once)
-{
-	int epoll = watch(self->fd, EPOLLIN);
-	__u64 i;
-
-	ASSERT_LE(0, epoll);
-	for (i = 1; i <= 20; i++)
-		ASSERT_NE(0, add_after(self->fd, 10 * i * MSEC, i));
-	sleep_for(400 * MSEC);
-	EXPECT_EQ(1, tw_info(self->fd).fires);
-}
-
-/* The hrtimer may have been started for the timer after the one that it wakes for. */
-TEST_F(timing, a_wheel_that_is_read_no_more_fires_once_more_in_vain)
-{
-	int epoll = watch(self->fd, EPOLLIN);
-	struct twheel_event event;
-	__u64 i, fires;
-
-	for (i = 1; i <= 20; i++)
-		ASSERT_NE(0, add_after(self->fd, 10 * i * MSEC, i));
-	ASSERT_EQ(1, epoll_for(epoll, -1));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
-	fires = tw_info(self->fd).fires;
-	EXPECT_LE(1, fires);
-	sleep_for(400 * MSEC);
-	EXPECT_GE(fires + 2, tw_info(self->fd).fires);
-}
-
 /* The wheel advances over 64 ticks and a read takes 84 events at a time: more than that is due. */
 TEST_F(timing, a_read_gets_all_that_is_due)
 {
@@ -616,14 +526,4 @@ TEST_F(timing, a_read_gets_all_that_is_due)
 		ASSERT_NE(0, add_at(self->fd, base + (i < 64 ? i : i < 84 ? 63 : 64) * MSEC, i));
 	sleep_for(120 * MSEC);
 	EXPECT_EQ(85, tw_read(self->fd, events, 100));
-}
-
-TEST_F(timing, one_timer_takes_few_wake_ups) /* SECURITY: expiry */
-{
-	struct twheel_event event;
-
-	ASSERT_NE(0, add_after(self->fd, 900 * MSEC, 1));
-	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	/* Two levels of the default wheel: a cascade at most, and the expiry. */
-	EXPECT_GE(4, tw_info(self->fd).fires);
 }

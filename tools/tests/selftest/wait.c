@@ -362,19 +362,6 @@ TEST_F(waiting, goes_on_for_the_next_timer_of_the_bucket_when_the_first_is_cance
 	EXPECT_GE(2, tw_info(self->fd).fires);
 }
 
-TEST_F(waiting, goes_on_until_the_later_deadline_of_a_modified_timer)
-{
-	__u64 deadline = now_ns() + SOON + A_WHILE;
-	__u64 id = add_after(self->fd, SOON, 1);
-
-	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
-	ASSERT_EQ(0, tw_modify(self->fd, id, deadline, TWHEEL_ABSTIME));
-	EXPECT_EQ(1, result_of(&self->waiter));
-	EXPECT_LE(deadline, self->waiter.when);
-	EXPECT_EQ(self->waiter.sleeps, self->waiter.slept);
-	EXPECT_GE(2, tw_info(self->fd).fires);
-}
-
 TEST_F(waiting, on_an_empty_wheel_lets_no_hrtimer_fire)
 {
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));

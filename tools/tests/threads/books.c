@@ -45,6 +45,7 @@ const char *const event_name[NR_EVENTS] = {
 	[RING_FULL] = "events taken while a ring said that there is more",
 	[RING_REFUSED] = "reads of a wheel that has a ring",
 	[VANDALISED] = "rubbish written into a ring",
+	[FAILED] = "steps of calls that failed",
 };
 
 static struct {

@@ -40,6 +40,10 @@ struct mem_cgroup;
  * @unwritable: user memory from here on cannot be written.
  * @user_end: user memory ends here.
  * @lean: one in this many allocations fails; 0 stands for none.
+ * @alone: no other thread waits for what it does, and user memory stays.
+ * @fault: the step after so many that may fail does; 0 stands for none.
+ * @fault_lasts: and all steps after it, too.
+ * @failed: how many did.
  * @interlude: the act of another thread during the next allocation, or NULL.
  */
 struct task_struct {
@@ -61,6 +65,10 @@ struct task_struct {
 	unsigned long unwritable;
 	unsigned long user_end;
 	unsigned int lean;
+	bool alone;
+	unsigned int fault;
+	bool fault_lasts;
+	unsigned int failed;
 	void (*interlude)(void);
 };
 
@@ -95,6 +103,16 @@ static inline u64 any_below(u64 n)
 static inline bool one_in(u64 n)
 {
 	return !any_below(n);
+}
+
+/* Return whether this step has to fail: an allocation, or an access to user memory. */
+static inline bool fails_now(void)
+{
+	if (!current->fault || --current->fault)
+		return false;
+	current->fault = current->fault_lasts;
+	current->failed++;
+	return true;
 }
 
 /* Give other threads a chance to run here. */
@@ -152,7 +170,7 @@ static inline void may_sleep(void)
 static inline bool out_of_memory_now(void)
 {
 	may_call();
-	return current->lean && one_in(current->lean);
+	return fails_now() || (current->lean && one_in(current->lean));
 }
 
 /* Every call ends with this. */

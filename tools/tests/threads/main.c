@@ -417,6 +417,7 @@ int main(int argc, char **argv)
 		users[uid] = twheel_user_get((kuid_t) { uid });
 	clock_start(&mm);
 	play_cases();
+	fail_each_step();
 
 	end = clock_now(CLOCK_MONOTONIC) + seconds * SEC;
 	while (ended && clock_now(CLOCK_MONOTONIC) < end)

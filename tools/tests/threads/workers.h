@@ -49,5 +49,7 @@ void open_and_close(u32 uid);
 
 /* The rare cases. */
 void play_cases(void);
+/* Calls without memory. */
+void fail_each_step(void);
 
 #endif /* _DRIVER_WORKERS_H */

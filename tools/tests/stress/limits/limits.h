@@ -41,8 +41,6 @@ void test_groups(void);
 void test_timer_limit(void);
 void test_user_limit(void);
 void test_many(void);
-void test_given_back(void);
-void test_fault(void);
 void test_cpu(void);
 
 #endif /* LIMITS_H */

@@ -4,9 +4,8 @@
  *
  * Memory is charged to the control group of the process that opened a wheel, and
  * to the user; both have limits, and so has the number of timers. No call holds a CPU for
- * long, whatever the wheels hold; and a page that never arrives delays only processes that
- * share a wheel. Prints TAP; needs root, as it makes control groups, becomes other users and
- * sets the module's parameters.
+ * long, whatever the wheels hold. Prints TAP; needs root, as it makes control groups, becomes
+ * other users and sets the module's parameters.
  */
 #include <stdio.h>
 
@@ -24,8 +23,6 @@ static const struct test {
 	{ "timers", "the module's limit of timers", test_timer_limit },
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },
-	{ "pages", "memory that was given back", test_given_back },
-	{ "fault", "a page of memory that never comes", test_fault },
 	{ "cpu", "how long others wait for the CPU; for the counting machine", test_cpu },
 };
 

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-time - timers whose clocks jump
+ * twheel-time - timers of a machine that is suspended
  *
- * The machine is suspended, or paused and continued; the time of day is set; a week
- * passes. Whatever happens, timers expire by their clock, in order, and the books
- * balance. Prints TAP; needs root.
+ * CLOCK_BOOTTIME jumps, CLOCK_MONOTONIC does not: timers expire by their clock, in order, and
+ * none is lost. Prints TAP; needs root.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "chance.h"
@@ -38,15 +35,6 @@ static int open_wheel(clockid_t clock, uint64_t tick, uint32_t size)
 	if (fd < 0 || twheel_set_up(fd, &setup))
 		bail_out("cannot open " TWHEEL_DEVICE);
 	return fd;
-}
-
-static struct twheel_info info_of(int fd)
-{
-	struct twheel_info info;
-
-	if (twheel_get_info(fd, &info))
-		bail_out("TWHEEL_INFO failed");
-	return info;
 }
 
 static bool wait_readable(int fd, int timeout_ms)
@@ -117,26 +105,18 @@ static void check_event(struct crowd *crowd, const struct twheel_event *event)
 	crowd->read++;
 }
 
-/* Reads a batch at most; returns how many, or -1. */
-static int read_some(struct crowd *crowd)
-{
-	struct twheel_event event[BATCH];
-	ssize_t count, i;
-
-	count = twheel_read(crowd->fd, event, BATCH);
-	for (i = 0; i < count; i++)
-		check_event(crowd, &event[i]);
-	return count;
-}
-
-/* Reads all events; returns how many. */
+/* Read all events; return how many. */
 static unsigned int read_crowd(struct crowd *crowd)
 {
+	struct twheel_event event[BATCH];
 	unsigned int total = 0;
-	int count;
+	int count, i;
 
-	while ((count = read_some(crowd)) > 0)
+	while ((count = twheel_read(crowd->fd, event, BATCH)) > 0) {
+		for (i = 0; i < count; i++)
+			check_event(crowd, &event[i]);
 		total += count;
+	}
 	return total;
 }
 
@@ -221,278 +201,18 @@ static void test_suspend(unsigned int seconds)
 	drop_crowd(&boottime);
 }
 
-/* ---- Paused and continued ------------------------------------------------- */
-
-/*
- * The host stops the machine when this prints "paused now", and continues it. Inside the
- * machine, only the clock shows that.
- */
-static void test_pause(unsigned int seconds)
-{
-	struct crowd crowd = arm_crowd(CLOCK_MONOTONIC, 100000, 2 * seconds * SEC);
-	uint64_t last, now = now_ns(), jump = 0, end = now + 2 * seconds * SEC + 10 * SEC;
-	bool ok = false;
-
-	tap_note("paused now");
-	while (!jump && now < end) {
-		last = now;
-		now = now_ns();
-		if (now - last > seconds * SEC / 2)
-			jump = now - last;
-		else
-			read_some(&crowd);
-	}
-	if (jump)
-		ok = catches_up(&crowd, "a jump");
-	tap_result(jump, "the clock jumped (%llu ms)", (unsigned long long)jump / 1000000);
-	tap_result(ok, "what was due comes after it, in order");
-	while (crowd.read < crowd.count && wait_readable(crowd.fd, 10000))
-		read_crowd(&crowd);
-	tap_result(crowd.read == crowd.count && !crowd.errors,
-		   "and the rest when it is due (%u timers)", crowd.read);
-	drop_crowd(&crowd);
-}
-
-/* ---- The time of day is set ---------------------------------------- */
-
-static void test_set_time(int64_t change_ns, clockid_t clock, const char *what)
-{
-	struct crowd crowd = arm_crowd(clock, 5000, SEC);
-	uint64_t late;
-	bool set;
-
-	sleep_for(SEC + 300 * MSEC);
-	read_crowd(&crowd);
-	set = set_time_of_day(change_ns);
-	if (!set)
-		tap_note("cannot set the time: %s", strerror(errno));
-	while (crowd.read < crowd.count && wait_readable(crowd.fd, 3000))
-		read_crowd(&crowd);
-	late = now_on(clock) - crowd.last_tick * CROWD_TICK;
-	tap_result(set && crowd.read == crowd.count && !crowd.errors && late < LATE,
-		   "%s changes nothing on %s", what,
-		   clock == CLOCK_MONOTONIC ? "CLOCK_MONOTONIC" : "CLOCK_BOOTTIME");
-	set_time_of_day(-change_ns);
-	drop_crowd(&crowd);
-}
-
-static void test_set_times(void)
-{
-	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		test_set_time(10 * YEAR, clocks[i], "ten years forward");
-		test_set_time(-(int64_t)(2 * YEAR), clocks[i], "two years back");
-		test_set_time(-(int64_t)(300 * MSEC), clocks[i], "a moment back");
-	}
-}
-
-/* ---- A long time ---------------------------------------------------------- */
-
-#define WEEK_TIMERS	100000
-#define WEEK_TICK	(10 * MSEC)
-
-struct week {
-	int fd;
-	struct chance chance;
-	uint64_t id[WEEK_TIMERS];
-	uint64_t deadline[WEEK_TIMERS];
-	uint64_t added, cancelled, delivered, modified;
-	uint64_t latest;		/* the maximum lateness */
-	unsigned int errors;
-};
-
-/* Most on a full minute, so that many share a wake-up. */
-static uint64_t any_deadline(struct week *week, uint64_t now)
-{
-	uint64_t deadline = now + chance_below(&week->chance, DAY);
-
-	if (chance_hit(&week->chance, 95))
-		deadline += MINUTE - deadline % MINUTE;
-	return deadline;
-}
-
-static void week_error(struct week *week, const char *what, unsigned int slot)
-{
-	if (!week->errors++)
-		tap_note("%s timer %u: %s", what, slot, strerror(errno));
-}
-
-/* Add timers to free slots. */
-static void refill(struct week *week, const unsigned int *slot, unsigned int count)
-{
-	struct twheel_add add[BATCH];
-	uint64_t now = now_ns();
-	unsigned int i;
-
-	for (i = 0; i < count; i++) {
-		week->deadline[slot[i]] = any_deadline(week, now);
-		add[i] = (struct twheel_add) {
-			.time_ns = week->deadline[slot[i]],
-			.data = slot[i],
-			.flags = TWHEEL_ABSTIME,
-		};
-	}
-	if (twheel_add_batch(week->fd, add, count) != (int)count)
-		bail_out("cannot add timers");
-	for (i = 0; i < count; i++)
-		week->id[slot[i]] = add[i].id;
-	week->added += count;
-}
-
-/* Modify some timers, and replace others. */
-static void change_some(struct week *week, unsigned int count)
-{
-	unsigned int slot;
-
-	for (; count; count--) {
-		slot = chance_below(&week->chance, WEEK_TIMERS);
-		if (chance_hit(&week->chance, 50)) {
-			if (twheel_cancel_timer(week->fd, week->id[slot]))
-				week_error(week, "cannot cancel", slot);
-			week->cancelled++;
-			refill(week, &slot, 1);
-		} else {
-			week->deadline[slot] = any_deadline(week, now_ns());
-			if (twheel_modify_timer(week->fd, week->id[slot], week->deadline[slot],
-						TWHEEL_ABSTIME))
-				week_error(week, "cannot modify", slot);
-			week->modified++;
-		}
-	}
-}
-
-static void week_events(struct week *week, const struct twheel_event *event, unsigned int count)
-{
-	uint64_t now = now_ns();
-	unsigned int slot[BATCH], i;
-
-	for (i = 0; i < count; i++) {
-		slot[i] = event[i].data;
-		if (slot[i] >= WEEK_TIMERS)
-			bail_out("an event has data %u", slot[i]);
-		if (event[i].id != week->id[slot[i]] || event[i].deadline_ns > now ||
-		    event[i].deadline_ns != week->deadline[slot[i]])
-			week_error(week, "not expected:", slot[i]);
-		if (now - event[i].deadline_ns > week->latest)
-			week->latest = now - event[i].deadline_ns;
-	}
-	week->delivered += count;
-	refill(week, slot, count);
-}
-
-static void live_until(struct week *week, uint64_t end)
-{
-	struct twheel_event event[BATCH];
-	ssize_t count;
-
-	while (now_ns() < end) {
-		if (!wait_readable(week->fd, 3600 * 1000))
-			continue;
-		count = twheel_read(week->fd, event, BATCH);
-		if (count <= 0)
-			continue;
-		week_events(week, event, count);
-		change_some(week, count);
-	}
-}
-
-static bool week_balances(const struct week *week, const struct twheel_info *info)
-{
-	return info->added == week->added && info->cancelled == week->cancelled &&
-	       info->delivered == week->delivered && info->modified == week->modified &&
-	       info->pending + info->expired == WEEK_TIMERS && !week->errors;
-}
-
-static void begin_week(struct week *week)
-{
-	unsigned int slot[BATCH], i, n;
-
-	chance_init(&week->chance, 1, 0);
-	week->fd = open_wheel(CLOCK_MONOTONIC, WEEK_TICK, 256);
-	for (i = 0; i < WEEK_TIMERS; i += n) {
-		for (n = 0; n < BATCH && i + n < WEEK_TIMERS; n++)
-			slot[n] = i + n;
-		refill(week, slot, n);
-	}
-}
-
-static void test_week(unsigned int hours)
-{
-	static struct week week;
-	uint64_t begin = now_ns(), first_memory = 0;
-	struct twheel_info info = { };
-	bool balanced = true;
-	unsigned int hour;
-
-	begin_week(&week);
-	for (hour = 6; hour < hours + 6; hour += 6) {
-		if (hour > hours)
-			hour = hours;
-		live_until(&week, begin + hour * HOUR);
-		info = info_of(week.fd);
-		balanced = balanced && week_balances(&week, &info);
-		/* After six hours, the memory is at its steady level. */
-		if (hour == 6)
-			first_memory = info.memory;
-		if (hour % 24 == 0)
-			tap_note("day %u: %llu expired, %llu cascaded, %llu fires, %llu bytes",
-				 hour / 24, info.delivered, info.cascaded, info.fires,
-				 info.memory);
-	}
-	tap_result(balanced, "after %u hours the books of %llu timers balance", hours,
-		   (unsigned long long)week.added);
-	tap_result(info.memory <= first_memory + first_memory / 50,
-		   "and the wheel takes the memory it took (%llu, now %llu bytes)",
-		   (unsigned long long)first_memory, info.memory);
-	tap_result(week.latest < WEEK_TICK + 5 * MSEC, "no event was later than %llu us",
-		   (unsigned long long)week.latest / 1000);
-	close(week.fd);
-}
-
 /* ---- main ----------------------------------------------------------------- */
-
-static void usage(FILE *out)
-{
-	fputs("Usage: twheel-time suspend SECONDS | pause SECONDS | set | long HOURS\n"
-	      "Test timers whose clocks jump; print the results as TAP. Needs root.\n"
-	      "  suspend SECONDS  suspend the machine\n"
-	      "  pause SECONDS    print \"paused now\", and expect to be stopped for that long\n"
-	      "  set              set the time of day by years\n"
-	      "  long HOURS       100,000 timers come and go; for the counting machine\n", out);
-}
 
 int main(int argc, char **argv)
 {
-	const char *test = argc > 1 ? argv[1] : "";
-	unsigned int number;
-
-	if (!strcmp(test, "--help")) {
-		usage(stdout);
-		return 0;
-	}
-	if (argc == 2 && !strcmp(test, "set")) {
-		puts("TAP version 13");
-		test_set_times();
-		return tap_done();
-	}
-	if (argc != 3) {
-		usage(stderr);
+	if (argc != 2) {
+		fputs("Usage: twheel-time SECONDS\n"
+		      "Suspend the machine for this long, and test its timers; print the results\n"
+		      "as TAP. Needs root.\n", stderr);
 		return 2;
 	}
-	number = number_or_exit(test, argv[2], 1, 1000000);
 	puts("TAP version 13");
 	fflush(stdout);
-	if (!strcmp(test, "suspend")) {
-		test_suspend(number);
-	} else if (!strcmp(test, "pause")) {
-		test_pause(number);
-	} else if (!strcmp(test, "long")) {
-		test_week(number);
-	} else {
-		usage(stderr);
-		return 2;
-	}
+	test_suspend(number_or_exit("SECONDS", argv[1], 1, 1000));
 	return tap_done();
 }

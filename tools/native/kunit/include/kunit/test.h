@@ -31,7 +31,6 @@ struct kunit {
 	void *priv;
 	const void *param_value;
 	jmp_buf end;
-	const char *skipped;
 	unsigned int failures;
 	unsigned int nr_memory;
 	void *memory[KUNIT_MEMORY_MAX];
@@ -45,7 +44,6 @@ struct kunit_case {
 
 struct kunit_suite {
 	const char *name;
-	int (*suite_init)(struct kunit_suite *suite);
 	int (*init)(struct kunit *test);
 	void (*exit)(struct kunit *test);
 	struct kunit_case *test_cases;
@@ -86,12 +84,6 @@ static void __attribute__((__constructor__)) register_suite(void)		\
 
 #define kunit_test_suite(suite)		kunit_test_suites(&(suite))
 
-#define kunit_info(test, format, ...)	((void)(test))
-#define kunit_skip(test, why)							\
-do {										\
-	(test)->skipped = (why);						\
-	longjmp((test)->end, 1);						\
-} while (0)
 
 #define __KUNIT_EXPECT(test, condition, what)					\
 do {										\

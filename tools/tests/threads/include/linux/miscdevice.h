@@ -17,6 +17,8 @@ struct miscdevice {
 
 static inline int misc_register(struct miscdevice *misc)
 {
+	if (current && fails_now())
+		return -ENOMEM;
 	device = misc->fops;
 	return 0;
 }

@@ -10,6 +10,10 @@
 #include <linux/gfp.h>
 #include_next <linux/slab.h>
 
+/* Large allocations may fail, and must not fill the log then. */
+#undef __GFP_NOWARN
+#define __GFP_NOWARN	8U
+
 #include "../../kernel.h"
 
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))

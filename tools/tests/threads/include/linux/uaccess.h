@@ -12,13 +12,6 @@
 
 #define u64_to_user_ptr(x)	((void __user *)(unsigned long)(x))
 
-/* Real memory may be missing where a program has its own function; returns how much was copied. */
-#ifdef USER_MEMCPY
-unsigned long user_memcpy(void *to, const void *from, unsigned long n);
-#else
-#define user_memcpy(to, from, n)	(memcpy(to, from, n), (n))
-#endif
-
 /* User memory that is there may have been taken away, which a page fault would undo. */
 static inline void pagefault_disable(void)
 {
@@ -43,7 +36,7 @@ static inline void may_fault(void)
 }
 
 #ifndef page_is_gone
-#define page_is_gone()	(current->pagefaults_off && one_in(64))
+#define page_is_gone()	(current->pagefaults_off && !current->alone && one_in(64))
 #endif
 
 /* How many of @n bytes are present before the first missing one. */
@@ -68,6 +61,8 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 	breathing_space();
 	if (page_is_gone())
 		bytes = any_below(n);
+	if (fails_now())
+		bytes = 0;
 	if (bytes == n)
 		return n;
 	return bytes > less ? bytes - less : 0;
@@ -85,7 +80,7 @@ static inline unsigned long __must_check copy_from_user(void *to, const void __u
 
 	if (user_range(from, n))
 		bytes = user_copied(from, n, current->unreadable);
-	bytes = user_memcpy(to, from, bytes);
+	memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
 	return n - bytes;
 }
@@ -97,7 +92,7 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 
 	if (user_range(to, n))
 		bytes = user_copied(to, n, current->unwritable);
-	bytes = user_memcpy(to, from, bytes);
+	memcpy(to, from, bytes);
 	return n - bytes;
 }
 
@@ -144,16 +139,16 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 	if (!current->in_user_access)
 		broken("user memory is not open");
 	breathing_space();
-	return !page_is_gone() && user_bytes(p, n, missing) == n;
+	return !page_is_gone() && !fails_now() && user_bytes(p, n, missing) == n;
 }
 
 #define unsafe_get_user(x, p, label)					\
 do {									\
 	typeof(*(p)) __value;						\
 									\
-	if (!user_access_works(p, sizeof(__value), current->unreadable) || \
-	    user_memcpy(&__value, p, sizeof(__value)) != sizeof(__value)) \
+	if (!user_access_works(p, sizeof(__value), current->unreadable)) \
 		goto label;						\
+	memcpy(&__value, p, sizeof(__value));				\
 	(x) = __value;							\
 } while (0)
 
@@ -161,9 +156,9 @@ do {									\
 do {									\
 	typeof(*(p)) __value = (x);					\
 									\
-	if (!user_access_works(p, sizeof(__value), current->unwritable) || \
-	    user_memcpy(p, &__value, sizeof(__value)) != sizeof(__value)) \
+	if (!user_access_works(p, sizeof(__value), current->unwritable)) \
 		goto label;						\
+	memcpy(p, &__value, sizeof(__value));				\
 } while (0)
 
 #endif /* _DRIVER_LINUX_UACCESS_H */
