@@ -3,8 +3,6 @@
  * An echo server with epoll that closes idle connections
  *
  * Each connection has its own timeout. A message postpones it, which only stores a number.
- * The server flushes by hand before each wait: one line more, and no start has to wake the
- * loop.
  *
  *	cc -O2 -o echo-server echo-server.c $(pkg-config --cflags --libs libtwheel)
  *	./echo-server 7000 60000	on port 7000, closes what has been idle for 60 s
@@ -89,10 +87,17 @@ static int listen_at(uint16_t port)
 	return fd;
 }
 
+/* Wait for sockets, until the next timeout. */
+static int wait_for(int epoll, struct epoll_event *events, int max, int64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC };
+
+	return epoll_pwait2(epoll, events, max, ns < 0 ? NULL : &timeout, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_BY_HAND };
-	struct twheel_loop *loop = twheel_loop_new(&config);
+	struct twheel_loop *loop = twheel_loop_new(NULL);
 	int listener = listen_at(argc > 1 ? atoi(argv[1]) : 7000);
 	int epoll = epoll_create1(0);
 
@@ -100,23 +105,20 @@ int main(int argc, char **argv)
 	if (!loop || epoll < 0)
 		err(1, "no loop");
 	watch(epoll, listener, &listener);
-	watch(epoll, twheel_loop_fd(loop), loop);
+	/* Only over /dev/twheel, the descriptor shows timers. */
+	if (twheel_loop_backend(loop) == TWHEEL_BACKEND_DEVICE)
+		watch(epoll, twheel_loop_fd(loop), loop);
 	for (;;) {
 		struct epoll_event event[64];
-		int expired = 0;
 
-		if (twheel_loop_flush(loop)) /* at a limit: new timeouts wait for room */
-			warn("twheel_loop_flush");
-		for (int i = epoll_wait(epoll, event, 64, -1); i-- > 0; ) {
+		for (int i = wait_for(epoll, event, 64, twheel_loop_timeout(loop)); i-- > 0; ) {
 			if (event[i].data.ptr == &listener)
 				accept_connection(epoll, listener, loop);
 			else if (event[i].data.ptr != loop)
 				echo(event[i].data.ptr);
-			else
-				expired = 1;
 		}
 		/* Timers come last: a connection with a message is not idle. */
-		if (expired && twheel_loop_dispatch(loop) < 0)
+		if (twheel_loop_dispatch(loop) < 0)
 			warn("twheel_loop_dispatch");
 	}
 }

@@ -34,6 +34,7 @@ static void no_loop_is_einval(void)
 	CHECK_FAILS(twheel_loop_flush(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_dispatch(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_wait(NULL, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_timeout(NULL) - 1, EINVAL);
 	CHECK_FAILS(twheel_loop_fd(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_backend(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_update(NULL), EINVAL);
@@ -246,16 +247,20 @@ static void a_closed_descriptor_is_ebadf(void)
 
 static void a_descriptor_that_is_no_wheel_is_an_error(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	const int error = backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY;
 	struct twheel_handle timer = { .callback = count_call };
 	int null = open("/dev/null", O_RDWR);
+	struct twheel_loop *loop = new_loop();
 
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
-	CHECK_FAILS(twheel_loop_flush(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY);
-	CHECK_FAILS(twheel_loop_dispatch(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : EIO);
+	CHECK_FAILS(twheel_loop_flush(loop), error);
+	CHECK_FAILS(twheel_loop_dispatch(loop), error);
+	/* Without a change, the device is polled, and is always ready. */
+	loop = new_loop();
+	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
+	if (backend == TWHEEL_BACKEND_DEVICE)
+		CHECK_FAILS(twheel_loop_dispatch(loop), EIO);
 	CHECK(!close(null));
 }
 

@@ -229,10 +229,25 @@ fn bad_input_is_an_error() {
 }
 
 #[test]
+fn the_timeout_is_the_time_until_the_next_timer() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    assert_eq!(wheel.timeout(), None);
+    timer.as_ref().start(ms(20)).unwrap();
+    let left = wheel.timeout();
+    assert!(left.map_or(wheel.backend() == Backend::Device, |left| left <= ms(21)));
+    std::thread::sleep(left.unwrap_or(ms(30)));
+    while count.get() == 0 {
+        wheel.dispatch().unwrap();
+    }
+    assert_eq!(wheel.timeout(), None);
+}
+
+#[test]
 fn other_clocks_and_sizes() {
     let config = Config {
         boottime: true,
-        by_hand: true,
         wheel_size: 3,
         tick: ms(2),
         ..Config::default()
@@ -347,7 +362,7 @@ fn without_descriptors() {
         }
     };
     assert_eq!(error.raw_os_error(), Some(24)); // EMFILE
-    assert_eq!(code(Loop::new()), 24);
+    assert_eq!(code(Loop::new().and_then(|wheel| wheel.wait(Some(MS)))), 24);
     drop(files);
     new();
 }
