@@ -559,7 +559,7 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 	if (twheel_add_timer(device->loop.fd, &add) || disown(device, listed->id))
 		return -1;
 	handle->state |= REPEATS;
-	handle->repeat.interval = listed->interval_ns;
+	handle->interval = listed->interval_ns;
 	handle->where = add.id;
 	return 0;
 }

@@ -117,18 +117,6 @@ struct twheel_message;
 typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *handle);
 
 /**
- * typedef twheel_next_deadline - return the next deadline of a timer
- * @handle: the timer.
- * @now_ns: the loop's time.
- *
- * Called when twheel_schedule() starts the timer, and each time it expires, just before
- * its callback. It must not start or stop anything.
- *
- * Return: the next deadline on the loop's clock; above TWHEEL_TIME_MAX_NS, there is none.
- */
-typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now_ns);
-
-/**
  * typedef twheel_unarmed - called for a timer that could not be armed
  * @loop: the loop.
  * @handle: the timer. It is no longer running.
@@ -468,10 +456,7 @@ struct twheel_handle {
 	uint32_t state;
 	struct twheel_loop *loop;
 	uint64_t deadline;
-	union {
-		uint64_t interval;
-		twheel_next_deadline *next;
-	} repeat;
+	uint64_t interval;
 	/* The user-space wheel's part of a timer; over the device, links and id. */
 	void *link[2];
 	uint64_t armed;
@@ -489,13 +474,13 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 /**
  * twheel_start() - start a timer
  * @loop: the loop to run it in.
- * @handle: the timer.
+ * @handle: the timer. If it is running in this loop, it starts anew.
  * @delay_ns: nanoseconds from the loop's time; a sum beyond TWHEEL_TIME_MAX_NS saturates.
  *
- * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
- * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback; EOWNERDEAD after fork(); EBADF if the loop cannot be woken because its
- * descriptor was closed.
+ * Return: 0; or -1 with errno set: EXDEV when it is running in another loop, EINVAL for a delay
+ * above TWHEEL_TIME_MAX_NS and without a loop, a handle or a callback; EOWNERDEAD after fork();
+ * EBADF if the loop cannot be woken because its descriptor was closed; or, for an earlier
+ * deadline of a running timer, as twheel_stop().
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -524,20 +509,6 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
  */
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns);
-
-/**
- * twheel_schedule() - start a timer whose deadlines come from a function
- * @loop: the loop to run it in.
- * @handle: the timer.
- * @next: returns each deadline, also the first one.
- *
- * When @next returns no further deadline, the timer ends: its callback is called for the last
- * one, and it is no longer running. Without a first deadline, it does not start.
- *
- * Return: as twheel_start(), and EINVAL without a function.
- */
-int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
-		    twheel_next_deadline *next);
 
 /**
  * twheel_again() - postpone a timer, or start it again
@@ -599,7 +570,7 @@ int twheel_is_running(const struct twheel_handle *handle);
  *	last one.
  *
  * Does not change the next deadline; twheel_again() does. A timer that was started to expire
- * once repeats from now on, and so does one of twheel_schedule().
+ * once repeats from now on.
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
  * of range and without a handle, EOWNERDEAD after fork().

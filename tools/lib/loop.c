@@ -201,9 +201,7 @@ static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (twheel_loop_check(loop))
 		return -1;
-	if (is_running(handle))
-		return fail(handle->loop == loop ? EALREADY : EXDEV);
-	return 0;
+	return is_running(handle) && handle->loop != loop ? fail(EXDEV) : 0;
 }
 
 /*
@@ -235,6 +233,21 @@ static uint64_t add_times(uint64_t a, uint64_t b)
 	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
+/* Start a timer, or give a running one another deadline. @follows: REPEATS, or 0. */
+static int restart(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline,
+		   uint32_t follows)
+{
+	if (is_running(handle) && deadline >= handle->armed) {
+		handle->deadline = deadline;
+		handle->state = (handle->state & RUNNING) | follows;
+		return 0;
+	}
+	if (note_start(loop) || (is_running(handle) && twheel_stop(handle) < 0))
+		return -1;
+	handle->state = follows;
+	return start(loop, handle, deadline);
+}
+
 static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
 				   uint64_t delay_ns)
 {
@@ -242,10 +255,7 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
-		return -1;
-	handle->state = 0;
-	return start(loop, handle, add_times(loop_now(loop), delay_ns));
+	return restart(loop, handle, add_times(loop_now(loop), delay_ns), 0);
 }
 
 /* Fast path: the arguments are valid, and the time is known. */
@@ -268,10 +278,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
-		return -1;
-	handle->state = 0;
-	return start(loop, handle, deadline_ns);
+	return restart(loop, handle, deadline_ns, 0);
 }
 
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
@@ -281,30 +288,10 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
+	if (restart(loop, handle, add_times(loop_now(loop), delay_ns), REPEATS))
 		return -1;
-	handle->state = REPEATS;
-	handle->repeat.interval = interval_ns;
-	return start(loop, handle, add_times(loop_now(loop), delay_ns));
-}
-
-int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
-		    twheel_next_deadline *next)
-{
-	uint64_t deadline;
-
-	if (check_start(loop, handle))
-		return -1;
-	if (!next)
-		return fail(EINVAL);
-	deadline = next(handle, loop_now(loop));
-	if (deadline > TWHEEL_TIME_MAX_NS)
-		return 0;
-	if (note_start(loop))
-		return -1;
-	handle->state = SCHEDULED;
-	handle->repeat.next = next;
-	return start(loop, handle, deadline);
+	handle->interval = interval_ns;
+	return 0;
 }
 
 int twheel_stop(struct twheel_handle *handle)
@@ -335,17 +322,7 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	if (twheel_loop_check(loop))
 		return -1;
 	deadline = add_times(loop_now(loop), delay_ns);
-	if (deadline >= handle->armed) {
-		handle->deadline = deadline;
-		return 0;
-	}
-	if (note_start(loop))
-		return -1;
-	if (!is_running(handle))
-		handle->state = 0;
-	else if (twheel_stop(handle) < 0)
-		return -1;
-	return start(loop, handle, deadline);
+	return restart(loop, handle, deadline, is_running(handle) ? handle->state & REPEATS : 0);
 }
 
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
@@ -356,10 +333,10 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
 		return fail(ENOENT);
 	if (twheel_loop_check(handle->loop))
 		return -1;
-	handle->state &= ~(REPEATS | SCHEDULED);
+	handle->state &= ~REPEATS;
 	if (interval_ns)
 		handle->state |= REPEATS;
-	handle->repeat.interval = interval_ns;
+	handle->interval = interval_ns;
 	return 0;
 }
 
@@ -379,21 +356,17 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
  * Expiry.
  */
 
-/* Return the next deadline of an expired timer that repeats; above the maximum, it has none. */
+/* Return the next deadline of an expired timer that repeats. */
 static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t now = loop_now(loop);
 	uint64_t periods = 1;
 
-	handle->count = 1;
-	if (handle->state & SCHEDULED)
-		return handle->repeat.next(handle, now);
 	if (now > handle->deadline)
-		periods += (now - handle->deadline) / handle->repeat.interval;
+		periods += (now - handle->deadline) / handle->interval;
 	handle->count = periods < UINT32_MAX ? periods : UINT32_MAX;
 	/* The first sum is not later than now, or than the deadline: it cannot overflow. */
-	return add_times(handle->deadline + (periods - 1) * handle->repeat.interval,
-			 handle->repeat.interval);
+	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
 }
 
 /* Rearm an expired timer if it repeats. Returns false, and rearms it, if it was postponed. */
@@ -406,10 +379,9 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 		loop->backend->arm(loop, handle);
 		return false;
 	}
-	if (handle->state & (REPEATS | SCHEDULED)) {
+	if (handle->state & REPEATS) {
 		handle->deadline = next_deadline(loop, handle);
-		if (handle->deadline <= TWHEEL_TIME_MAX_NS)
-			loop->backend->arm(loop, handle);
+		loop->backend->arm(loop, handle);
 	}
 	return true;
 }

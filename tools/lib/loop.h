@@ -28,14 +28,12 @@
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
- * backend, where it expires at @armed; any other is idle. The last two bits show what follows its
- * expiry.
+ * backend, where it expires at @armed; any other is idle. The last bit is for those that repeat.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
 #define REPEATS			0x10
-#define SCHEDULED		0x20
 
 /**
  * struct backend - what a loop runs over

@@ -9,13 +9,6 @@
 
 /* ---- Arguments --------------------------------------------------------------- */
 
-static uint64_t never(struct twheel_handle *handle, uint64_t now_ns)
-{
-	(void)handle;
-	(void)now_ns;
-	return UINT64_MAX;
-}
-
 static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
 {
 	(void)loop;
@@ -30,7 +23,6 @@ static void no_loop_is_einval(void)
 	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
 	CHECK_FAILS(twheel_start_at(NULL, &timer, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(NULL, &timer, 1, 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(NULL, &timer, never), EINVAL);
 	CHECK_FAILS(twheel_loop_flush(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_dispatch(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_wait(NULL, 0), EINVAL);
@@ -54,7 +46,6 @@ static void no_handle_is_einval(void)
 	CHECK_FAILS(twheel_start(loop, NULL, 1), EINVAL);
 	CHECK_FAILS(twheel_start_at(loop, NULL, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, NULL, 1, 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(loop, NULL, never), EINVAL);
 	CHECK_FAILS(twheel_again(NULL, 1), EINVAL);
 	CHECK(!twheel_stop(NULL));
 	CHECK_FAILS(twheel_remaining(NULL), EINVAL);
@@ -75,7 +66,6 @@ static void times_out_of_range_are_einval(void)
 	CHECK_FAILS(twheel_repeat(loop, &timer, UINT64_MAX, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, &timer, 1, 0), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, &timer, 1, TWHEEL_TIME_MAX_NS + 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(loop, &timer, NULL), EINVAL);
 	CHECK(!twheel_stop(&timer));
 	CHECK(!twheel_repeat(loop, &timer, TWHEEL_TIME_MAX_NS, TWHEEL_TIME_MAX_NS));
 	CHECK(twheel_stop(&timer) == 1);
@@ -87,21 +77,32 @@ static void times_out_of_range_are_einval(void)
 	CHECK(twheel_stop(&timer) == 1);
 }
 
-static void starting_twice_is_ealready(void)
+/* It starts anew: earlier, later, and as what it was started last. */
+static void starting_twice_starts_anew(void)
 {
 	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
+	int called = 0, flushed;
 
 	timer.data = &called;
-	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
-	CHECK_FAILS(twheel_start(loop, &timer, SEC), EALREADY);
-	CHECK(!twheel_loop_flush(loop));
-	CHECK_FAILS(twheel_start_at(loop, &timer, SEC), EALREADY);
-	CHECK_FAILS(twheel_repeat(loop, &timer, SEC, SEC), EALREADY);
-	CHECK_FAILS(twheel_schedule(loop, &timer, never), EALREADY);
-	CHECK(run_for(loop, 1, 500) == 1);
-	CHECK(called == 1);
+	for (flushed = 0; flushed < 2; flushed++) {
+		CHECK(!twheel_repeat(loop, &timer, 5 * MSEC, 5 * MSEC));
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(twheel_loop_count(loop) == 1 && twheel_remaining(&timer) > (int64_t)SEC);
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK_FAILS(twheel_start(loop, &timer, UINT64_MAX), EINVAL);
+		CHECK(twheel_remaining(&timer) > (int64_t)SEC);
+		CHECK(!twheel_start_at(loop, &timer, 1));
+		CHECK(run_for(loop, 1, 500) == 1);
+		CHECK(!twheel_is_running(&timer) && run_for(loop, 1, 20) == 0);
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
+		CHECK(run_for(loop, 2, 500) == 2);
+		CHECK(twheel_stop(&timer) == 1 && !twheel_loop_count(loop));
+	}
+	CHECK(called >= 6);
 }
 
 static void stopping_twice_is_nothing(void)
@@ -645,7 +646,7 @@ const struct test bad_tests[] = {
 	{ "without a loop, EINVAL", no_loop_is_einval },
 	{ "without a handle, a callback or a message, EINVAL", no_handle_is_einval },
 	{ "times out of range are EINVAL", times_out_of_range_are_einval },
-	{ "starting twice is EALREADY", starting_twice_is_ealready },
+	{ "starting a running timer starts it anew", starting_twice_starts_anew },
 	{ "stopping what does not run returns 0", stopping_twice_is_nothing },
 	{ "again before any start is EINVAL", again_before_any_start_is_einval },
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },

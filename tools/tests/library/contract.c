@@ -463,39 +463,6 @@ static void repeating_keeps_phase_and_counts_what_was_missed(void)
 	CHECK(called == 2);
 }
 
-static int to_go;
-
-static uint64_t next_of_few(struct twheel_handle *handle, uint64_t now_ns)
-{
-	(void)handle;
-	return to_go-- ? now_ns + 3 * MSEC : UINT64_MAX;
-}
-
-/* However late it is, it counts as one deadline. */
-static void count_scheduled(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	CHECK(handle->count == 1);
-	handle->count = 0;
-	count_call(loop, handle);
-}
-
-static void a_schedule_ends_when_it_says_so(void)
-{
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_scheduled };
-	int called = 0;
-
-	timer.data = &called;
-	to_go = 0;
-	CHECK(!twheel_schedule(loop, &timer, next_of_few));
-	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
-	to_go = 4;
-	CHECK(!twheel_schedule(loop, &timer, next_of_few));
-	CHECK(run_for(loop, 5, 200) == 4);
-	CHECK(called == 4);
-	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
-}
-
 static void remaining_counts_down(void)
 {
 	struct twheel_loop *loop = new_loop_that_asks();
@@ -1032,7 +999,6 @@ const struct test contract_tests[] = {
 	{ "again starts what has stopped or expired", again_starts_what_has_stopped },
 	{ "what repeats keeps its phase, and counts what was missed",
 	  repeating_keeps_phase_and_counts_what_was_missed },
-	{ "a schedule ends when it says so", a_schedule_ends_when_it_says_so },
 	{ "what remains is counted on the loop's time", remaining_counts_down },
 	{ "a callback may free another that has expired", a_callback_may_free_what_has_expired },
 	{ "a callback may free another that is armed or queued",

@@ -215,7 +215,7 @@ fn bad_input_is_an_error() {
     assert_eq!(code(timer.as_ref().again(MS)), EINVAL);
     assert_eq!(code(timer.as_ref().repeat(MS, Duration::ZERO)), EINVAL);
     timer.as_ref().start(Duration::MAX).unwrap();
-    assert_eq!(code(timer.as_ref().start(MS)), 114); // EALREADY
+    timer.as_ref().start(MS).unwrap();
     assert!(timer.stop().unwrap());
     for config in [
         Config { tick: Duration::from_nanos(1), ..Config::default() },
