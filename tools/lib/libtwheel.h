@@ -312,9 +312,9 @@ int twheel_loop_update(struct twheel_loop *loop);
  * twheel_loop_flush() - make all changes take effect, as the next dispatch would
  * @loop: the loop.
  *
- * Ends the turn of the program, as twheel_loop_timeout(). May call the callback for timers that could not
- * be armed, and no other one. After an error, changes that were not made wait for the next
- * flush.
+ * Ends the turn of the program, as twheel_loop_timeout(). May call the callback for timers that
+ * could not be armed, and no other one. After an error, changes that were not made wait for the
+ * next flush.
  *
  * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, if there is no callback for that;
  * EOWNERDEAD after fork(); EINVAL without a loop; or the errors that twheel(4) lists for a
@@ -327,9 +327,10 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * Reads the clock, and runs the messages that other threads posted, then the callbacks in the
- * order of their ticks. Then it flushes, unless twheel_loop_timeout() does. Does not wait. A timer that a callback starts is called by the next
- * dispatch at the earliest, even if it is due at once. After that, the descriptor is readable
- * again only for new events: edge-triggered epoll may be used.
+ * order of their ticks. Flushes, unless the program calls twheel_loop_timeout(). Does not wait. A
+ * timer that a callback starts is called by the next dispatch at the earliest, even if it is due
+ * at once. After that, the descriptor is readable again only for new events: edge-triggered epoll
+ * may be used.
  *
  * Call it when the descriptor is readable or the time has passed, and after messages have been
  * read, so that a connection that has just sent a message is not closed as idle.

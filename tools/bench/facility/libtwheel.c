@@ -55,8 +55,10 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, bo
 	if (!loop)
 		err(1, "twheel_loop_new");
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0 || (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event)))
-		err(1, "epoll");
+	if (epoll < 0)
+		err(1, "epoll_create1");
+	if (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
+		err(1, "epoll_ctl");
 	if (asks)
 		twheel_loop_timeout(loop);
 }
