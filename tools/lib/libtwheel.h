@@ -475,7 +475,7 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 /**
  * twheel_start() - start a timer
  * @loop: the loop to run it in.
- * @handle: the timer. If it is running in this loop, it starts anew.
+ * @handle: the timer. If it is running in this loop, it starts again with this delay.
  * @delay_ns: nanoseconds from the loop's time; a sum beyond TWHEEL_TIME_MAX_NS saturates.
  *
  * Return: 0; or -1 with errno set: EXDEV when it is running in another loop, EINVAL for a delay

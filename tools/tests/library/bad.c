@@ -77,8 +77,8 @@ static void times_out_of_range_are_einval(void)
 	CHECK(twheel_stop(&timer) == 1);
 }
 
-/* It starts anew: earlier, later, and as what it was started last. */
-static void starting_twice_starts_anew(void)
+/* Earlier, later, and as what it was started last. */
+static void starting_twice_starts_again(void)
 {
 	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer = { .callback = count_call };
@@ -646,7 +646,7 @@ const struct test bad_tests[] = {
 	{ "without a loop, EINVAL", no_loop_is_einval },
 	{ "without a handle, a callback or a message, EINVAL", no_handle_is_einval },
 	{ "times out of range are EINVAL", times_out_of_range_are_einval },
-	{ "starting a running timer starts it anew", starting_twice_starts_anew },
+	{ "starting a running timer starts it again", starting_twice_starts_again },
 	{ "stopping what does not run returns 0", stopping_twice_is_nothing },
 	{ "again before any start is EINVAL", again_before_any_start_is_einval },
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
