@@ -3,13 +3,12 @@
  * An echo server with epoll that closes idle connections
  *
  * Each connection has its own timeout. A message postpones it, which only stores a number.
- * The server flushes by hand before each wait: one line more, and no start has to wake the
- * loop.
  *
  *	cc -O2 -o echo-server echo-server.c $(pkg-config --cflags --libs libtwheel)
  *	./echo-server 7000 60000	on port 7000, closes what has been idle for 60 s
  */
 #include <err.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -23,12 +22,22 @@ struct connection {
 };
 
 static uint64_t idle_ns;
+static int epoll, listener;
+
+static void watch(int operation, int fd, uint32_t events, void *what)
+{
+	struct epoll_event event = { .events = events, .data.ptr = what };
+
+	if (epoll_ctl(epoll, operation, fd, &event))
+		err(1, "epoll_ctl");
+}
 
 static void close_connection(struct connection *c)
 {
 	twheel_stop(&c->timeout);
 	close(c->fd);
 	free(c);
+	watch(EPOLL_CTL_MOD, listener, EPOLLIN, &listener);
 }
 
 static void on_idle(struct twheel_loop *loop, struct twheel_handle *timeout)
@@ -37,21 +46,13 @@ static void on_idle(struct twheel_loop *loop, struct twheel_handle *timeout)
 	close_connection(timeout->data);
 }
 
-static void watch(int epoll, int fd, void *what)
+static void accept_connection(struct twheel_loop *loop)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
-
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
-		err(1, "epoll_ctl");
-}
-
-static void accept_connection(int epoll, int listener, struct twheel_loop *loop)
-{
-	int fd = accept(listener, NULL, NULL);
 	struct connection *c = calloc(1, sizeof(*c));
+	int fd = c ? accept(listener, NULL, NULL) : -1;
 
-	if (fd < 0 || !c) { /* "ulimit -n" shows the limit */
-		close(fd);
+	if (fd < 0) { /* at a limit, until one is closed: "ulimit -n" */
+		watch(EPOLL_CTL_MOD, listener, errno == EMFILE ? 0 : EPOLLIN, &listener);
 		free(c);
 		return;
 	}
@@ -59,7 +60,7 @@ static void accept_connection(int epoll, int listener, struct twheel_loop *loop)
 	twheel_handle_init(&c->timeout, on_idle, c);
 	if (twheel_start(loop, &c->timeout, idle_ns))
 		err(1, "twheel_start");
-	watch(epoll, c->fd, c);
+	watch(EPOLL_CTL_ADD, c->fd, EPOLLIN, c);
 }
 
 /* Do not wait for a client that does not read. */
@@ -89,34 +90,38 @@ static int listen_at(uint16_t port)
 	return fd;
 }
 
+/* Wait for sockets, until the next timeout. */
+static int wait_for(struct epoll_event *events, int max, int64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC };
+
+	return epoll_pwait2(epoll, events, max, ns < 0 ? NULL : &timeout, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_BY_HAND };
-	struct twheel_loop *loop = twheel_loop_new(&config);
-	int listener = listen_at(argc > 1 ? atoi(argv[1]) : 7000);
-	int epoll = epoll_create1(0);
+	struct twheel_loop *loop = twheel_loop_new(NULL);
 
+	listener = listen_at(argc > 1 ? atoi(argv[1]) : 7000);
+	epoll = epoll_create1(0);
 	idle_ns = (argc > 2 ? atoi(argv[2]) : 60000) * TWHEEL_MSEC;
 	if (!loop || epoll < 0)
 		err(1, "no loop");
-	watch(epoll, listener, &listener);
-	watch(epoll, twheel_loop_fd(loop), loop);
+	watch(EPOLL_CTL_ADD, listener, EPOLLIN, &listener);
+	/* Only over /dev/twheel, the descriptor shows timers. */
+	if (twheel_loop_backend(loop) == TWHEEL_BACKEND_DEVICE)
+		watch(EPOLL_CTL_ADD, twheel_loop_fd(loop), EPOLLIN, loop);
 	for (;;) {
 		struct epoll_event event[64];
-		int expired = 0;
 
-		if (twheel_loop_flush(loop)) /* at a limit: new timeouts wait for room */
-			warn("twheel_loop_flush");
-		for (int i = epoll_wait(epoll, event, 64, -1); i-- > 0; ) {
+		for (int i = wait_for(event, 64, twheel_loop_timeout(loop)); i-- > 0; ) {
 			if (event[i].data.ptr == &listener)
-				accept_connection(epoll, listener, loop);
+				accept_connection(loop);
 			else if (event[i].data.ptr != loop)
 				echo(event[i].data.ptr);
-			else
-				expired = 1;
 		}
 		/* Timers come last: a connection with a message is not idle. */
-		if (expired && twheel_loop_dispatch(loop) < 0)
+		if (twheel_loop_dispatch(loop) < 0)
 			warn("twheel_loop_dispatch");
 	}
 }

@@ -43,7 +43,6 @@ struct batches {
  * @alarm: the id of a timer without a handle, added to make the descriptor readable; or 0.
  * @taken: how many events have been taken, but are still in the ring.
  * @inherited: how many of the next events the previous process had received.
- * @woken: an event is coming that wakes the program for timers that a callback left behind.
  * @nr_stopped: how many timers have been stopped since the last flush.
  * @stopped: their ids.
  */
@@ -55,7 +54,6 @@ struct device {
 	uint64_t alarm;
 	size_t taken;
 	size_t inherited;
-	bool woken;
 	unsigned int nr_stopped;
 	uint64_t stopped[BATCH];
 };
@@ -95,8 +93,6 @@ static void collect_event(struct device *device, const struct twheel_event *even
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;
 		device->nr_armed--;
-	} else {
-		device->woken = false;
 	}
 }
 
@@ -161,7 +157,6 @@ static int cancel_stopped(struct device *device)
 static inline void note_stopped(struct device *device, struct twheel_handle *handle)
 {
 	device->stopped[device->nr_stopped++] = handle->where;
-	device->loop.dirty = true;
 	set_idle(handle);
 }
 
@@ -282,7 +277,6 @@ static int device_alarm(struct twheel_loop *loop)
 		return -1;
 	device->alarm = add.id;
 	device->nr_armed++;
-	loop->dirty = true;
 	return 0;
 }
 
@@ -295,17 +289,6 @@ static int cancel_alarm(struct device *device)
 		return -1;
 	device->stopped[device->nr_stopped++] = device->alarm;
 	device->alarm = 0;
-	return 0;
-}
-
-/* Wake the program for the timers that are left after a callback that did not return. */
-static int wake_for_the_rest(struct device *device)
-{
-	if (device->woken || !twheel_loop_has_left(&device->loop))
-		return 0;
-	if (device_wake(&device->loop))
-		return -1;
-	device->woken = true;
 	return 0;
 }
 
@@ -340,7 +323,13 @@ static int device_flush(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	int ret, error;
 
-	if (cancel_alarm(device) || (!loop->resolve && cancel_stopped(device)))
+	if (likely(list_empty(&loop->flushing) && !device->nr_stopped && !device->alarm &&
+		   !device->taken && !twheel_loop_has_left(loop)))
+		return 0;
+	/* A callback that did not return leaves timers, for which the program is woken. */
+	if (twheel_loop_has_left(loop) ? device_alarm(loop) : cancel_alarm(device))
+		return -1;
+	if (!loop->resolve && cancel_stopped(device))
 		return -1;
 	ret = arm_flushing(device);
 	error = errno;
@@ -348,8 +337,6 @@ static int device_flush(struct twheel_loop *loop)
 		return -1;
 	if (list_empty(&loop->expired))
 		drop_taken(device);
-	if (wake_for_the_rest(device))
-		return -1;
 	errno = error;
 	return ret;
 }
@@ -403,7 +390,6 @@ static int collect_resolved(struct device *device)
 			return -1;
 		events = twheel_ring_peek(&device->ring, &device->taken);
 	}
-	forget_time(loop);
 	for (i = 0; i < device->taken; i++) {
 		if (unlikely(device->inherited))
 			inherit_event(device, &events[i]);
@@ -411,13 +397,12 @@ static int collect_resolved(struct device *device)
 			collect_event(device, &events[i]);
 	}
 	loop->more = device->taken;
-	loop->dirty |= loop->more;
 	return 0;
 }
 
-static int device_collect(struct twheel_loop *loop)
+static int collect_events(struct device *device)
 {
-	struct device *device = device_of(loop);
+	struct twheel_loop *loop = &device->loop;
 	int ready;
 
 	if (cancel_stopped(device))
@@ -434,10 +419,19 @@ static int device_collect(struct twheel_loop *loop)
 			return -1;
 		}
 	}
-	/* The clock has advanced since the last time. */
-	forget_time(loop);
 	loop->more = twheel_ring_more(&device->ring);
 	return 0;
+}
+
+static int device_collect(struct twheel_loop *loop)
+{
+	int ret = collect_events(device_of(loop));
+
+	/* Not before: no event is later than that. If it can wait, until it is needed. */
+	loop->now = NOT_READ;
+	if (needs_alarm(loop))
+		set_time(loop);
+	return ret;
 }
 
 static uint64_t device_count(struct twheel_loop *loop)
@@ -513,6 +507,7 @@ struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 	device->batches = batches;
 	device->ring = ring;
 	device->loop.fd = fd;
+	device->loop.waiting = WAITS_FOR_FD;
 	device->loop.real = &device_backend;
 	return &device->loop;
 }
@@ -564,7 +559,7 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 	if (twheel_add_timer(device->loop.fd, &add) || disown(device, listed->id))
 		return -1;
 	handle->state |= REPEATS;
-	handle->repeat.interval = listed->interval_ns;
+	handle->interval = listed->interval_ns;
 	handle->where = add.id;
 	return 0;
 }

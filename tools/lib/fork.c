@@ -73,7 +73,7 @@ static void refuse_loops(void)
 	struct twheel_loop *loop;
 
 	list_for_each_entry(loop, &live, all) {
-		forget_time(loop);
+		loop->now = NOT_READ;
 		loop->backend = &refusing;
 	}
 	unlock_loops();

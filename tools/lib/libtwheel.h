@@ -5,8 +5,7 @@
  * There are two layers, and most programs want the upper one.
  *
  * The loop: timers with a callback, for any event loop. It runs over a wheel in the
- * program's own memory and a timerfd, or over /dev/twheel. The program's loop goes like
- * this:
+ * program's own memory, or over /dev/twheel. The program's loop goes like this:
  *
  *	static void idle(struct twheel_loop *loop, struct twheel_handle *handle)
  *	{
@@ -17,16 +16,15 @@
  *	struct twheel_handle timeout = { .callback = idle, .data = connection };
  *
  *	twheel_start(loop, &timeout, 60 * TWHEEL_SEC);
- *	add twheel_loop_fd(loop) to epoll, for EPOLLIN
  *	for (;;) {
- *		epoll_wait(...);
+ *		wait with epoll, for twheel_loop_timeout(loop) nanoseconds at most
  *		for each socket with a message:
  *			twheel_again(&timeout, 60 * TWHEEL_SEC);
- *		if twheel_loop_fd(loop) is ready:
- *			twheel_loop_dispatch(loop);
+ *		twheel_loop_dispatch(loop);
  *	}
  *
- * A program without an event loop calls twheel_loop_run() instead.
+ * A program whose event loop belongs to a library lets it wait for twheel_loop_fd() instead, and
+ * one without an event loop calls twheel_loop_run().
  *
  * The calls: the ioctls of /dev/twheel as functions, each a system call, with the structures
  * of <linux/twheel.h> and without any state. For programs that share a wheel, or have no loop.
@@ -76,20 +74,19 @@ const char *twheel_version(void);
 /*
  * The loop
  *
- * Time. Delays count from the loop's time. In callbacks, after a start, and always with
- * TWHEEL_LOOP_BY_HAND, the clock is read when it is first needed after a flush or dispatch,
- * and all calls until the next one use that time, as in other event loops. A delay may thus
- * end early by the time that the program has worked since; twheel_loop_update() makes the next
- * use read the clock again. In other places the clock is read for each call. No callback is
- * called before its deadline. It is called at the first tick at or after it, plus the time
- * that the program takes to wake up and call twheel_loop_dispatch().
+ * Time. Delays count from the loop's time, which is what it read when it woke, as in other event
+ * loops, or later: a delay may end early by as long as the program has worked since, and
+ * twheel_loop_update() brings the time up to date. No callback is called before its deadline. It
+ * is called at the first tick at or after it, plus the time that the program takes to wake up and
+ * call twheel_loop_dispatch().
  *
- * Changes are collected in memory, and take effect at the next flush, in batches. The
- * first start after a flush makes the descriptor readable, with one system call, and
- * twheel_loop_dispatch() flushes. A program that calls twheel_loop_flush() before each wait
- * saves that call with TWHEEL_LOOP_BY_HAND. Then a timer that is started and stopped
- * between two flushes never reaches the kernel. twheel_again() is no change if it only
- * postpones a deadline: the timer is rearmed when the old deadline has passed.
+ * Changes are collected in memory, and take effect in batches before the program waits. A program
+ * calls twheel_loop_timeout() before each wait, and waits that long: then no start needs a system
+ * call, and a timer that is started and stopped between two waits never reaches the kernel. Or it
+ * waits for the descriptor and never calls that function: then the first start of a turn makes
+ * the descriptor readable, with one system call, so that the program dispatches.
+ * twheel_again() is no change if it only postpones a deadline: the timer is rearmed when the old
+ * deadline has passed.
  *
  * Callbacks may start, stop and free any handle, their own included. They may leave by
  * longjmp() or, in C++, an exception: the other expired timers are not lost, and are called
@@ -120,18 +117,6 @@ struct twheel_message;
 typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *handle);
 
 /**
- * typedef twheel_next_deadline - return the next deadline of a timer
- * @handle: the timer.
- * @now_ns: the loop's time.
- *
- * Called when twheel_schedule() starts the timer, and each time it expires, just before
- * its callback. It must not start or stop anything.
- *
- * Return: the next deadline on the loop's clock; above TWHEEL_TIME_MAX_NS, there is none.
- */
-typedef uint64_t twheel_next_deadline(struct twheel_handle *handle, uint64_t now_ns);
-
-/**
  * typedef twheel_unarmed - called for a timer that could not be armed
  * @loop: the loop.
  * @handle: the timer. It is no longer running.
@@ -158,15 +143,9 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 /* The values of @backend in struct twheel_loop_config. */
 #define TWHEEL_BACKEND_ANY	0	/* the best one for @flags */
 #define TWHEEL_BACKEND_DEVICE	1	/* /dev/twheel */
-#define TWHEEL_BACKEND_USER	2	/* the program's memory and a timerfd */
+#define TWHEEL_BACKEND_USER	2	/* the program's memory */
 
 /* The bits of @flags in struct twheel_loop_config. */
-
-/*
- * Changes do not wake the program: it calls twheel_loop_flush() before each wait. This costs
- * least: calls between two flushes share one time and one system call.
- */
-#define TWHEEL_LOOP_BY_HAND	0x1U
 
 /*
  * The timers are kept in the kernel if the device exists: its tools and tracepoints show
@@ -270,11 +249,32 @@ void twheel_loop_free(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
- * do nothing but wait for it. It is closed on exec.
+ * do nothing but wait for it. It is closed on exec. A loop in user space makes it when it is first
+ * asked for. A program that calls twheel_loop_timeout() needs it for messages that other threads
+ * post, and over the device.
  *
- * Return: the descriptor; or -1 with errno EINVAL without a loop.
+ * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, EMFILE,
+ * ENOMEM, EOWNERDEAD after fork().
  */
-int twheel_loop_fd(const struct twheel_loop *loop);
+int twheel_loop_fd(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_timeout() - make all changes take effect, and return how long to wait
+ * @loop: the loop.
+ *
+ * For programs that call it before each wait, and twheel_loop_dispatch() after it. Ends the turn of
+ * the program: the next use of the loop's time reads the clock. From the first call on, the
+ * descriptor shows only messages, and timers of the device.
+ *
+ * If it cannot make all changes, as at a limit, it sets errno and returns a tenth of a second at
+ * most, and the next call tries again. On a clock that can be set, or that runs while the machine
+ * is suspended, it returns a second at most.
+ *
+ * Return: nanoseconds until the next timer expires, 0 if one has; -1 if there is none, or if the
+ * descriptor of the device shows it. Without a loop, or after fork(), 0: then
+ * twheel_loop_dispatch() fails.
+ */
+int64_t twheel_loop_timeout(struct twheel_loop *loop);
 
 /**
  * twheel_loop_backend() - the backend of a loop
@@ -301,7 +301,7 @@ void *twheel_loop_data(const struct twheel_loop *loop);
 uint64_t twheel_loop_now(struct twheel_loop *loop);
 
 /**
- * twheel_loop_update() - make the next use of the loop's time read the clock
+ * twheel_loop_update() - let the loop's time be the current one
  * @loop: the loop.
  *
  * Call it after long work, so that delays do not end early.
@@ -309,12 +309,12 @@ uint64_t twheel_loop_now(struct twheel_loop *loop);
 int twheel_loop_update(struct twheel_loop *loop);
 
 /**
- * twheel_loop_flush() - make all changes take effect, before the program waits
+ * twheel_loop_flush() - make all changes take effect, as the next dispatch would
  * @loop: the loop.
  *
- * Costs next to nothing without changes. May call the callback for timers that could not
- * be armed, and no other one. After an error, changes that were not made wait for the next
- * flush.
+ * Ends the turn of the program, as twheel_loop_timeout(). May call the callback for timers that
+ * could not be armed, and no other one. After an error, changes that were not made wait for the
+ * next flush.
  *
  * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, if there is no callback for that;
  * EOWNERDEAD after fork(); EINVAL without a loop; or the errors that twheel(4) lists for a
@@ -326,13 +326,14 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * twheel_loop_dispatch() - call back for all timers that have expired
  * @loop: the loop.
  *
- * Runs the messages that other threads posted, then the callbacks in the order of their
- * ticks, and flushes. Does not wait. A timer that a callback starts is called by the next
- * dispatch at the earliest, even if it is due at once. After that, the descriptor is readable
- * again only for new events: edge-triggered epoll may be used.
+ * Reads the clock, and runs the messages that other threads posted, then the callbacks in the
+ * order of their ticks. Flushes, unless the program calls twheel_loop_timeout(). Does not wait. A
+ * timer that a callback starts is called by the next dispatch at the earliest, even if it is due
+ * at once. After that, the descriptor is readable again only for new events: edge-triggered epoll
+ * may be used.
  *
- * Call it when the descriptor is readable, and after messages have been read, so that a
- * connection that has just sent a message is not closed as idle.
+ * Call it when the descriptor is readable or the time has passed, and after messages have been
+ * read, so that a connection that has just sent a message is not closed as idle.
  *
  * Return: how many callbacks were called; or -1 with errno set, as for twheel_loop_flush():
  * timers that have expired then wait for the next dispatch.
@@ -456,10 +457,7 @@ struct twheel_handle {
 	uint32_t state;
 	struct twheel_loop *loop;
 	uint64_t deadline;
-	union {
-		uint64_t interval;
-		twheel_next_deadline *next;
-	} repeat;
+	uint64_t interval;
 	/* The user-space wheel's part of a timer; over the device, links and id. */
 	void *link[2];
 	uint64_t armed;
@@ -477,13 +475,13 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 /**
  * twheel_start() - start a timer
  * @loop: the loop to run it in.
- * @handle: the timer.
+ * @handle: the timer. If it is running in this loop, it starts again with this delay.
  * @delay_ns: nanoseconds from the loop's time; a sum beyond TWHEEL_TIME_MAX_NS saturates.
  *
- * Return: 0; or -1 with errno set: EALREADY when it is running, EXDEV when it is running in
- * another loop, EINVAL for a delay above TWHEEL_TIME_MAX_NS and without a loop, a handle or
- * a callback; EOWNERDEAD after fork(); EBADF if the loop cannot be woken because its
- * descriptor was closed.
+ * Return: 0; or -1 with errno set: EXDEV when it is running in another loop, EINVAL for a delay
+ * above TWHEEL_TIME_MAX_NS and without a loop, a handle or a callback; EOWNERDEAD after fork();
+ * EBADF if the loop cannot be woken because its descriptor was closed; or, for an earlier
+ * deadline of a running timer, as twheel_stop().
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 
@@ -512,20 +510,6 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
  */
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns);
-
-/**
- * twheel_schedule() - start a timer whose deadlines come from a function
- * @loop: the loop to run it in.
- * @handle: the timer.
- * @next: returns each deadline, also the first one.
- *
- * When @next returns no further deadline, the timer ends: its callback is called for the last
- * one, and it is no longer running. Without a first deadline, it does not start.
- *
- * Return: as twheel_start(), and EINVAL without a function.
- */
-int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
-		    twheel_next_deadline *next);
 
 /**
  * twheel_again() - postpone a timer, or start it again
@@ -587,7 +571,7 @@ int twheel_is_running(const struct twheel_handle *handle);
  *	last one.
  *
  * Does not change the next deadline; twheel_again() does. A timer that was started to expire
- * once repeats from now on, and so does one of twheel_schedule().
+ * once repeats from now on.
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
  * of range and without a handle, EOWNERDEAD after fork().

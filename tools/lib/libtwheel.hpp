@@ -7,7 +7,7 @@
  *
  *	idle.start(60s);
  *	idle.again(60s);			after each message
- *	loop.run();				or: wait for loop.fd(), loop.dispatch()
+ *	loop.run();				or: wait loop.timeout(), loop.dispatch()
  *
  * Failures throw std::system_error. Exceptions of callbacks leave through dispatch(), wait()
  * and run(), and the next of these calls the other timers. A loop and its timers belong to one
@@ -58,7 +58,8 @@ public:
 	~loop() { twheel_loop_free(loop_); }
 
 	twheel_loop *get() const { return loop_; }
-	int fd() const { return twheel_loop_fd(loop_); }
+	int fd() const { return check(twheel_loop_fd(loop_), "fd"); }
+	nanoseconds timeout() { return nanoseconds(twheel_loop_timeout(loop_)); }
 	nanoseconds now() const { return nanoseconds(twheel_loop_now(loop_)); }
 	void update() { twheel_loop_update(loop_); }
 	void flush() { check(twheel_loop_flush(loop_), "flush"); }

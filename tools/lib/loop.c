@@ -21,7 +21,7 @@
 #define FOR_EVER	UINT64_MAX
 
 /* How long to wait for timers to expire while others cannot be armed. */
-#define NO_ROOM_NS	(100 * TWHEEL_MSEC)
+#define RETRY_NS	(100 * TWHEEL_MSEC)
 
 /* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
@@ -47,20 +47,19 @@ static bool is_no_room(int error)
  * Time.
  */
 
-/* Read the clock. Keep the time only if a flush or dispatch comes before the program waits. */
+/*
+ * Read the clock between two turns. A program that only waits for the descriptor does not show
+ * when a turn begins, so this does not keep the time then; nor in another process, where
+ * twheel_again() would succeed with it before it finds out.
+ */
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
 {
 	uint64_t now;
 
-	if (twheel_now(loop->clock_id, &now))
-		now = 0;
-	/* twheel_again() would succeed with it before it finds out. */
-	if (loop->owner != twheel_process_token())
-		return now;
-	if (!loop->wakes)
-		loop->start_now = now;
-	if (!loop->wakes || loop->inside || loop->woken)
-		loop->now = now;
+	set_time(loop);
+	now = loop->now;
+	if (needs_alarm(loop) || loop->owner != twheel_process_token())
+		loop->now = NOT_READ;
 	return now;
 }
 
@@ -77,7 +76,8 @@ int twheel_loop_update(struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	forget_time(loop);
+	if (loop->now != NOT_READ)
+		set_time(loop);
 	return 0;
 }
 
@@ -87,8 +87,7 @@ int twheel_loop_update(struct twheel_loop *loop)
 
 void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config)
 {
-	forget_time(loop);
-	loop->wakes = !(config->flags & TWHEEL_LOOP_BY_HAND);
+	loop->now = NOT_READ;
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
 	INIT_LIST_HEAD(&loop->flushing);
@@ -142,15 +141,22 @@ void twheel_loop_free(struct twheel_loop *loop)
 	if (!loop)
 		return;
 	drop_messages(loop);
-	close(loop->fd);
+	if (loop->fd >= 0)
+		close(loop->fd);
 	twheel_loop_unregister(loop);
 	loop->real->free(loop);
 	free(loop);
 }
 
-int twheel_loop_fd(const struct twheel_loop *loop)
+int twheel_loop_fd(struct twheel_loop *loop)
 {
-	return loop ? loop->fd : fail(EINVAL);
+	if (!loop)
+		return fail(EINVAL);
+	if (loop->waiting != WAITS_FOR_LOOP && loop->fd >= 0)
+		return loop->fd;
+	if (loop->waiting == WAITS_FOR_LOOP)
+		loop->waiting = WAITS_FOR_FD;
+	return twheel_user_open(loop);
 }
 
 int twheel_loop_backend(const struct twheel_loop *loop)
@@ -195,26 +201,21 @@ static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (twheel_loop_check(loop))
 		return -1;
-	if (is_running(handle))
-		return fail(handle->loop == loop ? EALREADY : EXDEV);
-	return 0;
+	return is_running(handle) && handle->loop != loop ? fail(EXDEV) : 0;
 }
 
 /*
- * Prepare the start of a timer. The first start after a flush makes the program dispatch, and
- * so flush. Without room for that, timers wake it that are armed, and the next start tries
- * again. Returns 0, or -1 with errno set.
+ * Prepare the start of a timer. The first one of a turn makes a program that waits for the
+ * descriptor dispatch, and so flush. Without room for that, timers wake it that are armed, and
+ * the next start tries again. Returns 0, or -1 with errno set.
  */
 static int note_start(struct twheel_loop *loop)
 {
-	if (likely(loop->start_now != NOT_READ))
+	if (likely(loop->now != NOT_READ))
 		return 0;
-	if (loop->wakes && !loop->inside && !loop->woken) {
-		loop->woken = !loop->backend->alarm(loop);
-		if (!loop->woken)
-			return is_no_room(errno) ? 0 : -1;
-	}
-	loop->start_now = loop_now(loop);
+	if (needs_alarm(loop) && loop->backend->alarm(loop))
+		return is_no_room(errno) ? 0 : -1;
+	set_time(loop);
 	return 0;
 }
 
@@ -232,6 +233,21 @@ static uint64_t add_times(uint64_t a, uint64_t b)
 	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
+/* Start a timer, or give a running one another deadline. @follows: REPEATS, or 0. */
+static int restart(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline,
+		   uint32_t follows)
+{
+	if (is_running(handle) && deadline >= handle->armed) {
+		handle->deadline = deadline;
+		handle->state = (handle->state & RUNNING) | follows;
+		return 0;
+	}
+	if (note_start(loop) || (is_running(handle) && twheel_stop(handle) < 0))
+		return -1;
+	handle->state = follows;
+	return start(loop, handle, deadline);
+}
+
 static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
 				   uint64_t delay_ns)
 {
@@ -239,10 +255,7 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
-		return -1;
-	handle->state = 0;
-	return start(loop, handle, add_times(loop_now(loop), delay_ns));
+	return restart(loop, handle, add_times(loop_now(loop), delay_ns), 0);
 }
 
 /* Fast path: the arguments are valid, and the time is known. */
@@ -252,7 +265,7 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
 
 	if (unlikely(!loop || !handle || !handle->callback || handle->state))
 		return start_slowpath(loop, handle, delay_ns);
-	deadline = loop->start_now + delay_ns;
+	deadline = loop->now + delay_ns;
 	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
 		return start_slowpath(loop, handle, delay_ns);
 	return start(loop, handle, deadline);
@@ -265,10 +278,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
-		return -1;
-	handle->state = 0;
-	return start(loop, handle, deadline_ns);
+	return restart(loop, handle, deadline_ns, 0);
 }
 
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
@@ -278,30 +288,10 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (note_start(loop))
+	if (restart(loop, handle, add_times(loop_now(loop), delay_ns), REPEATS))
 		return -1;
-	handle->state = REPEATS;
-	handle->repeat.interval = interval_ns;
-	return start(loop, handle, add_times(loop_now(loop), delay_ns));
-}
-
-int twheel_schedule(struct twheel_loop *loop, struct twheel_handle *handle,
-		    twheel_next_deadline *next)
-{
-	uint64_t deadline;
-
-	if (check_start(loop, handle))
-		return -1;
-	if (!next)
-		return fail(EINVAL);
-	deadline = next(handle, loop_now(loop));
-	if (deadline > TWHEEL_TIME_MAX_NS)
-		return 0;
-	if (note_start(loop))
-		return -1;
-	handle->state = SCHEDULED;
-	handle->repeat.next = next;
-	return start(loop, handle, deadline);
+	handle->interval = interval_ns;
+	return 0;
 }
 
 int twheel_stop(struct twheel_handle *handle)
@@ -332,17 +322,7 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	if (twheel_loop_check(loop))
 		return -1;
 	deadline = add_times(loop_now(loop), delay_ns);
-	if (deadline >= handle->armed) {
-		handle->deadline = deadline;
-		return 0;
-	}
-	if (note_start(loop))
-		return -1;
-	if (!is_running(handle))
-		handle->state = 0;
-	else if (twheel_stop(handle) < 0)
-		return -1;
-	return start(loop, handle, deadline);
+	return restart(loop, handle, deadline, is_running(handle) ? handle->state & REPEATS : 0);
 }
 
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
@@ -353,10 +333,10 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
 		return fail(ENOENT);
 	if (twheel_loop_check(handle->loop))
 		return -1;
-	handle->state &= ~(REPEATS | SCHEDULED);
+	handle->state &= ~REPEATS;
 	if (interval_ns)
 		handle->state |= REPEATS;
-	handle->repeat.interval = interval_ns;
+	handle->interval = interval_ns;
 	return 0;
 }
 
@@ -376,21 +356,17 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
  * Expiry.
  */
 
-/* Return the next deadline of an expired timer that repeats; above the maximum, it has none. */
+/* Return the next deadline of an expired timer that repeats. */
 static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t now = loop_now(loop);
 	uint64_t periods = 1;
 
-	handle->count = 1;
-	if (handle->state & SCHEDULED)
-		return handle->repeat.next(handle, now);
 	if (now > handle->deadline)
-		periods += (now - handle->deadline) / handle->repeat.interval;
+		periods += (now - handle->deadline) / handle->interval;
 	handle->count = periods < UINT32_MAX ? periods : UINT32_MAX;
 	/* The first sum is not later than now, or than the deadline: it cannot overflow. */
-	return add_times(handle->deadline + (periods - 1) * handle->repeat.interval,
-			 handle->repeat.interval);
+	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
 }
 
 /* Rearm an expired timer if it repeats. Returns false, and rearms it, if it was postponed. */
@@ -403,10 +379,9 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 		loop->backend->arm(loop, handle);
 		return false;
 	}
-	if (handle->state & (REPEATS | SCHEDULED)) {
+	if (handle->state & REPEATS) {
 		handle->deadline = next_deadline(loop, handle);
-		if (handle->deadline <= TWHEEL_TIME_MAX_NS)
-			loop->backend->arm(loop, handle);
+		loop->backend->arm(loop, handle);
 	}
 	return true;
 }
@@ -476,67 +451,72 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 {
 	if (!loop->unarmed)
 		return fail(error);
+	/* What the callback starts is flushed before the program waits. */
+	if (loop->now == NOT_READ)
+		set_time(loop);
 	unlink_handle(loop, handle);
 	loop->unarmed(loop, handle, error);
 	return twheel_loop_check(loop);
 }
 
 /* After an exception has left a callback, wake the program for the rest of the timers. */
-static noinline void leave_early(struct twheel_loop *loop)
-{
-	loop->inside = false;
-	if (!loop->wakes || (!twheel_loop_has_left(loop) && list_empty(&loop->changes) &&
-			     list_empty(&loop->flushing)))
-		return;
-	loop->woken = !loop->backend->alarm(loop);
-}
-
 static inline void leave(struct twheel_loop **inside)
 {
-	if (unlikely((*inside)->inside))
-		leave_early(*inside);
+	if (likely(!*inside))
+		return;
+	(*inside)->now = NOT_READ;
+	if (needs_alarm(*inside))
+		(*inside)->backend->alarm(*inside);
 }
 
-static noinline int flush_changes(struct twheel_loop *loop)
-{
-	int ret;
-
-	if (!list_empty(&loop->changes))
-		list_splice_tail_init(&loop->changes, &loop->flushing);
-	loop->woken = false;
-	ret = loop->backend->flush(loop);
-	/* In user space, a flush also sets the timerfd. */
-	loop->dirty = ret || loop->real->number == TWHEEL_BACKEND_USER ||
-		      !list_empty(&loop->changes);
-	forget_time(loop);
-	return ret;
-}
-
-/* Most turns of a loop change nothing. */
-static inline bool is_flushed(struct twheel_loop *loop)
-{
-	if (loop->dirty || twheel_loop_has_left(loop))
-		return false;
-	forget_time(loop);
-	return true;
-}
-
-static int flush_inside(struct twheel_loop *loop)
+/* Let the changes take effect, and end the turn. */
+static inline int flush(struct twheel_loop *loop)
 {
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
 	int ret;
 
-	loop->inside = true;
-	ret = flush_changes(loop);
-	loop->inside = false;
+	if (!list_empty(&loop->changes))
+		list_splice_tail_init(&loop->changes, &loop->flushing);
+	ret = loop->backend->flush(loop);
+	loop->now = NOT_READ;
+	inside = NULL;
 	return ret;
 }
 
 int twheel_loop_flush(struct twheel_loop *loop)
 {
+	return unlikely(twheel_loop_check(loop)) ? -1 : flush(loop);
+}
+
+/* After a flush, return how long the program may wait, or FOR_EVER. */
+static inline uint64_t time_left(struct twheel_loop *loop)
+{
+	uint64_t next, now, left;
+
+	if (twheel_loop_has_left(loop))
+		return 0;
+	next = needs_alarm(loop) || !loop->backend->next ? 0 : loop->backend->next(loop);
+	if (!next)
+		return FOR_EVER;
+	now = read_clock(loop->clock_id);
+	left = next > now ? next - now : 0;
+	/* Others can be set, or run while the machine sleeps. */
+	return loop->clock_id == CLOCK_MONOTONIC ? left : min(left, TWHEEL_SEC);
+}
+
+int64_t twheel_loop_timeout(struct twheel_loop *loop)
+{
+	uint64_t left;
+	int ret;
+
 	if (unlikely(twheel_loop_check(loop)))
-		return -1;
-	return is_flushed(loop) ? 0 : flush_inside(loop);
+		return 0;
+	loop->waiting = WAITS_FOR_TIME;
+	ret = flush(loop);
+	left = time_left(loop);
+	if (unlikely(ret))
+		left = min(left, RETRY_NS);
+	return left == FOR_EVER ? -1 : (int64_t)left;
 }
 
 /* How many callbacks, and how many functions of messages, a dispatch has called. */
@@ -564,7 +544,6 @@ static int call_expired(struct twheel_loop *loop, struct calls *calls)
 
 static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 {
-	forget_time(loop);
 	do {
 		if (loop->backend->collect(loop))
 			return -1;
@@ -572,7 +551,8 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 		if (call_expired(loop, calls))
 			return -1;
 	} while (loop->more);
-	return is_flushed(loop) ? 0 : flush_changes(loop);
+	/* The turn goes on until twheel_loop_timeout() ends it. */
+	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
 }
 
 static int dispatch(struct twheel_loop *loop, struct calls *calls)
@@ -580,9 +560,10 @@ static int dispatch(struct twheel_loop *loop, struct calls *calls)
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
 	int ret;
 
-	loop->inside = true;
 	ret = dispatch_inside(loop, calls);
-	loop->inside = false;
+	if (unlikely(ret))
+		loop->now = NOT_READ;
+	inside = NULL;
 	return ret;
 }
 
@@ -596,19 +577,21 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
-static int wait_until(const struct twheel_loop *loop, uint64_t end)
+static int wait_until(struct twheel_loop *loop, uint64_t end)
 {
 	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
-	struct timespec left;
-	uint64_t now = 0, ns;
-	int ready;
+	struct timespec timeout;
+	uint64_t due = time_left(loop);
+	uint64_t left = due, now;
 
-	if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
+	if (end != FOR_EVER) {
+		now = read_clock(CLOCK_MONOTONIC);
+		left = min(left, end > now ? end - now : 0);
+	}
+	timeout = (struct timespec){ .tv_sec = left / TWHEEL_SEC, .tv_nsec = left % TWHEEL_SEC };
+	if (ppoll(&pollfd, 1, left == FOR_EVER ? NULL : &timeout, NULL) < 0)
 		return -1;
-	ns = end > now ? end - now : 0;
-	left = (struct timespec){ .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC };
-	ready = ppoll(&pollfd, 1, end == FOR_EVER ? NULL : &left, NULL);
-	return ready > 0 && (pollfd.revents & POLLNVAL) ? fail(EBADF) : ready;
+	return pollfd.revents & POLLNVAL ? fail(EBADF) : pollfd.revents || left == due;
 }
 
 /* Dispatch. Returns how many were called; or -1 with errno set. */
@@ -635,14 +618,16 @@ static bool is_stopped(const struct twheel_loop *loop)
  */
 static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 {
-	int error = twheel_loop_flush(loop) ? errno : 0;
-	uint64_t now;
-	int ready;
+	int error, ready;
 
+	/* First of all: without a descriptor, a message or a stop wakes nobody. */
+	if (twheel_loop_check(loop) || (loop->fd < 0 && twheel_user_open(loop) < 0))
+		return -1;
+	error = flush(loop) ? errno : 0;
 	if (error && !is_no_room(error))
 		return -1;
-	if (error && !twheel_now(CLOCK_MONOTONIC, &now))
-		end = min(end, now + NO_ROOM_NS);
+	if (error)
+		end = min(end, read_clock(CLOCK_MONOTONIC) + RETRY_NS);
 	/* The flush could have overwritten the wake-up of a stop; that of a later one stays. */
 	if (stops && is_stopped(loop))
 		end = 0;
@@ -655,20 +640,14 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 {
 	uint64_t end = FOR_EVER;
-	uint64_t now = 0;
 	int ret;
 
-	if (timeout_ns >= 0) {
-		if (twheel_now(CLOCK_MONOTONIC, &now))
-			return -1;
-		/* Neither is above half of the range. */
-		end = now + timeout_ns;
-	}
-	do {
+	/* Neither is above half of the range. */
+	if (timeout_ns >= 0)
+		end = read_clock(CLOCK_MONOTONIC) + timeout_ns;
+	do
 		ret = wait_once(loop, end, false);
-		if (end != FOR_EVER && twheel_now(CLOCK_MONOTONIC, &now))
-			return -1;
-	} while (!ret && now < end);
+	while (!ret && (end == FOR_EVER || read_clock(CLOCK_MONOTONIC) < end));
 	return ret;
 }
 

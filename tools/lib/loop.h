@@ -20,7 +20,7 @@
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
 
-/* @now of a loop while it is unknown: no sum with it is a valid time. */
+/* @now of a loop between two turns: no sum with it is a valid time. */
 #define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
 /* @armed of an idle handle: later than any deadline. */
@@ -28,14 +28,12 @@
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
- * backend, where it expires at @armed; any other is idle. The last two bits show what follows its
- * expiry.
+ * backend, where it expires at @armed; any other is idle. The last bit is for those that repeat.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
 #define REPEATS			0x10
-#define SCHEDULED		0x20
 
 /**
  * struct backend - what a loop runs over
@@ -46,12 +44,14 @@
  * @disarm: makes an armed handle idle. Returns 1; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
- * @collect: looks for more expired timers, after all that it found before have been taken.
- *	Returns 0, or -1 with errno set.
+ * @collect: reads the clock, and looks for more expired timers, after all that it found
+ *	before have been taken. Returns 0, or -1 with errno set.
  * @take: takes and returns an expired timer; or returns NULL.
  * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
  *	0, or -1 with errno set.
  * @alarm: the same until the next flush. Called by the loop's thread.
+ * @next: returns when the program has to dispatch next; 0 if no timer runs. NULL if only the
+ *	descriptor shows that.
  * @count: how many timers it holds, without linked handles.
  */
 struct backend {
@@ -64,23 +64,27 @@ struct backend {
 	struct twheel_handle *(*take)(struct twheel_loop *loop);
 	int (*wake)(struct twheel_loop *loop);
 	int (*alarm)(struct twheel_loop *loop);
+	uint64_t (*next)(struct twheel_loop *loop);
 	uint64_t (*count)(struct twheel_loop *loop);
+};
+
+/* What the program waits for, as far as the loop has seen. */
+enum waiting {
+	WAITS_FOR_LOOP,		/* nothing, or twheel_loop_wait() waits for it */
+	WAITS_FOR_FD,		/* the descriptor, and nothing but that ends its waits */
+	WAITS_FOR_TIME,		/* as long as twheel_loop_timeout() says */
 };
 
 /**
  * struct twheel_loop - a loop
- * @now: its time, or NOT_READ. The first member: twheel_again() in the header reads it.
- * @start_now: the same for starts. NOT_READ until the first one after a flush, which wakes
- *	the program.
+ * @now: its time in this turn of the program, or NOT_READ. A flush comes before the program
+ *	waits again. The first member: twheel_again() in the header reads it.
+ * @waiting: how the program waits.
  * @clock_id: its clock.
  * @owner: the process it belongs to, as a token of fork.c.
- * @fd: what the program waits for.
+ * @fd: its descriptor; -1 until it is needed.
  * @more: collect() may find more.
- * @dirty: there may be something to flush.
- * @wakes: the first start after a flush makes the descriptor readable.
- * @woken: a start has done so since the last flush.
  * @stopped: twheel_loop_stop() was called.
- * @inside: dispatch or flush is running callbacks, and flushes what they start.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
  * @backend: the functions to call: those of @real, or @checking, or those of fork.c that refuse.
  * @real: the backend that it runs over.
@@ -100,14 +104,10 @@ struct backend {
  */
 struct twheel_loop {
 	uint64_t now;
-	uint64_t start_now;
 	const struct backend *backend;
+	enum waiting waiting;
 	bool more;
-	bool dirty;
-	bool wakes;
-	bool woken;
 	bool stopped;
-	bool inside;
 	uint64_t nr_linked;
 	struct list_head changes;
 	struct list_head flushing;
@@ -127,11 +127,14 @@ struct twheel_loop {
 	struct list_head all;
 };
 
-/* Each returns a loop with @fd and @real set; or NULL with errno set. */
+/* Each returns a loop with @fd, @waiting and @real set; or NULL with errno set. */
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
 /* The same over a descriptor, which has been set up if @setup is NULL. */
 struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup);
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
+
+/* Set the descriptor for the next wait; make it first if there is none. Returns it, or -1. */
+int twheel_user_open(struct twheel_loop *loop);
 
 /* Take over the events and the timers that the wheel has. */
 int twheel_device_adopt(struct twheel_loop *loop);
@@ -152,7 +155,6 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 	handle->state |= LINKED;
 	loop->nr_linked++;
 	list_add_tail(handle_link(handle), &loop->changes);
-	loop->dirty = true;
 	return 0;
 }
 
@@ -170,16 +172,28 @@ static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle 
 	set_idle(handle);
 }
 
-/* Make the next use of the time read the clock. */
-static inline void forget_time(struct twheel_loop *loop)
+/* Whether a start between two turns has to make the descriptor readable. */
+static inline bool needs_alarm(const struct twheel_loop *loop)
 {
-	loop->now = NOT_READ;
-	loop->start_now = NOT_READ;
+	return loop->waiting == WAITS_FOR_FD && loop->fd >= 0;
+}
+
+static inline uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now;
+
+	return clock_gettime(clock, &now) ? 0 : now.tv_sec * TWHEEL_SEC + now.tv_nsec;
+}
+
+/* Let this turn, or the rest of it, have the current time. */
+static inline void set_time(struct twheel_loop *loop)
+{
+	loop->now = read_clock(loop->clock_id);
 }
 
 uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
 
-/* Return the time of the loop: that of its last clock read, if it was kept. */
+/* Return the time of the loop. */
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);

@@ -17,8 +17,6 @@ static bool is_valid(const struct twheel_setup *setup)
 		setup->clock_id == CLOCK_REALTIME || setup->clock_id == CLOCK_TAI);
 }
 
-#define KNOWN_FLAGS	(TWHEEL_LOOP_BY_HAND | TWHEEL_LOOP_KERNEL)
-
 /* Derive the parameters of the wheel; returns false for an invalid config. */
 static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
 {
@@ -33,7 +31,7 @@ static bool read_config(const struct twheel_loop_config *config, struct twheel_s
 	};
 	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
 	       !(config->resolve && config->backend == TWHEEL_BACKEND_USER) &&
-	       !(config->flags & ~KNOWN_FLAGS) &&
+	       !(config->flags & ~TWHEEL_LOOP_KERNEL) &&
 	       !memcmp(config->reserved, zero.reserved, sizeof(zero.reserved));
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A loop without the module: the same wheel in the program's memory, and a timerfd
+ * A loop without the module: the same wheel in the program's memory
  *
  * The private part of a handle is a struct twheel_timer of the core. A start puts its handle
  * into the wheel. But handles that need another level or are due, and all of a loop with a
- * limit, wait for the next flush.
+ * limit, wait for the next flush. A loop has a timerfd if the program asks for its descriptor, or
+ * waits in twheel_loop_wait(), which messages have to end.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <linux/gfp.h>
 
@@ -24,7 +24,7 @@
 
 /**
  * struct user - a loop over a wheel of its own
- * @loop: the loop. Its descriptor is a timerfd.
+ * @loop: the loop.
  * @wheel: the wheel. Times are nanoseconds.
  * @max_timers: how many it may hold.
  * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. Atomic.
@@ -164,34 +164,68 @@ static int set_timerfd(struct user *user, uint64_t ns)
 	return -1;
 }
 
-/* Set the timerfd to a time that is long past. */
+/* Set the timerfd to a time that is long past. Without one, the loop does not wait. */
 static int user_wake(struct twheel_loop *loop)
 {
 	const struct itimerspec past = { .it_value.tv_nsec = 1 };
-	int ret = timerfd_settime(loop->fd, TFD_TIMER_ABSTIME, &past, NULL);
+	int fd = __atomic_load_n(&loop->fd, __ATOMIC_SEQ_CST);
+	int ret;
 
+	if (fd < 0)
+		return 0;
+	ret = timerfd_settime(fd, TFD_TIMER_ABSTIME, &past, NULL);
 	note_timerfd(user_of(loop), UNSET);
 	return ret;
 }
 
-/* Set the timerfd to the time at which there is something to do. */
-static int set_next(struct user *user)
+static uint64_t user_next(struct twheel_loop *loop)
 {
-	struct twheel *w = &user->wheel;
-	uint64_t ns = 0;
+	struct twheel *w = &user_of(loop)->wheel;
 	u64 tick;
 
 	if (w->nr_expired)
-		ns = 1;
-	else if (twheel_next(w, &tick))
-		ns = tick * w->tick.value ?: 1;
-	if (set_timerfd(user, ns))
-		return -1;
-	/* After that: a message could have been posted and its wake-up overwritten. */
-	return twheel_loop_has_left(&user->loop) ? set_timerfd(user, 1) : 0;
+		return 1;
+	return twheel_next(w, &tick) ? tick * w->tick.value ?: 1 : 0;
 }
 
-static int arm_flushing(struct twheel_loop *loop)
+static bool is_due(const struct twheel *w, uint64_t tick)
+{
+	u64 next;
+
+	return twheel_next(w, &next) && next <= tick;
+}
+
+/* Set the timerfd to the time at which there is something to do, if the program waits for it. */
+static int set_next(struct user *user)
+{
+	struct twheel_loop *loop = &user->loop;
+
+	if (loop->fd < 0)
+		return 0;
+	if (set_timerfd(user, needs_alarm(loop) ? user_next(loop) : 0))
+		return -1;
+	/* After that: a message could have been posted and its wake-up overwritten. */
+	return twheel_loop_has_left(loop) ? set_timerfd(user, 1) : 0;
+}
+
+int twheel_user_open(struct twheel_loop *loop)
+{
+	int fd = loop->fd;
+
+	if (twheel_loop_check(loop))
+		return -1;
+	if (fd < 0)
+		fd = timerfd_create(loop->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	__atomic_store_n(&loop->fd, fd, __ATOMIC_SEQ_CST);
+	/* In the middle of a turn, there may be something to flush. */
+	if (needs_alarm(loop) && loop->now != NOT_READ ? user_wake(loop) : set_next(user_of(loop)))
+		return -1;
+	return fd;
+}
+
+static noinline int arm_flushing(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 
@@ -206,17 +240,15 @@ static int arm_flushing(struct twheel_loop *loop)
 }
 
 /* Place all timers again if the clock has been set back. */
-static void follow_back(struct user *user)
+static noinline void follow_back(struct user *user)
 {
 	struct twheel *w = &user->wheel;
-	uint64_t tick;
+	uint64_t tick = twheel_floor(w, loop_now(&user->loop));
 
-	if (user->loop.clock_id != CLOCK_REALTIME)
+	if (tick >= w->now)
 		return;
-	tick = twheel_floor(w, loop_now(&user->loop));
-	if (tick < w->now)
-		while (twheel_rewind(w, tick, UINT_MAX))
-			;
+	while (twheel_rewind(w, tick, UINT_MAX))
+		;
 }
 
 /* Armed timers wake the program even if some could not be armed. */
@@ -225,9 +257,10 @@ static int user_flush(struct twheel_loop *loop)
 	struct user *user = user_of(loop);
 	int ret, error;
 
-	follow_back(user);
-	if (loop->now != NOT_READ)
-		twheel_advance(&user->wheel, twheel_floor(&user->wheel, loop->now), 0);
+	if (unlikely(loop->clock_id == CLOCK_REALTIME))
+		follow_back(user);
+	if (likely(list_empty(&loop->flushing)))
+		return set_next(user);
 	ret = arm_flushing(loop);
 	error = errno;
 	if (twheel_loop_check(loop) || set_next(user))
@@ -240,18 +273,19 @@ static int user_collect(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
 	struct twheel *w = &user->wheel;
-	uint64_t now = loop_now(loop);
 	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
-	uint64_t tick = twheel_floor(w, now);
-	u64 next = 0;
+	uint64_t tick;
 
-	follow_back(user);
-	if (set_ns && set_ns <= now)
+	set_time(loop);
+	tick = twheel_floor(w, loop->now);
+	if (unlikely(loop->clock_id == CLOCK_REALTIME))
+		follow_back(user);
+	/* It has fired; or it may have, before the clock was set back. */
+	if (set_ns && (set_ns <= loop->now || loop->clock_id == CLOCK_REALTIME))
 		note_timerfd(user, UNSET);
+	twheel_advance(w, tick, is_due(w, tick) || w->cascading_levels ? BUDGET : 0);
 	/* Cascading ahead of time may wait. */
-	loop->more = twheel_advance(w, tick, BUDGET) && twheel_next(w, &next) && next <= tick;
-	/* For timers that callbacks start. */
-	twheel_advance(w, w->now, 0);
+	loop->more = is_due(w, tick);
 	list_splice_tail_init(&w->expired, &loop->expired);
 	return 0;
 }
@@ -296,6 +330,7 @@ static const struct backend user_backend = {
 	.take = user_take,
 	.wake = user_wake,
 	.alarm = user_wake,
+	.next = user_next,
 	.count = user_count,
 };
 
@@ -309,33 +344,33 @@ static const struct backend limited_backend = {
 	.take = user_take,
 	.wake = user_wake,
 	.alarm = user_wake,
+	.next = user_next,
 	.count = user_count,
 };
 
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 {
-	int fd = timerfd_create(setup->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
 	struct user *user;
 	uint64_t now;
 
-	if (fd < 0)
-		return NULL;
-	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
-	if (!user) {
-		int error = errno;
-
-		close(fd);
-		errno = error;
+	/* A timerfd cannot have it. */
+	if (setup->clock_id == CLOCK_TAI) {
+		errno = EINVAL;
 		return NULL;
 	}
-	user->loop.fd = fd;
+	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	user->loop.fd = -1;
+	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
+	if (setup->clock_id != CLOCK_MONOTONIC)
+		user->loop.waiting = WAITS_FOR_FD;
 	user->loop.real = setup->max_timers ? &limited_backend : &user_backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
 		twheel_destroy(&user->wheel);
 		free(user);
-		close(fd);
 		errno = ENOMEM;
 		return NULL;
 	}

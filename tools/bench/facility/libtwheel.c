@@ -2,8 +2,8 @@
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
  *
- * The program flushes it by hand, as in tools/examples/echo-server.c. One facility is
- * woken by its starts instead, as in the loops of other libraries.
+ * The program asks for the length of each wait, as in tools/examples/echo-server.c. One facility
+ * waits for the descriptor instead, as in the loops of other libraries.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
-static bool by_hand;
+static bool asks;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
@@ -32,21 +32,21 @@ static void on_timer_again(struct twheel_loop *l, struct twheel_handle *timer)
 		err(1, "twheel_start");
 }
 
-static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, uint32_t flags)
+static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, bool timed)
 {
 	struct twheel_loop_config config = {
 		.tick_ns = w->shape->tick_ns,
 		.wheel_size = w->shape->wheel_size,
 		.clock = TWHEEL_CLOCK_REALTIME + clock,
 		.backend = backend,
-		.flags = flags,
 	};
 	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	bool needs_fd = !timed || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
 	work = w;
-	by_hand = flags & TWHEEL_LOOP_BY_HAND;
+	asks = timed;
 	timers = bench_array(w->pending, sizeof(*timers));
 	for (i = 0; i < w->pending; i++)
 		timers[i].callback = w->rearm ? on_timer_again : on_timer;
@@ -54,29 +54,33 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, ui
 	if (!loop)
 		err(1, "twheel_loop_new");
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
-		err(1, "epoll");
+	if (epoll < 0)
+		err(1, "epoll_create1");
+	if (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
+		err(1, "epoll_ctl");
+	if (asks)
+		twheel_loop_timeout(loop);
 }
 
 static void open_device(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_DEVICE, w->clock, TWHEEL_LOOP_BY_HAND);
+	open_loop(w, TWHEEL_BACKEND_DEVICE, w->clock, true);
 }
 
 static void open_user(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, TWHEEL_LOOP_BY_HAND);
+	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, true);
 }
 
 static void open_woken(const struct work *w)
 {
-	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, 0);
+	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, false);
 }
 
 /* A single start waits for a flush with others, as it may be stopped before that. */
 static void flush(size_t n)
 {
-	if (by_hand && n > 1 && twheel_loop_flush(loop))
+	if (asks && n > 1 && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
 }
 
@@ -123,22 +127,27 @@ static void churn(size_t first, size_t n)
 }
 
 /*
- * A server would have its sockets in the same epoll. libtwheel calls back for all due timers,
- * whatever @max is.
+ * A server would have its sockets in the same epoll. With a timeout, it needs no system call to
+ * learn that no timer is due. libtwheel calls back for all due timers, whatever @max is.
  */
 static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
+	int64_t left = asks ? twheel_loop_timeout(loop) : -1;
 	struct epoll_event event;
-	int ready, expired;
+	int ready = 0, expired;
 
 	(void)max;
 	sum_expired = sum;
-	if (by_hand && twheel_loop_flush(loop))
-		err(1, "twheel_loop_flush");
-	ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);
+	if (left < 0) {
+		ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);
+	} else if (waits && left) {
+		const struct timespec wait = timespec_of(left);
+
+		ready = epoll_pwait2(epoll, &event, 1, &wait, NULL);
+	}
 	if (ready < 0)
 		err(1, "epoll_wait");
-	expired = ready ? twheel_loop_dispatch(loop) : 0;
+	expired = ready || !left || waits ? twheel_loop_dispatch(loop) : 0;
 	if (expired < 0)
 		err(1, "twheel_loop_dispatch");
 	return expired;

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs the tests or the benchmark of the bindings where the module is loaded. For
-# tools/tests/bindings-test, which describes the files they need.
+# Runs the tests of the bindings where the module is loaded. For tools/tests/bindings-test,
+# which describes the files they need.
 #
-#	bindings-test.sh tests|race|bench [TIMERS]
+#	bindings-test.sh tests|race
 
 # shellcheck disable=SC2317 # the tests are called by name
 
@@ -49,10 +49,6 @@ tests)
 race)
 	tests "go, a million timers" "go-test -test.v -test.run Exact"
 	tests "go, with its race detector" "go-race -test.v -test.short"
-	;;
-bench)
-	bench-c "$2" && bench-go "$2" && bench-rust "$2" && python3 /python/bench.py "$2"
-	exit
 	;;
 esac
 

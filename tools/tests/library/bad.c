@@ -9,13 +9,6 @@
 
 /* ---- Arguments --------------------------------------------------------------- */
 
-static uint64_t never(struct twheel_handle *handle, uint64_t now_ns)
-{
-	(void)handle;
-	(void)now_ns;
-	return UINT64_MAX;
-}
-
 static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
 {
 	(void)loop;
@@ -30,10 +23,10 @@ static void no_loop_is_einval(void)
 	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
 	CHECK_FAILS(twheel_start_at(NULL, &timer, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(NULL, &timer, 1, 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(NULL, &timer, never), EINVAL);
 	CHECK_FAILS(twheel_loop_flush(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_dispatch(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_wait(NULL, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_timeout(NULL) - 1, EINVAL);
 	CHECK_FAILS(twheel_loop_fd(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_backend(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_update(NULL), EINVAL);
@@ -53,7 +46,6 @@ static void no_handle_is_einval(void)
 	CHECK_FAILS(twheel_start(loop, NULL, 1), EINVAL);
 	CHECK_FAILS(twheel_start_at(loop, NULL, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, NULL, 1, 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(loop, NULL, never), EINVAL);
 	CHECK_FAILS(twheel_again(NULL, 1), EINVAL);
 	CHECK(!twheel_stop(NULL));
 	CHECK_FAILS(twheel_remaining(NULL), EINVAL);
@@ -74,7 +66,6 @@ static void times_out_of_range_are_einval(void)
 	CHECK_FAILS(twheel_repeat(loop, &timer, UINT64_MAX, 1), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, &timer, 1, 0), EINVAL);
 	CHECK_FAILS(twheel_repeat(loop, &timer, 1, TWHEEL_TIME_MAX_NS + 1), EINVAL);
-	CHECK_FAILS(twheel_schedule(loop, &timer, NULL), EINVAL);
 	CHECK(!twheel_stop(&timer));
 	CHECK(!twheel_repeat(loop, &timer, TWHEEL_TIME_MAX_NS, TWHEEL_TIME_MAX_NS));
 	CHECK(twheel_stop(&timer) == 1);
@@ -86,21 +77,33 @@ static void times_out_of_range_are_einval(void)
 	CHECK(twheel_stop(&timer) == 1);
 }
 
-static void starting_twice_is_ealready(void)
+/* Earlier, later, and as what it was started last. */
+static void starting_twice_starts_again(void)
 {
 	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
+	int called = 0, flushed;
 
 	timer.data = &called;
-	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
-	CHECK_FAILS(twheel_start(loop, &timer, SEC), EALREADY);
-	CHECK(!twheel_loop_flush(loop));
-	CHECK_FAILS(twheel_start_at(loop, &timer, SEC), EALREADY);
-	CHECK_FAILS(twheel_repeat(loop, &timer, SEC, SEC), EALREADY);
-	CHECK_FAILS(twheel_schedule(loop, &timer, never), EALREADY);
-	CHECK(run_for(loop, 1, 500) == 1);
-	CHECK(called == 1);
+	for (flushed = 0; flushed < 2; flushed++) {
+		CHECK(!twheel_repeat(loop, &timer, 5 * MSEC, 5 * MSEC));
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(twheel_loop_count(loop) == 1 && twheel_remaining(&timer) > (int64_t)SEC);
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK_FAILS(twheel_start(loop, &timer, UINT64_MAX), EINVAL);
+		CHECK(twheel_remaining(&timer) > (int64_t)SEC);
+		CHECK(!twheel_start_at(loop, &timer, 1));
+		CHECK(run_for(loop, 1, 500) == 1);
+		CHECK(!twheel_is_running(&timer) && run_for(loop, 1, 20) == 0);
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(!flushed || !twheel_loop_flush(loop));
+		CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
+		CHECK(run_for(loop, 2, 500) == 2);
+		CHECK(!twheel_start(loop, &timer, 10 * MSEC));
+		CHECK(run_for(loop, 2, 50) == 1 && !twheel_loop_count(loop));
+	}
+	CHECK(called == 8);
 }
 
 static void stopping_twice_is_nothing(void)
@@ -246,16 +249,20 @@ static void a_closed_descriptor_is_ebadf(void)
 
 static void a_descriptor_that_is_no_wheel_is_an_error(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	const int error = backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY;
 	struct twheel_handle timer = { .callback = count_call };
 	int null = open("/dev/null", O_RDWR);
+	struct twheel_loop *loop = new_loop();
 
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
-	CHECK_FAILS(twheel_loop_flush(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY);
-	CHECK_FAILS(twheel_loop_dispatch(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : EIO);
+	CHECK_FAILS(twheel_loop_flush(loop), error);
+	CHECK_FAILS(twheel_loop_dispatch(loop), error);
+	/* Without a change, the device is polled, and is always ready. */
+	loop = new_loop();
+	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
+	if (backend == TWHEEL_BACKEND_DEVICE)
+		CHECK_FAILS(twheel_loop_dispatch(loop), EIO);
 	CHECK(!close(null));
 }
 
@@ -640,7 +647,7 @@ const struct test bad_tests[] = {
 	{ "without a loop, EINVAL", no_loop_is_einval },
 	{ "without a handle, a callback or a message, EINVAL", no_handle_is_einval },
 	{ "times out of range are EINVAL", times_out_of_range_are_einval },
-	{ "starting twice is EALREADY", starting_twice_is_ealready },
+	{ "starting a running timer starts it again", starting_twice_starts_again },
 	{ "stopping what does not run returns 0", stopping_twice_is_nothing },
 	{ "again before any start is EINVAL", again_before_any_start_is_einval },
 	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },

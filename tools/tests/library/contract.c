@@ -120,6 +120,12 @@ static void past_deadlines_come_with_the_next_dispatch(void)
 	CHECK(past.place == 1 && now.place == 2);
 }
 
+static void ignore(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+}
+
 static struct twheel_loop *new_calendar_loop(void)
 {
 	struct twheel_loop_config config = { .clock = TWHEEL_CLOCK_REALTIME };
@@ -171,23 +177,36 @@ static void timers_follow_a_clock_that_is_set(void)
 	set_calendar_by(25 * HOUR);
 	CHECK(run_for(loop, 2, 1000) == 2 && day.place == 3);
 	set_calendar_by(-25 * (int64_t)HOUR);
+	/* The descriptor was readable when the clock is set back; over the device, it expired. */
+	CHECK(!twheel_start(loop, &hour.handle, HOUR));
+	CHECK(!twheel_loop_flush(loop));
+	set_calendar_by(2 * HOUR);
+	CHECK(becomes_readable(loop));
+	set_calendar_by(-2 * (int64_t)HOUR);
+	CHECK(twheel_loop_dispatch(loop) == (backend == TWHEEL_BACKEND_DEVICE));
+	CHECK(!is_readable(loop));
 }
 
-/* Putting off a timer is nothing to flush. */
-static void a_flush_without_changes_ends_a_turn(void)
+/* Postponing a timer is not a change, but all that a turn does has one time. */
+static void a_turn_without_changes_has_a_time_of_its_own(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before;
 
 	CHECK(!twheel_start(loop, &timer, HOUR));
-	CHECK(!twheel_loop_flush(loop));
+	twheel_loop_timeout(loop);
 	CHECK(!twheel_again(&timer, HOUR));
 	before = timer.deadline;
 	sleep_for(2 * MSEC);
-	CHECK(!twheel_loop_flush(loop));
+	CHECK(!twheel_again(&timer, HOUR));
+	CHECK(timer.deadline == before);
+	twheel_loop_timeout(loop);
+	CHECK(!twheel_again(&timer, HOUR));
+	CHECK(timer.deadline >= before + 2 * MSEC);
+	before = timer.deadline;
+	sleep_for(2 * MSEC);
+	CHECK(!twheel_loop_dispatch(loop));
 	CHECK(!twheel_again(&timer, HOUR));
 	CHECK(timer.deadline >= before + 2 * MSEC);
 }
@@ -255,6 +274,89 @@ static void the_descriptor_says_when_there_is_something(void)
 	CHECK(!is_readable(loop));
 }
 
+static void the_timeout_is_the_time_until_the_next_timer(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_message message = { .call = ignore };
+	struct twheel_loop *loop = new_loop();
+	int called = 0;
+	int64_t left;
+
+	timer.data = &called;
+	CHECK(twheel_loop_timeout(loop) == -1);
+	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
+	left = twheel_loop_timeout(loop);
+	if (backend == TWHEEL_BACKEND_DEVICE) {
+		CHECK(left == -1 && becomes_readable(loop));
+	} else {
+		CHECK(left > 0 && left <= (int64_t)(51 * MSEC));
+		sleep_for(left);
+		CHECK(twheel_loop_timeout(loop) == 0);
+	}
+	CHECK(twheel_loop_dispatch(loop) == 1 && called == 1);
+	CHECK(twheel_loop_timeout(loop) == -1);
+	/* One that is due is called by the next dispatch. */
+	CHECK(!twheel_start(loop, &timer, 0));
+	left = twheel_loop_timeout(loop);
+	CHECK(backend == TWHEEL_BACKEND_DEVICE || (left >= 0 && left <= (int64_t)(2 * MSEC)));
+	CHECK(run_for(loop, 1, 1000) == 1);
+	CHECK(!twheel_loop_post(loop, &message));
+	CHECK(twheel_loop_timeout(loop) == 0);
+	CHECK(!twheel_loop_dispatch(loop));
+	CHECK(twheel_loop_timeout(loop) == -1);
+}
+
+static struct twheel_loop *calendar_loop_of(uint64_t now)
+{
+	mocked_ns = now;
+	return new_calendar_loop();
+}
+
+/* The clock can be set during a wait. */
+static void a_timeout_on_a_clock_that_is_set(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_loop *loop;
+	int called = 0;
+
+	if (backend != TWHEEL_BACKEND_USER)
+		return;
+	timer.data = &called;
+	loop = calendar_loop_of(10 * HOUR);
+	CHECK(!twheel_start(loop, &timer, SEC / 2));
+	CHECK(twheel_loop_timeout(loop) == SEC / 2);
+	mocked_ns = 9 * HOUR;
+	CHECK(twheel_loop_timeout(loop) == SEC);
+	CHECK(!twheel_loop_dispatch(loop));
+	mocked_ns = 11 * HOUR;
+	CHECK(twheel_loop_timeout(loop) == 0);
+	CHECK(twheel_loop_dispatch(loop) == 1 && called == 1);
+}
+
+/* The descriptor is made when there is something to wait for already. */
+static void the_descriptor_may_be_asked_for_at_any_time(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_message message = { .call = ignore };
+	struct twheel_loop *loop;
+	int called = 0, when;
+
+	timer.data = &called;
+	for (when = 0; when < 4; when++) {
+		loop = new_loop();
+		CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+		if (when == 1)
+			CHECK(!twheel_loop_flush(loop));
+		if (when == 2)
+			CHECK(!twheel_loop_wait(loop, 0));
+		if (when == 3)
+			CHECK(!twheel_loop_post(loop, &message));
+		CHECK(wait_for_the_descriptor(loop, 1) == 1);
+		CHECK(!twheel_stop(&timer));
+		CHECK(!is_readable(loop));
+	}
+}
+
 static void a_wait_ends(void)
 {
 	struct twheel_loop *loop = new_loop();
@@ -271,15 +373,13 @@ static void a_wait_ends(void)
 
 static void a_start_that_is_stopped_never_reaches_the_kernel(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before = added(loop);
 
 	CHECK(!twheel_start(loop, &timer, SEC));
 	CHECK(twheel_stop(&timer) == 1);
-	CHECK(!twheel_loop_flush(loop));
+	CHECK(twheel_loop_timeout(loop) == -1);
 	CHECK(added(loop) == before);
 }
 
@@ -340,9 +440,7 @@ static void again_starts_what_has_stopped(void)
 
 static void repeating_keeps_phase_and_counts_what_was_missed(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first, now;
 	int64_t left;
@@ -365,44 +463,9 @@ static void repeating_keeps_phase_and_counts_what_was_missed(void)
 	CHECK(called == 2);
 }
 
-static int to_go;
-
-static uint64_t next_of_few(struct twheel_handle *handle, uint64_t now_ns)
-{
-	(void)handle;
-	return to_go-- ? now_ns + 3 * MSEC : UINT64_MAX;
-}
-
-/* However late it is, it counts as one deadline. */
-static void count_scheduled(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	CHECK(handle->count == 1);
-	handle->count = 0;
-	count_call(loop, handle);
-}
-
-static void a_schedule_ends_when_it_says_so(void)
-{
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_scheduled };
-	int called = 0;
-
-	timer.data = &called;
-	to_go = 0;
-	CHECK(!twheel_schedule(loop, &timer, next_of_few));
-	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
-	to_go = 4;
-	CHECK(!twheel_schedule(loop, &timer, next_of_few));
-	CHECK(run_for(loop, 5, 200) == 4);
-	CHECK(called == 4);
-	CHECK(twheel_remaining(&timer) == -1 && errno == ENOENT);
-}
-
 static void remaining_counts_down(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	int64_t before;
 
@@ -562,9 +625,7 @@ static void stopped_on_their_way(void)
 {
 	enum { TIMERS = 3000, FIRST = 400 };
 	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop();
 	int called = 0, turn, i;
 
 	for (i = 0; i < TIMERS; i++) {
@@ -883,6 +944,7 @@ static void a_signal_handler_may_post(void)
 	for (i = 0; i < MESSAGES; i++)
 		mail[i].message = (struct twheel_message) { .call = deliver };
 	mailbox = new_loop();
+	CHECK(twheel_loop_fd(mailbox) >= 0);
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &often_id));
 	/* The default action ends the program if a handler does not return. */
@@ -915,7 +977,13 @@ const struct test contract_tests[] = {
 	  past_deadlines_come_with_the_next_dispatch },
 	{ "deadlines can be calendar time", deadlines_can_be_calendar_time },
 	{ "timers follow a clock that is set", timers_follow_a_clock_that_is_set },
-	{ "a flush without changes ends a turn", a_flush_without_changes_ends_a_turn },
+	{ "a turn without changes has a time of its own",
+	  a_turn_without_changes_has_a_time_of_its_own },
+	{ "the timeout is the time until the next timer",
+	  the_timeout_is_the_time_until_the_next_timer },
+	{ "a timeout on a clock that is set", a_timeout_on_a_clock_that_is_set },
+	{ "the descriptor may be asked for at any time",
+	  the_descriptor_may_be_asked_for_at_any_time },
 	{ "timers follow a clock that is set back, without the kernel",
 	  timers_follow_a_clock_that_is_set_back },
 	{ "timers of all distances come, but for those that were stopped",
@@ -931,7 +999,6 @@ const struct test contract_tests[] = {
 	{ "again starts what has stopped or expired", again_starts_what_has_stopped },
 	{ "what repeats keeps its phase, and counts what was missed",
 	  repeating_keeps_phase_and_counts_what_was_missed },
-	{ "a schedule ends when it says so", a_schedule_ends_when_it_says_so },
 	{ "what remains is counted on the loop's time", remaining_counts_down },
 	{ "a callback may free another that has expired", a_callback_may_free_what_has_expired },
 	{ "a callback may free another that is armed or queued",

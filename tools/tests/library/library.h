@@ -78,6 +78,12 @@ struct twheel_loop *new_loop(void);
 struct twheel_loop *new_loop_of(struct twheel_loop_config config);
 void free_last_loop(void);
 
+/* The same, of a program that calls twheel_loop_timeout() before each wait. */
+struct twheel_loop *new_loop_that_asks(void);
+
+/* Dispatch when the descriptor is readable, until @count callbacks were called; return how many. */
+int wait_for_the_descriptor(struct twheel_loop *loop, int count);
+
 /* Wait and dispatch until @count callbacks were called, or for @ms; return how many. */
 int run_for(struct twheel_loop *loop, int count, unsigned int ms);
 

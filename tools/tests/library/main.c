@@ -70,6 +70,28 @@ struct twheel_loop *new_loop(void)
 	return new_loop_of((struct twheel_loop_config) { });
 }
 
+struct twheel_loop *new_loop_that_asks(void)
+{
+	struct twheel_loop *loop = new_loop();
+
+	CHECK(twheel_loop_timeout(loop) == -1);
+	return loop;
+}
+
+/* Like the loops of other libraries, which know only the descriptor. */
+int wait_for_the_descriptor(struct twheel_loop *loop, int count)
+{
+	int called = 0, turns;
+
+	for (turns = 0; called < count && turns < 10 && becomes_readable(loop); turns++) {
+		int some = twheel_loop_dispatch(loop);
+
+		CHECK(some >= 0);
+		called += some;
+	}
+	return called;
+}
+
 int run_for(struct twheel_loop *loop, int count, unsigned int ms)
 {
 	uint64_t end = now_ns() + ms * MSEC;

@@ -191,20 +191,6 @@ static void a_wait_at_the_limit_does_not_spin(void)
 
 /* ---- Flushes that are forgotten --------------------------------------------------- */
 
-/* Like the loops of other libraries, which know only the descriptor. */
-static int wait_for_the_descriptor(struct twheel_loop *loop, int count)
-{
-	int called = 0, turns;
-
-	for (turns = 0; called < count && turns < 10 && becomes_readable(loop); turns++) {
-		int some = twheel_loop_dispatch(loop);
-
-		CHECK(some >= 0);
-		called += some;
-	}
-	return called;
-}
-
 static void a_start_without_a_flush_is_seen(void)
 {
 	struct twheel_loop *loop = new_loop();
@@ -266,38 +252,64 @@ static void starts_wake_once(void)
 	CHECK(twheel_loop_count(loop) == 5);
 }
 
-static void by_hand_nothing_wakes(void)
+static void nothing_wakes_a_program_that_asks(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
+	struct twheel_message message = { .call = arrive };
 	int called = 0;
 
 	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	sleep_for(5 * MSEC);
 	CHECK(!is_readable(loop));
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(becomes_readable(loop));
+	CHECK(twheel_loop_timeout(loop) == (backend == TWHEEL_BACKEND_USER ? 0 : -1));
+	sleep_for(MSEC);
+	CHECK(backend == TWHEEL_BACKEND_USER ? !is_readable(loop) : becomes_readable(loop));
 	CHECK(twheel_loop_dispatch(loop) == 1);
+	/* But a message does, once. */
+	CHECK(!twheel_loop_post(loop, &message));
+	CHECK(becomes_readable(loop));
+	CHECK(!twheel_loop_dispatch(loop));
+	CHECK(twheel_loop_timeout(loop) == -1 && !is_readable(loop));
+}
+
+/* Without threads, there is nothing that the descriptor is needed for. */
+static void a_loop_of_one_thread_has_no_descriptor(void)
+{
+	struct twheel_handle timer = { .callback = count_call };
+	int called = 0, fd = next_descriptor();
+	struct twheel_loop *loop = new_loop();
+	int64_t left;
+
+	if (backend != TWHEEL_BACKEND_USER)
+		return;
+	timer.data = &called;
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	while (!called) {
+		left = twheel_loop_timeout(loop);
+		CHECK(left >= 0);
+		sleep_for(left);
+		CHECK(twheel_loop_dispatch(loop) >= 0);
+	}
+	CHECK(next_descriptor() == fd);
 }
 
 /* Asking for the time of a loop does not make it usable. */
-static void by_hand_the_time_of_a_lost_loop_is_not_kept(void)
+static void the_time_of_a_lost_loop_is_not_kept(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	pid_t child;
 
 	CHECK(!twheel_start(loop, &timer, MSEC));
-	CHECK(!twheel_loop_flush(loop));
+	twheel_loop_timeout(loop);
 	child = fork();
 	if (!child) {
 		CHECK(twheel_loop_now(loop));
 		CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
+		errno = 0;
+		CHECK(!twheel_loop_timeout(loop) && errno == EOWNERDEAD);
 		_exit(0);
 	}
 	CHECK(child_is_content(child));
@@ -353,9 +365,9 @@ const struct test misuse_tests[] = {
 	{ "a turn of the program without a flush has its own time",
 	  a_turn_without_a_flush_has_its_own_time },
 	{ "starts wake the program once, and take no room", starts_wake_once },
-	{ "by hand, nothing wakes before the flush", by_hand_nothing_wakes },
-	{ "by hand, the time of a loop that is lost is not kept",
-	  by_hand_the_time_of_a_lost_loop_is_not_kept },
+	{ "no start wakes a program that asks for the timeout", nothing_wakes_a_program_that_asks },
+	{ "a loop of one thread has no descriptor", a_loop_of_one_thread_has_no_descriptor },
+	{ "the time of a loop that is lost is not kept", the_time_of_a_lost_loop_is_not_kept },
 	{ }
 };
 

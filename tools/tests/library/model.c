@@ -165,7 +165,9 @@ static void round_trip(struct twheel_loop *loop)
 
 	for (n = chance_below(&chance, 20); n; n--)
 		do_something(loop);
-	if (twheel_loop_flush(loop))
+	if (chance_hit(&chance, 50))
+		twheel_loop_timeout(loop);
+	else if (twheel_loop_flush(loop))
 		complain("a flush failed");
 	if (backend == TWHEEL_BACKEND_USER)
 		mocked_ns += some_delay();
@@ -193,12 +195,9 @@ static void check_against_account(uint32_t size, uint64_t tick)
 	wrong = NULL;
 	nr_called = 0;
 	mocked_ns = backend == TWHEEL_BACKEND_USER ? HOUR : 0;
-	/* By hand, all calls between two flushes see one time. */
-	loop = new_loop_of((struct twheel_loop_config) {
-		.wheel_size = size,
-		.tick_ns = tick,
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	loop = new_loop_of((struct twheel_loop_config) { .wheel_size = size, .tick_ns = tick });
+	/* All calls of a turn see one time. */
+	twheel_loop_timeout(loop);
 	chance_init(&chance, seed, size);
 	for (i = 0; i < TIMERS; i++) {
 		accounts[i] = (struct account) { };

@@ -186,9 +186,7 @@ static void timers_that_do_not_count_end_the_run(void)
 
 static void the_period_of_a_running_timer_changes(void)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
-		.flags = TWHEEL_LOOP_BY_HAND,
-	});
+	struct twheel_loop *loop = new_loop_that_asks();
 	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first;
 	int64_t left;

@@ -19,12 +19,9 @@ class AsyncioLoop(Loop):
     """A wheel that an event loop of asyncio waits for; attach() makes it."""
 
     def __init__(self, loop, **config):
-        super().__init__(on_change=self._soon_flush, on_error=self._report, **config)
+        super().__init__(on_error=self._report, **config)
         self._asyncio, self._expired = weakref.ref(loop), False
         loop.add_reader(self.fileno(), self._ready)
-
-    def _soon_flush(self):
-        self._asyncio().call_soon(self._try, self.flush)
 
     def _ready(self):
         if not self._expired:

@@ -14,17 +14,15 @@ class Loop:
     backend: Literal["device", "user"]
     def __init__(self, *, tick: float = 0, max_timers: int = 0, wheel_size: int = 0,
                  boottime: bool = False, backend: Literal["any", "device", "user"] = "any",
-                 on_change: Callable[[], object] | None = None,
                  on_error: Callable[[Exception], object] | None = None) -> None:
-        """Zero stands for the library's default. on_change is called for the first change
-        after each flush, on_error for what a callback raises."""
+        """Zero stands for the library's default. on_error is called for what a callback raises."""
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any,
                    context: Context | None = None) -> Timer: ...
     def call_at(self, when: float, callback: Callable[..., object], *args: Any,
                 context: Context | None = None) -> Timer: ...
     def call_every(self, interval: float, callback: Callable[..., object], *args: Any,
                    context: Context | None = None) -> Timer: ...
-    def flush(self) -> None: ...  # before the program waits for fileno()
+    def flush(self) -> None: ...  # as dispatch() does: what was started takes effect
     def dispatch(self) -> int: ...  # calls back: how many; raises what they raised
     def wait(self, timeout: float | None = None) -> int: ...  # flushes and dispatches
     def fileno(self) -> int: ...

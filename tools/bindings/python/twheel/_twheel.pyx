@@ -11,7 +11,7 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.errno cimport EINTR, ENOMEM, ENOSPC, errno
 from libc.math cimport ceil
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from time import monotonic
 
@@ -26,7 +26,7 @@ cdef extern from "poll.h" nogil:
     int poll(pollfd *fds, int n, int ms)
 
 cdef extern from "libtwheel.h":
-    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME, TWHEEL_LOOP_BY_HAND
+    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME
     uint64_t TWHEEL_TIME_MAX_NS
     struct twheel_loop:
         pass
@@ -53,7 +53,6 @@ cdef extern from "libtwheel.h":
     int twheel_again(twheel_handle *handle, uint64_t delay)
     int twheel_stop(twheel_handle *handle)
     bint twheel_is_running(const twheel_handle *handle)
-    int64_t twheel_remaining(const twheel_handle *handle)
 
 cdef enum:
     LATER, AT, EVERY
@@ -77,27 +76,27 @@ cdef uint64_t nanoseconds(double seconds) except? 0xffffffffffffffff:
 
 cdef class Loop:
     cdef twheel_loop *loop
-    cdef readonly object on_change
     cdef readonly object on_error
     cdef set running
     cdef list errors
     cdef unsigned long thread
     cdef int called
-    cdef bint dirty, dispatching, closing
+    cdef bint dispatching, closing
     cdef object __weakref__
 
     def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
-                 bint boottime=False, str backend="any", on_change=None, on_error=None):
+                 bint boottime=False, str backend="any", on_error=None):
         cdef twheel_loop_config config = [nanoseconds(tick), max_timers, wheel_size,
-                                          TWHEEL_CLOCK_BOOTTIME if boottime else 0, BACKENDS[backend],
-                                          TWHEEL_LOOP_BY_HAND if on_change else 0]
+                                          TWHEEL_CLOCK_BOOTTIME if boottime else 0,
+                                          BACKENDS[backend], 0]
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
         self.loop = twheel_loop_new(&config)
         if self.loop == NULL:
             PyErr_SetFromErrno(OSError)
+        check(twheel_loop_fd(self.loop))
         self.thread = PyThread_get_thread_ident()
-        self.on_change, self.on_error = on_change, on_error
+        self.on_error = on_error
         self.running, self.errors = set(), []
 
     def __dealloc__(self):
@@ -111,18 +110,13 @@ cdef class Loop:
         if outside and self.dispatching:
             raise RuntimeError("called by a callback")
 
-    cdef int changed(self) except -1:
-        if not self.dirty and not self.dispatching and self.on_change is not None:
-            self.on_change()
-            self.dirty = True
-
     cdef Timer begin(self, int how, double time, callback, tuple args, context):
         cdef Timer timer = Timer.__new__(Timer)
         cdef uint64_t ns = nanoseconds(time)
         self.check()
         if not callable(callback):
             raise TypeError("a callback that cannot be called")
-        if context is None and self.on_change is not None:
+        if context is None and self.on_error is not None:
             context = PyContext_CopyCurrent()
         twheel_handle_init(&timer.handle, on_timer, <void *>timer)
         timer.owner, timer.callback, timer.args, timer.context = self, callback, args, context
@@ -132,7 +126,6 @@ cdef class Loop:
               twheel_repeat(self.loop, &timer.handle, ns, ns))
         timer.deadline = ns if how == AT else twheel_loop_now(self.loop) + ns
         self.running.add(timer)
-        self.changed()
         return timer
 
     def call_later(self, double delay, callback, *args, context=None):
@@ -146,13 +139,12 @@ cdef class Loop:
 
     def flush(self):
         self.check()
-        self.dirty = False
         check(twheel_loop_flush(self.loop))
 
     def dispatch(self):
         cdef int result
         self.check(True)
-        self.dispatching, self.dirty, self.called = True, False, 0
+        self.dispatching, self.called = True, 0
         result = twheel_loop_dispatch(self.loop)
         self.dispatching = False
         if self.closing:
@@ -170,7 +162,6 @@ cdef class Loop:
         self.check(True)
         end = None if timeout is None else monotonic() + timeout
         while True:
-            self.dirty = False
             if twheel_loop_flush(self.loop):
                 error = errno
                 if error != ENOSPC and error != ENOMEM:
@@ -216,14 +207,10 @@ cdef class Loop:
 
 
 cdef int again(Loop owner, twheel_handle *handle, uint64_t ns) except -1:
-    """Postponing a timer is no change: the old deadline wakes the program."""
-    cdef int64_t left = twheel_remaining(handle)
     if handle.loop == NULL:
         check(twheel_start(owner.loop, handle, ns))
     else:
         check(twheel_again(handle, ns))
-    if left < 0 or ns < <uint64_t>left:
-        owner.changed()
 
 
 cdef bint stop(Loop owner, twheel_handle *handle) except -1:

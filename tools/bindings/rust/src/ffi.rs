@@ -45,7 +45,8 @@ extern "C" {
     pub fn twheel_loop_new(config: *const Config) -> *mut Loop;
     pub fn twheel_loop_free(lp: *mut Loop);
     pub fn twheel_loop_count(lp: *mut Loop) -> i64;
-    pub fn twheel_loop_fd(lp: *const Loop) -> c_int;
+    pub fn twheel_loop_fd(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_timeout(lp: *mut Loop) -> i64;
     pub fn twheel_loop_backend(lp: *const Loop) -> c_int;
     pub fn twheel_loop_now(lp: *mut Loop) -> u64;
     pub fn twheel_loop_update(lp: *mut Loop) -> c_int;

@@ -38,7 +38,7 @@ use std::{any::Any, cell::Cell, io, panic::resume_unwind, pin::Pin, rc::Rc, time
 pub use queue::{Key, Queue};
 pub use timer::Timer;
 
-/// The backend of a loop: any, `/dev/twheel`, or the program's memory and a timerfd.
+/// The backend of a loop: any, `/dev/twheel`, or the program's memory.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
@@ -59,8 +59,6 @@ pub struct Config {
     pub wheel_size: u32,
     /// Whether the clock advances while the machine is suspended.
     pub boottime: bool,
-    /// Changes do not make the descriptor readable: the program flushes before it waits.
-    pub by_hand: bool,
     /// The backend of the loop.
     pub backend: Backend,
 }
@@ -108,7 +106,6 @@ impl Loop {
             wheel_size: config.wheel_size,
             clock: if config.boottime { ffi::CLOCK_BOOTTIME } else { 0 },
             backend: config.backend as u32,
-            flags: config.by_hand.into(),
             ..Default::default()
         };
         // SAFETY: the config lives while it is read.
@@ -143,7 +140,15 @@ impl Loop {
         Box::pin(Timer::new(self, Box::new(callback)))
     }
 
-    /// Applies all changes, before the program waits. If there is no room for a timer, the
+    /// Applies all changes, and returns how long the program may wait before it dispatches;
+    /// `None` if no timer runs, or if the descriptor of the device shows it. For programs that
+    /// call this before each wait: from then on, a change does not make the descriptor readable.
+    pub fn timeout(&self) -> Option<Duration> {
+        let left = unsafe { ffi::twheel_loop_timeout(self.0.raw) };
+        u64::try_from(left).ok().map(Duration::from_nanos)
+    }
+
+    /// Applies all changes, as the next dispatch would. If there is no room for a timer, the
     /// flush fails, and the timer waits for the next one.
     pub fn flush(&self) -> io::Result<()> {
         check(unsafe { ffi::twheel_loop_flush(self.0.raw) }).map(drop)
@@ -175,7 +180,7 @@ impl Loop {
     }
 }
 
-/// Readable when there is something to dispatch.
+/// Readable when there is something to dispatch. -1 at the limit of open descriptors.
 impl AsRawFd for Loop {
     fn as_raw_fd(&self) -> RawFd {
         unsafe { ffi::twheel_loop_fd(self.0.raw) }

@@ -42,7 +42,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         handle
     }
 
-    /// Starts the timer, which must not run: it expires after a delay.
+    /// Starts the timer, also if it is running: it expires once, after a delay.
     pub fn start(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
         let raw = self.owner.0.raw;
         // SAFETY: here and below, the handle does not move until drop() has stopped it, and
@@ -50,7 +50,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         check(unsafe { ffi::twheel_start(raw, self.pinned(), nanoseconds(delay)) }).map(drop)
     }
 
-    /// Starts the timer, which must not run: it expires after a delay, and then again and again.
+    /// Starts the timer, also if it is running: it expires after a delay, and then repeats.
     pub fn repeat(self: Pin<&Self>, delay: Duration, interval: Duration) -> io::Result<()> {
         let (raw, delay, interval) = (self.owner.0.raw, nanoseconds(delay), nanoseconds(interval));
         check(unsafe { ffi::twheel_repeat(raw, self.pinned(), delay, interval) }).map(drop)

@@ -2,6 +2,7 @@
 #ifndef _LIBTWHEEL_LINUX_MM_H
 #define _LIBTWHEEL_LINUX_MM_H
 
+#include <limits.h>
 #include <linux/bits.h>
 #include <linux/slab.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #ifndef PAGE_SHIFT
 #define PAGE_SHIFT		12
 #endif
+/* The C library may have its own. */
+#undef PAGE_SIZE
 #define PAGE_SIZE		BIT(PAGE_SHIFT)
 #define PAGE_MASK		(~(PAGE_SIZE - 1))
 #define PAGE_ALIGN(bytes)	(((bytes) + PAGE_SIZE - 1) & PAGE_MASK)

