@@ -348,7 +348,7 @@ class Host:
             pid, _ = os.wait()
             if pid in roles:
                 role = roles.pop(pid)
-                time.sleep(0.1) # one that dies at once must not take a processor
+                time.sleep(0.1) # one that dies at once must not keep a CPU busy
                 roles[self.start(role)] = role
 
 

@@ -81,7 +81,7 @@ class Bench:
         return demo.ledger(self.cluster.folder)[job]
 
     def busy(self):
-        """Return the processor time of the host's processes, in seconds."""
+        """Return the CPU time of the host's processes, in seconds."""
         total = 0
         for pid in children(self.host.pid):
             with open("/proc/%d/stat" % pid, encoding="ascii") as file:
