@@ -8,7 +8,7 @@
  *
  * The shop checks every result and every event of the wheel against its own ledger. The actions of
  * customers are planned beforehand, as a calendar of short slots. The shop is a single thread that
- * sleeps in ppoll() on the wheel until the end of the next slot that has actions, and then does them.
+ * sleeps in ppoll() on the wheel until the end of the next slot that has actions.
  */
 #include <sys/prctl.h>
 
