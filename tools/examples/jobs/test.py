@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the jobs of this folder: bad input, and the demo. Prints TAP."""
+"""Tests the jobs of this directory: bad input, and the demo. Prints TAP."""
 
 import os
 import re
