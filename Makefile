@@ -26,11 +26,10 @@ includedir ?= $(prefix)/include
 mandir ?= $(prefix)/share/man
 completiondir ?= $(prefix)/share/bash-completion/completions
 PYTHON ?= python3
-# Debian installs the sources of Go and Rust packages to these folders.
+# Debian installs the sources of Go and Rust packages to these directories.
 godir ?= $(prefix)/share/gocode/src
 cargodir ?= $(prefix)/share/cargo/registry
-pythondir ?= $(prefix)/lib/$(shell readlink -f $$(command -v $(PYTHON)) | \
-	sed 's|.*/||')/dist-packages
+pythondir ?= $(prefix)/lib/$(notdir $(shell readlink -f "$$(command -v $(PYTHON))"))/dist-packages
 
 .PHONY: help all user needs clean deps
 ## Install it (prefix=/usr/local; DESTDIR=DIR for packaging)
@@ -50,7 +49,8 @@ needs:
 # ---- Installing it ---------------------------------------------------------
 
 HEADERS := libtwheel.h libtwheel.hpp libtwheel-uring.h
-RELEASE = $$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r)
+GO_DIR = $(DESTDIR)$(godir)/twheel.example/timingwheel
+RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
 
 # depmod RELEASE: update the list that modprobe reads, unless DESTDIR is set.
 depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
@@ -60,17 +60,8 @@ depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
 
 ldconfig = test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 
-.PHONY: install install-module install-user install-library module-install
+.PHONY: install install-user install-library install-go install-rust install-python
 install: install-module install-user ## as root: module, command, library, headers and man pages
-
-# Install twheel.ko alone, without the modules of tests and benchmarks.
-install-module: MODULE_STEPS = module-install \
-	KBUILD_ARGS="$(filter-out CONFIG_%,$(KBUILD_ARGS)) CONFIG_KUNIT= CONFIG_TWHEEL_BENCH="
-
-module-install: module-build
-	+@$(KBUILD) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
-		CONFIG_MODULE_SIG_ALL= modules_install
-	@$(call depmod,$(RELEASE))
 
 install-user: $(BUILD)/bin/twheel install-library
 	install -D $(BUILD)/bin/twheel -t $(DESTDIR)$(bindir)
@@ -94,10 +85,6 @@ install-library: $(LIB) $(SHARED_LIB) ## only the library and its headers, witho
 		$(PYTHON) tools/man/make-pages $(DESTDIR)$(mandir)/man3; \
 	else echo "No man pages of libtwheel's functions: making them needs python3" >&2; fi
 
-GO_DIR = $(DESTDIR)$(godir)/twheel.example/timingwheel
-RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
-
-.PHONY: install-go install-rust install-python
 install-go: ## timers for Go; also install-rust, install-python
 	cd tools/bindings/go && install -D -m 644 go.mod device.go timingwheel.go -t $(GO_DIR)
 	install -D -m 644 tools/bindings/go/example/main.go -t $(GO_DIR)/example
@@ -121,15 +108,13 @@ install-python: $(SHARED_LIB)
 
 # Files of all kernels: the module may have been installed before an update. Directories that are
 # empty afterwards are removed, except those directly below the prefix, and share/man.
-up = $(patsubst %/,%,$(dir $(1)))
 INSTALLED = $(bindir)/twheel $(completiondir)/twheel $(mandir)/man1/twheel.1 \
 	$(mandir)/man4/twheel.4 $(addprefix $(mandir)/man3/,libtwheel.3 twheel_*.3) \
 	$(addprefix $(includedir)/,$(HEADERS) linux/twheel.h) $(addprefix $(libdir)/,libtwheel.a \
 	libtwheel.so libtwheel.so.0 pkgconfig/libtwheel.pc) \
-	$(prefix)/lib/python3*/dist-packages/twheel $(prefix)/lib/python3*/dist-packages/twheel-*.egg-info
+	$(addprefix $(prefix)/lib/python3*/dist-packages/,twheel twheel-*.egg-info)
 EMPTIED = $(includedir)/linux $(libdir)/pkgconfig $(addprefix $(mandir)/man,1 3 4) \
-	$(completiondir) $(call up,$(completiondir)) $(godir)/twheel.example $(godir) \
-	$(call up,$(godir)) $(cargodir) $(call up,$(cargodir))
+	$(foreach d,$(completiondir) $(godir)/twheel.example $(godir) $(cargodir),$d $(dir $d))
 
 .PHONY: uninstall uninstall-user uninstall-module
 uninstall: uninstall-module uninstall-user ## as root: remove all of these
@@ -148,47 +133,42 @@ uninstall-module:
 #
 # A module is built in build/KERNEL, in a tree of links to the sources, so that builds for
 # several kernels do not collide and the source stays clean. A lock admits one make at a
-# time.
+# time. KUnit suites and -Werror are for the kernels of tools/vm/kernel.
 
 MODULE_DIR = $(BUILD)/$(KERNEL)
-KERNEL_DIR = $(shell cat $(MODULE_DIR)/kernel)
+# For the shell: module-build writes this file.
+KERNEL_DIR = $$(cat $(MODULE_DIR)/kernel)
 KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
 	CONFIG_DEBUG_INFO_BTF_MODULES= $(KBUILD_ARGS)
+KBUILD_ARGS ?= $(if $(filter running,$(KERNEL)),CONFIG_KUNIT=,W=1 KCFLAGS=-Werror \
+	$(if $(filter stock 6.12 7.2 newest,$(KERNEL)),CONFIG_TWHEEL_BENCH=m))
+SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] tools/bench/module/*.[ch])
 
-# KUnit suites and -Werror are for the kernels of tools/vm/kernel.
-ifeq ($(KERNEL),running)
-KBUILD_ARGS ?= CONFIG_KUNIT=
-else
-KBUILD_ARGS ?= W=1 KCFLAGS=-Werror \
-	$(if $(filter stock 6.12 7.2 newest,$(KERNEL)),CONFIG_TWHEEL_BENCH=m)
-endif
-
-SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] \
-	tools/bench/module/*.[ch])
-
-.PHONY: module module-tree module-build
-module: MODULE_STEPS = module-build
+.PHONY: module install-module module-build module-install
 module: ## the module for a kernel of tools/vm/kernel --list: KERNEL=K
+module: STEP = module-build
+# Install twheel.ko alone, without the modules of tests and benchmarks.
+install-module: STEP = module-install \
+	KBUILD_ARGS="$(filter-out CONFIG_%,$(KBUILD_ARGS)) CONFIG_KUNIT= CONFIG_TWHEEL_BENCH="
 module install-module: $(if $(filter running,$(KERNEL)),needs,deps)
 	@mkdir -p $(MODULE_DIR)/kunit $(MODULE_DIR)/tools/bench/module
-	+@flock $(MODULE_DIR)/lock $(MAKE) $(MODULE_STEPS)
-
-module-build: module-tree
-	+@$(KBUILD) modules
+	+@flock $(MODULE_DIR)/lock $(MAKE) $(STEP)
 
 # Remove modules that were built for another version of the kernel.
-module-tree:
-ifeq ($(KERNEL),running)
-	@echo /lib/modules/$$(uname -r) >$(MODULE_DIR)/kernel.new
-else
-	@tools/vm/kernel $(KERNEL) >$(MODULE_DIR)/kernel.new
-endif
+module-build:
+	@$(if $(filter running,$(KERNEL)),echo /lib/modules/$$(uname -r),tools/vm/kernel $(KERNEL)) \
+		>$(MODULE_DIR)/kernel.new
 	@cmp -s $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel || \
 	 find $(MODULE_DIR) ! -type d ! -name lock ! -name kernel.new -delete
 	@mv $(MODULE_DIR)/kernel.new $(MODULE_DIR)/kernel
 	@find $(MODULE_DIR) -xtype l -delete
-	@for f in $(SOURCES); do \
-	 ln -sfnr $$f $(MODULE_DIR)/$$f || exit 1; done
+	@for f in $(SOURCES); do ln -sfnr $$f $(MODULE_DIR)/$$f || exit 1; done
+	+@$(KBUILD) modules
+
+module-install: module-build
+	+@$(KBUILD) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=extra \
+		CONFIG_MODULE_SIG_ALL= modules_install
+	@$(call depmod,$$(cat $(KERNEL_DIR)/release 2>/dev/null || uname -r))
 
 # ---- Tools -----------------------------------------------------------------
 
@@ -201,11 +181,9 @@ TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs tes
 	check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) in-tree
 $(TOOLS): deps
-demo: export DEPS = demo
+$(foreach d,demo html bench,$(eval $d: export DEPS = $d))
 demo-jobs bench-jobs: export DEPS = jobs
-html: export DEPS = html
 deb test-packages: export DEPS = packages
-bench: export DEPS = bench
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ## Debian packages, in build/deb

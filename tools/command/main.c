@@ -45,64 +45,60 @@ enum {
 	OPTION_SORT,
 };
 
-static const struct argp_option common_options[] = {
-	{ "json", 'j', NULL, 0, "print one JSON object per line", 0 },
-	{ "help", 'h', NULL, 0, "print this help and exit", 0 },
-	{ "usage", OPTION_USAGE, NULL, 0, "print a short help and exit", 0 },
-	{ "version", 'V', NULL, 0, "print the version and exit", 0 },
-	{ }
-};
-
-static const struct argp_option count_options[] = {
-	{ "count", 'n', "N", 0, "exit after N events of each label", 0 },
-	{ }
-};
-
-static const struct argp_option wheel_options[] = {
-	{ "tick", 't', "DURATION", 0, "tick of the wheel, 1us to 1h (default: the module's)", 0 },
-	{ "wheel-size", 'w', "N", 0, "buckets per level, 2 to 65536 (default: module's)", 0 },
-	{ "clock", 'c', "NAME", 0,
-	  "monotonic; boottime (counts suspend too); realtime or tai (timers follow a set)", 0 },
-	{ "max-timers", OPTION_MAX_TIMERS, "N", 0, "how many timers it may hold at once", 0 },
-	{ "device", 'd', "PATH", 0, "the device (default: " TWHEEL_DEVICE ")", 0 },
-	{ }
-};
-
-static const struct argp_option top_options[] = {
-	{ "once", OPTION_ONCE, NULL, 0, "print one table and exit", 0 },
-	{ "interval", 'i', "DURATION", 0, "between two samples, 10ms to 1h (default: 1s)", 0 },
-	{ "sort", OPTION_SORT, "COLUMN", 0, COLUMN_NAMES " (default: pending)", 0 },
-	{ "proc", OPTION_PROC, "DIR", 0, "where the proc file system is (default: /proc)", 0 },
-	{ }
-};
-
-static const struct argp_option fd_options[] = {
-	{ "fd", OPTION_FD, "N", 0, "the wheel's descriptor in the calling shell", 0 },
-	{ "pid", OPTION_PID, "PID", 0, "it is a descriptor of this process instead", 0 },
-	{ }
-};
-
-static error_t parse_option(int key, char *arg, struct argp_state *state);
-
 /* Sets of options; bitmasks of them are what a command has, and what was given. */
-enum { SET_COUNT = 1, SET_WHEEL, SET_TOP, SET_FD, NR_SETS };
+enum { SET_COMMON, SET_COUNT, SET_WHEEL, SET_TOP, SET_FD, NR_SETS };
 
 static const struct {
-	struct argp argp;
 	const char *header;
 	const char *belongs;
 } sets[NR_SETS] = {
-	{ { .options = common_options, .parser = parse_option }, NULL, NULL },
-	{ { .options = count_options, .parser = parse_option },
-	  "For every:", "--count is for every" },
-	{ { .options = wheel_options, .parser = parse_option },
-	  "For the wheel of after, every, run and info:",
-	  "options of a wheel are for after, every, run and info" },
-	{ { .options = top_options, .parser = parse_option },
-	  "For top:", "--once, --interval, --sort and --proc are for top" },
-	{ { .options = fd_options, .parser = parse_option },
-	  "For save and load:", "--fd and --pid are for save and load" },
+	[SET_COUNT] = { "For every:", "--count is for every" },
+	[SET_WHEEL] = { "For the wheel of after, every, run and info:",
+			"options of a wheel are for after, every, run and info" },
+	[SET_TOP] = { "For top:", "--once, --interval, --sort and --proc are for top" },
+	[SET_FD] = { "For save and load:", "--fd and --pid are for save and load" },
 };
+
+/* All options. One with a value is a number; or a duration, if the range is a text. */
+static const struct known_option {
+	int set;
+	int key;
+	const char *name;
+	const char *arg;
+	const char *doc;
+	uint64_t *value;
+	uint64_t min, max;
+	const char *range;
+} known[] = {
+	{ SET_COMMON, 'j', "json", .doc = "print one JSON object per line" },
+	{ SET_COMMON, 'h', "help", .doc = "print this help and exit" },
+	{ SET_COMMON, OPTION_USAGE, "usage", .doc = "print a short help and exit" },
+	{ SET_COMMON, 'V', "version", .doc = "print the version and exit" },
+	{ SET_COUNT, 'n', "count", "N", "exit after N events of each label",
+	  &options.count, 1, UINT64_MAX, NULL },
+	{ SET_WHEEL, 't', "tick", "DURATION", "tick, 1us to 1h (default: the module's)",
+	  &options.tick_ns, TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS, "1us and 1h" },
+	{ SET_WHEEL, 'w', "wheel-size", "N", "buckets per level, 2 to 65536 (default: module's)",
+	  &options.wheel_size, TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX, NULL },
+	{ SET_WHEEL, 'c', "clock", "NAME",
+	  .doc = "monotonic; boottime (counts suspend); realtime or tai (timers follow a set)" },
+	{ SET_WHEEL, OPTION_MAX_TIMERS, "max-timers", "N", "how many timers it may hold at once",
+	  &options.max_timers, 1, UINT64_MAX, NULL },
+	{ SET_WHEEL, 'd', "device", "PATH", .doc = "the device (default: " TWHEEL_DEVICE ")" },
+	{ SET_TOP, OPTION_ONCE, "once", .doc = "print one table and exit" },
+	{ SET_TOP, 'i', "interval", "DURATION", "between two samples, 10ms to 1h (default: 1s)",
+	  &options.interval_ns, INTERVAL_MIN_NS, INTERVAL_MAX_NS, "10ms and 1h" },
+	{ SET_TOP, OPTION_SORT, "sort", "COLUMN", .doc = COLUMN_NAMES " (default: pending)" },
+	{ SET_TOP, OPTION_PROC, "proc", "DIR",
+	  .doc = "where the proc file system is (default: /proc)" },
+	{ SET_FD, OPTION_FD, "fd", "N", "the wheel's descriptor in the calling shell",
+	  &options.fd, 0, INT32_MAX, NULL },
+	{ SET_FD, OPTION_PID, "pid", "PID", "it is a descriptor of this process instead",
+	  &options.pid, 1, INT32_MAX, NULL },
+};
+
+/* All options, a header for each set, and the end. */
+#define OPTIONS_MAX	(ARRAY_SIZE(known) + NR_SETS + 1)
 
 static unsigned int given;
 
@@ -140,50 +136,32 @@ static uint64_t read_duration(const char *what, const char *text)
 	return ns;
 }
 
-/* Read an option with a number, or with a duration if there is a text of its range. */
-static bool take_number(int key, const char *arg)
+static void read_value(const struct known_option *option, const char *arg)
 {
-	static const struct {
-		int key;
-		const char *name;
-		uint64_t min, max;
-		uint64_t *value;
-		const char *range;
-	} all[] = {
-		{ 'n', "--count", 1, UINT64_MAX, &options.count, NULL },
-		{ 't', "--tick", TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MAX_NS, &options.tick_ns,
-		  "1us and 1h" },
-		{ 'w', "--wheel-size", TWHEEL_SIZE_MIN, TWHEEL_SIZE_MAX,
-		  &options.wheel_size, NULL },
-		{ OPTION_MAX_TIMERS, "--max-timers", 1, UINT64_MAX, &options.max_timers, NULL },
-		{ 'i', "--interval", INTERVAL_MIN_NS, INTERVAL_MAX_NS, &options.interval_ns,
-		  "10ms and 1h" },
-		{ OPTION_FD, "--fd", 0, INT32_MAX, &options.fd, NULL },
-		{ OPTION_PID, "--pid", 1, INT32_MAX, &options.pid, NULL },
-	}, *at;
+	char name[32];
 
-	for (at = all; at->key != key; at++) {
-		if (at == &all[ARRAY_SIZE(all) - 1])
-			return false;
-	}
-	if (at->range)
-		*at->value = read_duration(at->name, arg);
+	snprintf(name, sizeof(name), "--%s", option->name);
+	if (option->range)
+		*option->value = read_duration(name, arg);
 	else
-		*at->value = read_number(at->name, arg, at->min, at->max);
-	if (*at->value < at->min || *at->value > at->max)
-		usage_error("%s '%s' must be between %s", at->name, arg, at->range);
-	return true;
+		*option->value = read_number(name, arg, option->min, option->max);
+	if (*option->value < option->min || *option->value > option->max)
+		usage_error("%s '%s' must be between %s", name, arg, option->range);
 }
 
 static int show_help(const char *name, unsigned int flags);
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	const struct argp_option *option;
+	const struct known_option *option = known;
 	uint32_t clock_id;
-	int set;
 
 	(void)state;
+	while (option < known + ARRAY_SIZE(known) && option->key != key)
+		option++;
+	if (option == known + ARRAY_SIZE(known))
+		return ARGP_ERR_UNKNOWN;
+	given |= 1U << option->set;
 	switch (key) {
 	case 'h':
 		help = true;
@@ -218,12 +196,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options.proc = arg;
 		break;
 	default:
-		if (!take_number(key, arg))
-			return ARGP_ERR_UNKNOWN;
-	}
-	for (set = 0; set < NR_SETS; set++) {
-		for (option = sets[set].argp.options; option->name; option++)
-			given |= option->key == key ? 1U << set : 0;
+		read_value(option, arg);
 	}
 	return 0;
 }
@@ -362,32 +335,38 @@ static void put_rest(FILE *text, const struct command *only)
 	fputs("\nExit status: 0 all done, 1 something failed, 2 wrong usage. See twheel(1).", text);
 }
 
-/* Choose the options of a command, or all. */
-static void choose_options(struct argp_child *child, const struct command *only)
+/* Choose the options of a command, or all. As usual, those about the program come last. */
+static void choose_options(struct argp_option list[OPTIONS_MAX], const struct command *only)
 {
-	int set;
+	const struct known_option *option;
+	int last = SET_COMMON;
 
-	for (set = 0; set < NR_SETS; set++) {
-		if (!set || !only || only->sets & 1U << set)
-			*child++ = (struct argp_child){ &sets[set].argp, 0, sets[set].header,
-							set + 1 };
+	for (option = known; option < known + ARRAY_SIZE(known); option++) {
+		if (option->set && only && !(only->sets & 1U << option->set))
+			continue;
+		if (option->set != last)
+			*list++ = (struct argp_option){ .doc = sets[option->set].header,
+							.group = option->set + 1 };
+		last = option->set;
+		*list++ = (struct argp_option){ option->name, option->key, option->arg, 0,
+			option->doc, last || option->key == 'j' ? last + 1 : -1 };
 	}
-	*child = (struct argp_child){ };
+	*list = (struct argp_option){ };
 }
 
 /* Print the help of a command, or of all. */
 static int show_help(const char *name, unsigned int flags)
 {
 	const struct command *only = name ? find_command(name) : NULL, *command;
-	struct argp_child children[NR_SETS + 1];
-	struct argp argp = { .children = children };
+	struct argp_option list[OPTIONS_MAX];
+	struct argp argp = { .options = list };
 	char *doc = NULL, *args = NULL;
 	size_t size;
 	FILE *doc_text = open_memstream(&doc, &size), *args_text = open_memstream(&args, &size);
 
 	if (!doc_text || !args_text)
 		err(STATUS_ERROR, "cannot show the help");
-	choose_options(children, only);
+	choose_options(list, only);
 	fputs(only ? "\n" : "\nTimers of the kernel's timing wheel, " TWHEEL_DEVICE ".\n\n",
 	      doc_text);
 	for (command = commands; command < commands + ARRAY_SIZE(commands); command++) {
@@ -441,8 +420,8 @@ static void check_options(const struct command *command, int nr_args)
 
 int main(int argc, char **argv)
 {
-	struct argp_child children[NR_SETS + 1];
-	const struct argp all = { .children = children };
+	struct argp_option list[OPTIONS_MAX];
+	const struct argp all = { .options = list, .parser = parse_option };
 	const struct command *command;
 	int first, i;
 
@@ -458,7 +437,7 @@ int main(int argc, char **argv)
 		    argv[i - 1][0] != '-')
 			usage_error("'%s' is not a duration: it must not be negative", argv[i]);
 	}
-	choose_options(children, NULL);
+	choose_options(list, NULL);
 	first = argc;
 	argp_parse(&all, argc, argv, ARGP_NO_HELP, &first, NULL);
 	argv += first;

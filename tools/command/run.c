@@ -30,6 +30,7 @@ struct request {
 	struct timer *timer;
 	uint64_t ns;
 	const char *label;
+	bool periodic;
 };
 
 /* Set by `quit`. */
@@ -92,24 +93,15 @@ static void refuse_timer(void)
 	refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
 }
 
-static void add(const char *label, uint64_t ns, bool periodic)
+static void run_add(const struct request *what)
 {
-	struct timer *timer = timer_add(label, now_on(wheel.clock_id), ns, periodic);
+	struct timer *timer = timer_add(what->label, now_on(wheel.clock_id), what->ns,
+					what->periodic);
 
 	if (timer)
 		answer("added", timer->number, timer->label);
 	else
 		refuse_timer();
-}
-
-static void run_add(const struct request *what)
-{
-	add(what->label, what->ns, false);
-}
-
-static void run_every(const struct request *what)
-{
-	add(what->label, what->ns, true);
 }
 
 static void run_cancel(const struct request *what)
@@ -221,7 +213,7 @@ static const struct command {
 	void (*execute)(const struct request *what);
 } commands[] = {
 	{ "add", "DURATION LABEL", "expire once, after DURATION", run_add },
-	{ "every", "DURATION LABEL", "expire every DURATION", run_every },
+	{ "every", "DURATION LABEL", "expire every DURATION", run_add },
 	{ "cancel", "ID", "never expire", run_cancel },
 	{ "modify", "ID DURATION", "expire DURATION from now instead", run_modify },
 	{ "query", "ID", "show how much time is left", run_query },
@@ -275,6 +267,7 @@ static void execute(const struct command *command, char *rest)
 	if (id && !what.timer)
 		return;
 	what.label = rest;
+	what.periodic = !strcmp(command->name, "every");
 	reason = duration_parse(duration_word, &what.ns);
 	if (reason)
 		refuse("%.64s %s", duration_word, reason);

@@ -49,61 +49,51 @@ int column_named(const char *word)
 	return -1;
 }
 
-struct scale {
-	const char *unit;
-	double factor;
-};
-
-/* Format @n with three digits, in the largest unit that it reaches; below the last, as it is. */
-static char *scaled(double n, const struct scale *scale, char text[SHORT_TEXT])
+/* Return how many decimals a number has that is shown with three digits. */
+static int decimals(double n)
 {
-	double value;
+	return n < 9.995 ? 2 : n < 99.95;
+}
 
-	while (n < scale->factor && scale[1].unit)
-		scale++;
-	value = n / scale->factor;
-	snprintf(text, SHORT_TEXT, "%.*f%s", value < 9.995 ? 2 : value < 99.95, value, scale->unit);
+/* Format @n, which is at least @base, with the largest prefix that it reaches. */
+static char *scaled(double n, double base, const char *prefix, char text[SHORT_TEXT])
+{
+	while ((n /= base) >= base && prefix[1])
+		prefix++;
+	snprintf(text, SHORT_TEXT, "%.*f%c", decimals(n), n, *prefix);
 	return text;
 }
 
 /* Format a number that is not negative, in at most six characters. Return @text. */
 char *short_count(double n, char text[SHORT_TEXT])
 {
-	static const struct scale scales[] = {
-		{ "E", 1e18 }, { "P", 1e15 }, { "T", 1e12 }, { "G", 1e9 }, { "M", 1e6 },
-		{ "k", 1e3 }, { NULL, 0 },
-	};
-
 	snprintf(text, SHORT_TEXT, "%.*f", n < 9.95 && n != floor(n), n);
-	return n < 99999.5 ? text : scaled(n, scales, text);
+	return n < 99999.5 ? text : scaled(n, 1000, "kMGTPE", text);
 }
 
 /* Format a number of bytes, in at most six characters. Return @text. */
 char *short_bytes(double n, char text[SHORT_TEXT])
 {
-	static const struct scale scales[] = {
-		{ "E", 0x1p60 }, { "P", 0x1p50 }, { "T", 0x1p40 }, { "G", 0x1p30 },
-		{ "M", 0x1p20 }, { "K", 0x1p10 }, { NULL, 0 },
-	};
-
 	snprintf(text, SHORT_TEXT, "%.0f", n);
-	return n < 1024 ? text : scaled(n, scales, text);
+	return n < 1024 ? text : scaled(n, 1024, "KMGTPE", text);
 }
 
 /* Format an approximate duration: 1ms, 65.5s. Return @text. */
 char *short_span(double ns, char text[SHORT_TEXT])
 {
-	static const struct scale scales[] = {
-		{ "y", 365.2425 * 86400e9 }, { "d", 86400e9 }, { "h", 3600e9 },
-		{ "min", 60e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
-		{ NULL, 0 },
-	};
-	char *point = strchr(scaled(ns, scales, text), '.');
-	char *end = point ? point + 1 + strspn(point + 1, "0") : NULL;
+	static const char *const names[] = { "y", "d", "h", "min", "s", "ms", "us", "ns" };
+	static const double units[] = { 31556952e9, 86400e9, 3600e9, 60e9, 1e9, 1e6, 1e3, 1 };
+	char number[SHORT_TEXT];
+	int i = 0;
 
+	while (ns < units[i] && units[i] > 1)
+		i++;
+	ns /= units[i];
+	snprintf(number, sizeof(number), "%.*f", decimals(ns), ns);
 	/* "1.00ms" is "1ms". */
-	if (end && (*end < '0' || *end > '9'))
-		memmove(point, end, strlen(end) + 1);
+	if (strchr(number, '.') && strtod(number, NULL) == floor(strtod(number, NULL)))
+		*strchr(number, '.') = '\0';
+	snprintf(text, SHORT_TEXT, "%s%s", number, names[i]);
 	return text;
 }
 

@@ -122,7 +122,7 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 	return 0;
 }
 
-/* Return true for a zombie, which still has a folder. */
+/* Return true for a zombie, which still has a directory. */
 static bool has_ended(pid_t pid)
 {
 	FILE *file = open_file(pid, "status");

@@ -14,7 +14,7 @@
 
 #include "clock.h"
 
-/* Returns a context for @nr requests, or 0. */
+/* Return a context for @nr requests, or 0. */
 static inline aio_context_t aio_open(unsigned int nr)
 {
 	aio_context_t context = 0;
@@ -34,7 +34,7 @@ static inline bool aio_poll(aio_context_t context, int fd)
 	return syscall(SYS_io_submit, context, 1, iocbs) == 1;
 }
 
-/* POLLIN if a poll has completed with that, 0 after @timeout_ms, or minus errno. */
+/* Return POLLIN if a poll has completed with that, 0 after @timeout_ms, or minus errno. */
 static inline int aio_next(aio_context_t context, unsigned int timeout_ms)
 {
 	struct timespec timeout = timespec_of(timeout_ms * MSEC);

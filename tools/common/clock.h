@@ -2,7 +2,7 @@
 /*
  * The kernel's clocks in nanoseconds, sleeping, and setting the time of day
  *
- * Reading a clock is inline: the benchmark does it next to what it measures.
+ * Reading a clock is inline: the benchmark does it beside the code that it measures.
  */
 #ifndef CLOCK_H
 #define CLOCK_H

@@ -8,7 +8,7 @@
 /* Number of elements of an array; wrong for a pointer. */
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The function takes a format like printf(); let the compiler check it. */
+/* Let the compiler check the arguments against the format, as of printf(). */
 #define __printf(fmt, args)	__attribute((__format__(printf, fmt, args)))
 
 #endif /* HELPERS_H */

@@ -16,33 +16,24 @@
 
 bool write_line(const char *path, const char *line)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC), error;
 	ssize_t size = strlen(line);
-	bool ok;
+	bool ok = fd >= 0 && write(fd, line, size) == size;
 
-	if (fd < 0)
-		return false;
-	ok = write(fd, line, size) == size;
-	if (!ok) {
-		int error = errno;
-
+	error = errno;
+	if (fd >= 0)
 		close(fd);
-		errno = error;
-		return false;
-	}
-	close(fd);
-	return true;
+	errno = error;
+	return ok;
 }
 
 bool read_line(const char *path, char *line, unsigned int size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
+	ssize_t got = fd < 0 ? -1 : read(fd, line, size - 1);
 
-	if (fd < 0)
-		return false;
-	got = read(fd, line, size - 1);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	if (got < 0)
 		return false;
 	line[got] = '\0';

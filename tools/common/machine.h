@@ -8,10 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The user that owns nothing. */
 #define NOBODY	65534
 
-/* Write a line into a file of the kernel. Returns false, with errno set, if that fails. */
+/* Write a line into a file of the kernel. Return false, with errno set, if that fails. */
 bool write_line(const char *path, const char *line);
 bool read_line(const char *path, char *line, unsigned int size);
 uint64_t read_number(const char *path);
@@ -19,9 +18,8 @@ uint64_t read_number(const char *path);
 void become_nobody(void);
 
 /*
- * When much memory is freed, the kernel keeps thousands of pages in reserve for each
- * CPU, and returns them by the thousand at once, no matter which task had them. Make it keep
- * fewer, so that the effect of a test's own pages can be seen.
+ * Make the kernel keep few free pages for each CPU, so that the effect of a test's own pages can
+ * be seen: otherwise it returns them by the thousand, no matter which task had them.
  */
 void keep_few_free_pages(void);
 

@@ -21,7 +21,7 @@ uint64_t number_or_exit(const char *option, const char *text, uint64_t min, uint
 	number = strtoull(text, &end, 0);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && number >= min && number <= max)
 		return number;
-	fprintf(stderr, "%s takes a number from %llu to %llu, not '%s'\n", option,
+	fprintf(stderr, "%s must be a number from %llu to %llu, not '%s'\n", option,
 		(unsigned long long)min, (unsigned long long)max, text);
 	exit(2);
 }

@@ -12,53 +12,35 @@
 /* Return an option's value, or exit with status 2. */
 uint64_t number_or_exit(const char *option, const char *text, uint64_t min, uint64_t max);
 
-/**
- * struct program_option - an option, and where its value goes
- * @name: its name; the last one of an array has none.
- * @value: what help calls its value; NULL if it has none.
- * @about: a line about it.
- * @number: where to put a number from @min to @max.
- * @min: see @number.
- * @max: see @number.
- * @text: where to put any other value.
- * @flag: set, where there is no value.
- */
+/* An option, and where its value goes; the last one of an array has no name. */
 struct program_option {
 	const char *name;
-	const char *value;
-	const char *about;
-	uint64_t *number;
+	const char *value;	/* what help calls its value; NULL if it has none */
+	const char *about;	/* a line about it */
+	uint64_t *number;	/* where to put a number from @min to @max */
 	uint64_t min;
 	uint64_t max;
-	const char **text;
-	bool *flag;
+	const char **text;	/* where to put any other value */
+	bool *flag;		/* set if there is no value */
 };
 
-/**
- * struct command_line - what a program takes
- * @usage: its help, above the words and the options.
- * @options: all except --help, which each program has; or NULL.
- * @any_words: it takes any words.
- * @words: otherwise the only words: a table whose entries begin with a name and a line about it.
- * @nr_words: how many.
- * @word_size: bytes of an entry.
- */
+/* The options and words of a program. */
 struct command_line {
-	const char *usage;
-	const struct program_option *options;
+	const char *usage;	/* its help, above the words and the options */
+	const struct program_option *options;	/* all except --help; or NULL */
 	bool any_words;
-	const void *words;
+	const void *words;	/* otherwise the only words, each with a line about it */
 	size_t nr_words;
-	size_t word_size;
+	size_t word_size;	/* of an entry, which begins with these two texts */
 };
 
 /*
- * Read the options, and return the words, which end with NULL. Exits after --help, and with
+ * Read the options, and return the words, which end with NULL. Exit after --help, and with
  * status 2 if the command line is wrong.
  */
 char **words_or_exit(int argc, char **argv, const struct command_line *line);
 
-/* Whether @name is among @words, or there are none. */
+/* Return true if @name is among @words, or there are none. */
 bool is_wanted(const char *name, char *const *words);
 
 #endif /* OPTIONS_H */

@@ -5,10 +5,10 @@
 #ifndef PASS_H
 #define PASS_H
 
-/* Send a descriptor, which stays open. Returns 0, or -1 with errno set. */
+/* Send a descriptor, which stays open. Return 0, or -1 with errno set. */
 int send_fd(int socket, int fd);
 
-/* Receive one, which exec() closes; -1 if there is none, or the other side has closed. */
+/* Receive one, which exec() closes. Return -1 if there is none, or the other side has closed. */
 int receive_fd(int socket);
 
 #endif /* PASS_H */

@@ -75,8 +75,6 @@ extern struct shop {
 	struct twheel_info fullest;
 } shop;
 
-extern struct chance customers;	/* the same seed gives the same plan everywhere */
-
 extern uint64_t opening;	/* CLOCK_MONOTONIC when the shop's clock is 0 */
 
 static inline uint64_t shop_time(void)

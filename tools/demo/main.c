@@ -2,19 +2,13 @@
 /*
  * twheel-demo - an order system that reserves stock, on one timing wheel
  *
- * Customers reserve stock within the first minute. Each reservation is held by
- * a timer for half an hour; most are paid before that (the timer is cancelled), some are
- * extended once (modified), the rest expire (the expiry is read and the stock goes back
- * on the shelf).
+ * Customers reserve stock within the first minute. Each reservation is held by a timer for half an
+ * hour; most are paid before that (the timer is cancelled), some are extended once (modified), the
+ * rest expire (the expiry is read and the stock goes back on the shelf).
  *
- * The shop keeps its own ledger and never trusts the wheel: it checks every result and
- * every event of the wheel against it. The exit status is 0 only if at the end every
- * reservation is either paid or expired, no event was early or wrong, and every unit of
- * stock is on the shelf or sold.
- *
- * The actions of customers are planned beforehand, as calendars of short slots. The shop
- * is a single thread that sleeps in ppoll() on the wheel until the end of the next slot
- * that has actions, and then does them.
+ * The shop checks every result and every event of the wheel against its own ledger. The actions of
+ * customers are planned beforehand, as a calendar of short slots. The shop is a single thread that
+ * sleeps in ppoll() on the wheel until the end of the next slot that has actions.
  */
 #include <sys/prctl.h>
 
@@ -63,7 +57,6 @@ int main(int argc, char **argv)
 	prctl(PR_SET_TIMERSLACK, 1);
 
 	print_plan();
-	chance_init(&customers, option.seed, 0);
 	plan();
 	run_shop();
 	return report() ? 0 : 1;

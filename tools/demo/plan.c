@@ -13,7 +13,7 @@
 #define LAST_MOMENT_NS	(10 * MSEC)
 #define NEVER		UINT32_MAX
 
-struct chance customers;
+static struct chance customers;
 
 void *allocate(size_t count, size_t size)
 {
@@ -33,9 +33,7 @@ static void plan_customer(uint32_t nr, uint32_t *slot[ACTIONS])
 {
 	struct reservation *r = &shop.reservation[nr];
 	uint64_t arrival = chance_below(&customers, option.window_ns);
-	uint64_t deadline = arrival + option.hold_ns;
-	uint64_t from = arrival;
-	uint64_t moment;
+	uint64_t deadline = arrival + option.hold_ns, from = arrival, moment;
 
 	r->deadline = deadline;
 	r->product = chance_below(&customers, PRODUCTS);
@@ -57,8 +55,7 @@ static void plan_customer(uint32_t nr, uint32_t *slot[ACTIONS])
 	if (chance_below(&customers, LAST_MOMENT_IN))
 		moment = random_between(from, deadline);
 	else
-		moment = random_between(deadline - LAST_MOMENT_NS,
-					deadline + LAST_MOMENT_NS);
+		moment = random_between(deadline - LAST_MOMENT_NS, deadline + LAST_MOMENT_NS);
 	slot[PAY][nr] = moment / SLOT_NS;
 }
 
@@ -85,6 +82,8 @@ void plan(void)
 {
 	uint32_t *slot[ACTIONS];
 
+	/* The same seed gives the same plan everywhere. */
+	chance_init(&customers, option.seed, 0);
 	shop.reservation = allocate(option.count, sizeof(*shop.reservation));
 	for (int a = 0; a < ACTIONS; a++)
 		slot[a] = allocate(option.count, sizeof(*slot[a]));

@@ -51,10 +51,9 @@ void print_progress(uint64_t now)
 
 static int compare(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a;
-	const uint64_t y = *(const uint64_t *)b;
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? -1 : x > y;
+	return (x > y) - (x < y);
 }
 
 /* Print how late expiries were read, and return the 99.9th percentile. */

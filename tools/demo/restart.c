@@ -3,10 +3,9 @@
  * An order system that is killed and replaced, while its wheel lives on
  *
  * A keeper, like systemd's descriptor store, holds the wheel and a table of orders, which
- * stands for a database. The shop is a separate process: the first one reserves stock for each
+ * represents a database. The shop is a separate process: the first one reserves stock for each
  * order with a timer, and sends the wheel to the keeper. Twice, while reservations expire, the
- * keeper kills the shop with SIGKILL, waits, and starts another one, which gets the wheel with
- * SCM_RIGHTS and adopts it.
+ * keeper kills the shop, waits, and starts another one, which gets the wheel and adopts it.
  */
 #include <err.h>
 #include <signal.h>
@@ -24,7 +23,7 @@
 #define RESTARTS	2
 /* The pause between two shops. */
 #define PAUSE_NS	(3 * SEC)
-/* How late a running shop may be: the tick, and timers that fall due before. */
+/* How late a running shop may be: the tick, and timers that expire before. */
 #define LATE_NS		(100 * MSEC)
 
 /* The database's record of an order. */
@@ -64,7 +63,7 @@ static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
 static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t number)
 {
 	(void)loop;
-	return number < option.count ? &handles[number] : NULL;
+	return &handles[number];
 }
 
 static struct twheel_loop *open_shop(int wheel)

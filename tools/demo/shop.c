@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shop and its wheel: serves customers, and checks each result of the wheel against the
- * ledger
+ * The shop: serves customers, and checks each result of the wheel against the ledger
  */
 #include <err.h>
 #include <errno.h>
@@ -21,20 +20,12 @@ uint64_t opening;
 
 static int wheel;
 
-static void get_info(struct twheel_info *info)
-{
-	if (twheel_get_info(wheel, info))
-		err(1, "cannot query the wheel");
-}
-
 void open_wheel(void)
 {
 	wheel = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 	if (wheel < 0)
 		err(1, "cannot open " TWHEEL_DEVICE);
 }
-
-/* The shop: how customers and the wheel change the ledger */
 
 static void place(const uint32_t *customer, uint32_t count)
 {
@@ -162,8 +153,6 @@ static void read_expiries(void)
 	} while (count == READ_MAX);
 }
 
-/* The day: sleep until a customer acts or a timer expires */
-
 static void serve_slot(uint32_t slot)
 {
 	static void (*const serve[ACTIONS])(const uint32_t *, uint32_t) = {
@@ -214,15 +203,17 @@ void run_shop(void)
 		wait_until((slot + 1) * SLOT_NS);
 		placed = shop.placed;
 		serve_slot(slot);
-		if (shop.placed > placed && shop.placed == option.count)
-			get_info(&shop.fullest);
+		if (shop.placed > placed && shop.placed == option.count &&
+		    twheel_get_info(wheel, &shop.fullest))
+			err(1, "cannot query the wheel");
 		print_progress(shop_time());
 	}
 	while (held() && shop_time() < shop.closing + GRACE_NS) {
 		wait_until(shop_time() + SEC / 4);
 		print_progress(shop_time());
 	}
-	get_info(&info);
+	if (twheel_get_info(wheel, &info))
+		err(1, "cannot query the wheel");
 	shop.fullest.cascaded = info.cascaded;
 	shop.fullest.fires = info.fires;
 }

@@ -81,7 +81,7 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	struct twheel_timer *timer = timer_of(handle);
 	struct twheel_level *level;
 
-	if (unlikely(twheel_expired(timer))) {
+	if (unlikely(!twheel_in_bucket(timer))) {
 		twheel_cancel(w, timer);
 		set_idle(handle);
 		return 1;

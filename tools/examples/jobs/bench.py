@@ -5,7 +5,7 @@
 The ways: "wheel", a feeder and a wheel; "poll0.1" and "poll1", workers that ask for a job that
 is due every 0.1 s and every second; "notify", workers that sleep until the next job is due, or
 one is placed. For each: queries per second while idle, lateness at several rates and of a
-crowd that is due at one moment, and CPU time per job of the database and of the workers.
+burst that is due at one moment, and CPU time per job of the database and of the workers.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--ways", type=words, default=list(ways()))
     parser.add_argument("--workers", type=words, default=["8", "32", "128"])
     parser.add_argument("--rates", type=words, default=["50", "500", "2000"])
-    parser.add_argument("--crowd", type=int, default=10000, help="jobs due at one moment")
+    parser.add_argument("--burst", type=int, default=10000, help="jobs due at one moment")
     args = parser.parse_args()
     run_here_or_in_guest(limit=7200)
     with Cluster() as cluster:
@@ -149,8 +149,8 @@ def main():
                 bench.idle()
                 for rate in map(int, args.rates if args.rates != [""] else []):
                     bench.run(rate * BUSY, rate)
-                if args.crowd:
-                    bench.run(args.crowd, 0)
+                if args.burst:
+                    bench.run(args.burst, 0)
                 bench.host.kill()
     return 0
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PostgreSQL for as long as a test takes: a primary, and a synchronous standby.
 
-Everything is below a temporary folder and on free loopback ports. The system's own cluster is
+Everything is below a temporary directory and on free loopback ports. The system's own cluster is
 not used, started or changed. Every process dies with the one that started it, however that
 ends. As root, the servers run as the user nobody.
 """
@@ -37,7 +37,7 @@ log_line_prefix = '%m '
 
 
 def programs():
-    """Return the folder of PostgreSQL's programs."""
+    """Return the directory of PostgreSQL's programs."""
     folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
     if not folders:
         sys.exit("PostgreSQL is missing; on Debian: apt install postgresql python3-psycopg")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a program of this folder in a virtual machine that has the module, Python and PostgreSQL.
+"""Runs a program of this directory in a virtual machine that has the module, Python and PostgreSQL.
 
 Where the device exists, the program goes on as it is.
 """

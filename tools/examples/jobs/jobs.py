@@ -149,7 +149,7 @@ class Feeder:
         """Find the timers that are in the wheel, also those of a feeder that has died."""
         self.timers = {data: timer for timer, data in self.wheel.list()}
         self.tick = self.timers.pop(TICK, None)
-        self.crowd = 2 * len(self.timers) + 1000
+        self.sweep_above = 2 * len(self.timers) + 1000
 
     def run(self):
         fcntl.lockf(self.host.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -200,7 +200,7 @@ class Feeder:
         """Claim jobs; return when to claim again."""
         jobs = self.connection.execute(CLAIM, {
             "horizon": HORIZON, "batch": BATCH, "lease": LEASE}, prepare=True).fetchall()
-        if len(self.timers) > self.crowd:
+        if len(self.timers) > self.sweep_above:
             self.adopt()
         for job, _ in jobs:
             self.wheel.cancel(self.timers.pop(job, 0))
@@ -348,7 +348,7 @@ class Host:
             pid, _ = os.wait()
             if pid in roles:
                 role = roles.pop(pid)
-                time.sleep(0.1) # one that dies at once must not take a processor
+                time.sleep(0.1) # one that dies at once must not keep a CPU busy
                 roles[self.start(role)] = role
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tests the jobs of this folder: bad input, and the demo. Prints TAP."""
+"""Tests the jobs of this directory: bad input, and the demo. Prints TAP."""
 
 import os
 import re
@@ -81,7 +81,7 @@ class Bench:
         return demo.ledger(self.cluster.folder)[job]
 
     def busy(self):
-        """Return the processor time of the host's processes, in seconds."""
+        """Return the CPU time of the host's processes, in seconds."""
         total = 0
         for pid in children(self.host.pid):
             with open("/proc/%d/stat" % pid, encoding="ascii") as file:

@@ -73,7 +73,7 @@ static void sleep_until_next(void)
 	schedule_delayed_work(&waker, nsecs_to_jiffies(next * TICK_NS) + 1);
 }
 
-/* Advance the wheel in steps, so that crowded buckets do not hog the processor. */
+/* Advance the wheel in steps, so that crowded buckets do not hog the CPU. */
 static void work(struct work_struct *unused)
 {
 	struct twheel_timer *timer;
