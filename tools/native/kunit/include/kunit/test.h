@@ -84,7 +84,6 @@ static void __attribute__((__constructor__)) register_suite(void)		\
 
 #define kunit_test_suite(suite)		kunit_test_suites(&(suite))
 
-
 #define __KUNIT_EXPECT(test, condition, what)					\
 do {										\
 	if (!(condition))							\
