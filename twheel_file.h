@@ -35,7 +35,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_KEEP_PAGES	16
 /* Steps of the wheel with one hold of the lock; and steps, and events, if it does both. */
 #define TWHEEL_STEPS		192
-#define TWHEEL_FEW		40
+#define TWHEEL_FEW		64
 
 /*
  * Memory is charged to the opener's control group. When that is full, the call fails: no

@@ -13,7 +13,7 @@
 #include "twheel_file.h"
 
 /* How often a read that may not wait advances a wheel that has more due than that expires. */
-#define TWHEEL_READ_ADVANCES	7
+#define TWHEEL_READ_ADVANCES	4
 
 /*
  * Write the events of up to @max expired timers to user memory. Returns how many, 0 if that memory
@@ -84,7 +84,7 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 {
 	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(r->to) / sizeof(struct twheel_event));
 	int n = 0, some = 1, i;
-	bool more = false, left, set_back;
+	bool more = true, left, set_back; /* more may be due, until an advance shows */
 
 	twheel_file_lock(file);
 	if (unlikely(file->ring)) {
@@ -92,15 +92,17 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 		return -EBUSY;
 	}
 	set_back = twheel_file_is_set_back(file);
-	/* When enough has expired, only the counts of periodic timers need the clock. */
-	if ((r->advances && (file->wheel.nr_expired < max || file->has_periods)) || set_back) {
+	/* When enough has expired, only the counts of periodic timers need the clock, once. */
+	if (set_back || (r->advances && (file->wheel.nr_expired < min(max, TWHEEL_FEW) ||
+					 (file->has_periods && r->until == TWHEEL_NEVER)))) {
 		more = twheel_file_advance(file, r->until, TWHEEL_FEW);
-		if (set_back && twheel_is_rewinding(&file->wheel)) {
+		set_back = twheel_is_rewinding(&file->wheel);
+		r->advances -= r->advances && more && !r->may_wait && !set_back;
+		/* Many events have a hold of their own. */
+		if (file->wheel.nr_expired >= TWHEEL_FEW || set_back) {
 			twheel_file_unlock(file);
 			return 1;
 		}
-		r->advances -= r->advances && more && !r->may_wait;
-		max = min(max, TWHEEL_FEW);
 	}
 	while (n < max && file->wheel.nr_expired) {
 		some = iter_is_ubuf(r->to) ? put_events(file, r->to, max - n) :
@@ -111,8 +113,7 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 			twheel_take(file, to_entry(twheel_first_expired(file)));
 		n += some;
 	}
-	/* When all @max are read, more may be due. */
-	left = file->wheel.nr_expired || (r->advances && (n == max || more));
+	left = file->wheel.nr_expired || (more && r->advances);
 	if (likely(left || iov_iter_count(r->to) < r->size))
 		twheel_file_unlock(file);
 	else

@@ -137,16 +137,16 @@ static bool ring_has_events(const struct twheel_ring *ring)
  */
 static bool fill_ring(struct twheel_file *file, bool *more)
 {
-	bool many = file->wheel.nr_expired >= TWHEEL_CHUNK && !twheel_file_is_set_back(file);
+	bool many = file->wheel.nr_expired >= TWHEEL_FEW && !twheel_file_is_set_back(file);
 	u32 tail = file->ring_tail, room = ring_room(file), n;
 	struct twheel_ring *ring = file->ring;
 	struct twheel_event *event = (struct twheel_event *)(ring + 1);
 
 	/* With many, assume so: another hold of the lock finds out. */
-	*more = many || twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_FEW);
-	n = min3(file->wheel.nr_expired, (u64)room, many ? TWHEEL_CHUNK : (u64)TWHEEL_FEW);
-	/* When the clock has been set back, expired timers may be pending again. */
-	if (twheel_is_rewinding(&file->wheel))
+	*more = many || twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
+	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
+	/* Many events have a hold of their own. */
+	if (!many && (file->wheel.nr_expired >= TWHEEL_FEW || twheel_is_rewinding(&file->wheel)))
 		n = 0;
 	room -= n;
 	while (n--) {
