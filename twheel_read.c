@@ -97,7 +97,8 @@ static int read_chunk(struct twheel_file *file, struct reading *r)
 					 (file->has_periods && r->until == TWHEEL_NEVER)))) {
 		more = twheel_file_advance(file, r->until, TWHEEL_FEW);
 		set_back = twheel_is_rewinding(&file->wheel);
-		r->advances -= r->advances && more && !r->may_wait && !set_back;
+		if (more && r->advances && !r->may_wait && !set_back)
+			r->advances--;
 		/* Many events have a hold of their own. */
 		if (file->wheel.nr_expired >= TWHEEL_FEW || set_back) {
 			twheel_file_unlock(file);
