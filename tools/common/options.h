@@ -21,7 +21,7 @@ struct program_option {
 	uint64_t min;
 	uint64_t max;
 	const char **text;	/* where to put any other value */
-	bool *flag;		/* set if there is no value */
+	bool *flag;		/* for an option without a value: true if it is given */
 };
 
 /* The options and words of a program. */

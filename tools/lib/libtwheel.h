@@ -85,8 +85,8 @@ const char *twheel_version(void);
  * call, and a timer that is started and stopped between two waits never reaches the kernel. Or it
  * waits for the descriptor and never calls that function: then the first start of a turn makes
  * the descriptor readable, with one system call, so that the program dispatches.
- * twheel_again() is no change if it only postpones a deadline: the timer is rearmed when the old
- * deadline has passed.
+ * twheel_again() changes nothing there if it only postpones a deadline: the timer is rearmed when
+ * the old deadline has passed.
  *
  * Callbacks may start, stop and free any handle, their own included. They may leave by
  * longjmp() or, in C++, an exception: the other expired timers are not lost, and are called
