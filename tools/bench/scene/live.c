@@ -19,7 +19,7 @@
 /* The time between two cancels: of a million orders, most are paid within half an hour. */
 #define PAID_NS		(2 * MSEC)
 /* How many half hours without timers are watched, for the CPU's other work. */
-#define WINDOWS		4
+#define WINDOWS		1
 /* How often each timer of bench_tail() expires, and the time between two expiries. */
 #define ROUNDS		1000
 #define TURN_NS		(10037 * USEC)
