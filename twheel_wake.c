@@ -163,11 +163,9 @@ bool twheel_file_arm(struct twheel_file *file)
 	 */
 	if (due >= READ_ONCE(file->armed))
 		return false;
-	if (due <= twheel_file_now(file))
-		return true;
 	/* No barrier: the caller has queued, or there is no waiter to wake. */
 	if (!waitqueue_active(&file->wait))
-		return false;
+		return due <= twheel_file_now(file);
 	spin_lock_irq(&file->wait.lock);
 	is_due = due_or_armed(file);
 	spin_unlock_irq(&file->wait.lock);
