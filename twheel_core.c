@@ -126,10 +126,12 @@ static u64 expiry_of(const struct rb_node *node)
 /* Set the key of a level with timers. It moves in the queue only if the order changes. */
 static void set_key(struct twheel *w, struct twheel_level *level, u64 key)
 {
-	const struct rb_node *prev = rb_prev(&level->node.node), *next = rb_next(&level->node.node);
+	bool rises = key > level->node.expires;
+	const struct rb_node *passed = rises ? rb_next(&level->node.node) :
+					       rb_prev(&level->node.node);
 
 	level->node.expires = key;
-	if ((!prev || expiry_of(prev) <= key) && (!next || key <= expiry_of(next)))
+	if (!passed || (rises ? key <= expiry_of(passed) : expiry_of(passed) <= key))
 		return;
 	timerqueue_del(&w->queue, &level->node);
 	timerqueue_add(&w->queue, &level->node);
