@@ -93,7 +93,7 @@ static void move_clock(struct twheel *w, u64 now)
 {
 	u64 next;
 
-	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX - (w->tick.value - 1)));
+	TWHEEL_EXPECT(now <= twheel_floor(w, twheel_last_deadline(w)));
 	if (twheel_next(w, &next))
 		now = min(now, next - 1);
 	if (now > w->now)

@@ -10,7 +10,6 @@
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
@@ -43,12 +42,12 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	u8 nr;
 
 	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536);
-	TWHEEL_EXPECT(now <= div64_u64(S64_MAX - (tick - 1), tick));
 	memset(w, 0, sizeof(*w));
 	twheel_divisor_init(&w->tick, tick);
 	twheel_divisor_init(&w->size, size);
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
+	TWHEEL_EXPECT(now <= twheel_floor(w, twheel_last_deadline(w)));
 	w->now = now;
 	w->time = now * tick;
 

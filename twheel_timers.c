@@ -306,8 +306,7 @@ static noinline long add_one(struct twheel_file *file, struct twheel_add __user 
 
 	twheel_file_lock(file);
 	now = twheel_file_now(file);
-	if (likely(visit(file, now)) &&
-	    likely(twheel_file_timers(file) < file->max_timers))
+	if (likely(visit(file, now) && twheel_file_timers(file) < file->max_timers))
 		done = add_fast(file, uadd, 1, now);
 	twheel_file_unlock(file);
 	return likely(done) ? 0 : min(add_timers(file, uadd, 1), 0L);
