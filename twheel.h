@@ -41,13 +41,13 @@
 /* A crowd, a bucket with this many unsorted timers, cascades ahead of its time ... */
 #define TWHEEL_EARLY_CASCADE_MIN 128
 /* ... by the length of the bucket divided by this. */
-#define TWHEEL_LEAD_DIVISOR	16
+#define TWHEEL_LEAD_DIVISOR	8
 /* Up to this many timers are insertion-sorted. */
 #define TWHEEL_INSERTION_MAX	64
 /* More are radix-sorted by digits of this many bits, with a bin for each value. */
 #define TWHEEL_DIGIT_BITS	6
 /* An advance cascades as many timers ahead of their time, and more for each that expires. */
-#define TWHEEL_AHEAD_MIN	32
+#define TWHEEL_AHEAD_MIN	16
 /* Cascading a timer is a step; to sort or expire this many in a row costs less. */
 #define TWHEEL_TIMERS_PER_STEP	4
 #endif

@@ -133,8 +133,8 @@ struct visit {
 
 static const struct visit visits[] = {
 	{ 0, 0, 0 }, { 10, 0, 10 }, { TWHEEL_AHEAD_MIN, 0, TWHEEL_AHEAD_MIN },
-	{ 1000, 0, TWHEEL_AHEAD_MIN }, { 1000, 1, TWHEEL_AHEAD_MIN + 16 },
-	{ 1000, 4, TWHEEL_AHEAD_MIN + 4 * 16 },
+	{ 1000, 0, TWHEEL_AHEAD_MIN }, { 1000, 1, TWHEEL_AHEAD_MIN + TWHEEL_LEAD_DIVISOR },
+	{ 1000, 4, TWHEEL_AHEAD_MIN + 4 * TWHEEL_LEAD_DIVISOR },
 	/* To sort four timers takes five steps, to expire them two. */
 	{ 50, 4, 43 }, { 8, 4, 1 }, { 7, 4, 0 },
 };
