@@ -10,30 +10,7 @@
 
 #define MAX_BATCH	5000
 
-FIXTURE(batch)
-{
-	int fd;
-};
-
-FIXTURE_VARIANT(batch)
-{
-	enum how by;
-};
-
-FIXTURE_VARIANT_ADD(batch, by_ioctl) { .by = BY_IOCTL };
-FIXTURE_VARIANT_ADD(batch, by_ring) { .by = BY_RING };
-FIXTURE_VARIANT_ADD(batch, by_sqe) { .by = BY_SQE };
-
-FIXTURE_SETUP(batch)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	change_by(self->fd, variant->by);
-}
-
-FIXTURE_TEARDOWN(batch)
-{
-	close(self->fd);
-}
+CHANGING_FIXTURE(batch);
 
 static const unsigned long batch_commands[] = {
 	TWHEEL_ADD_BATCH,

@@ -5,30 +5,7 @@
  */
 #include "selftest.h"
 
-FIXTURE(ids)
-{
-	int fd;
-};
-
-FIXTURE_VARIANT(ids)
-{
-	enum how by;
-};
-
-FIXTURE_VARIANT_ADD(ids, by_ioctl) { .by = BY_IOCTL };
-FIXTURE_VARIANT_ADD(ids, by_ring) { .by = BY_RING };
-FIXTURE_VARIANT_ADD(ids, by_sqe) { .by = BY_SQE };
-
-FIXTURE_SETUP(ids)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	change_by(self->fd, variant->by);
-}
-
-FIXTURE_TEARDOWN(ids)
-{
-	close(self->fd);
-}
+CHANGING_FIXTURE(ids);
 
 static int compare_ids(const void *a, const void *b)
 {

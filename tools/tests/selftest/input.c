@@ -11,30 +11,7 @@
 #define SIZE	TWHEEL_SIZE_DEFAULT
 #define MONO	CLOCK_MONOTONIC
 
-FIXTURE(input)
-{
-	int fd;
-};
-
-FIXTURE_VARIANT(input)
-{
-	enum how by;
-};
-
-FIXTURE_VARIANT_ADD(input, by_ioctl) { .by = BY_IOCTL };
-FIXTURE_VARIANT_ADD(input, by_ring) { .by = BY_RING };
-FIXTURE_VARIANT_ADD(input, by_sqe) { .by = BY_SQE };
-
-FIXTURE_SETUP(input)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	change_by(self->fd, variant->by);
-}
-
-FIXTURE_TEARDOWN(input)
-{
-	close(self->fd);
-}
+CHANGING_FIXTURE(input);
 
 /* tick_ns, max_timers, wheel_size, clock_id, flags, reserved */
 static const struct {

@@ -11,20 +11,7 @@
 #define NR_LISTED	1000
 #define LIST_MAX	(NR_LISTED + 100)
 
-FIXTURE(list)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(list)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(list)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(list, O_NONBLOCK);
 
 /* Like tw_ioctl(), for one part of a walk. */
 static int tw_list(int fd, __u64 *cursor, struct twheel_listed *listed, __u32 count)

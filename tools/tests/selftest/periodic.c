@@ -5,20 +5,7 @@
  */
 #include "selftest.h"
 
-FIXTURE(periodic)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(periodic)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(periodic)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(periodic, O_NONBLOCK);
 
 /*
  * Checks an event of a periodic timer whose next unread period is @deadline, and returns

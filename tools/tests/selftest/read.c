@@ -9,20 +9,7 @@
 
 #include "selftest.h"
 
-FIXTURE(reading)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(reading)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(reading)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(reading, O_NONBLOCK);
 
 /* Adds @count timers that expire at once, with data 0, 1, ... */
 static bool add_expired(int fd, unsigned int count)
@@ -239,20 +226,7 @@ TEST_F(reading, with_nothing_to_read_is_eagain)
 /*
  * Blocking reads.
  */
-FIXTURE(blocking)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(blocking)
-{
-	self->fd = open_wheel(_metadata, 0);
-}
-
-FIXTURE_TEARDOWN(blocking)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(blocking, 0);
 
 /* In one bucket, which has to be sorted: the read goes on, hold by hold. */
 TEST_F(blocking, a_read_returns_all_of_a_crowd_that_was_due)

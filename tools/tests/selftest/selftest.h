@@ -425,6 +425,52 @@ static inline int open_wheel(struct __test_metadata *_metadata, int flags)
 	return fd;
 }
 
+/* Make a fixture of one wheel; @flags as for open(). */
+#define WHEEL_FIXTURE(name, flags)				\
+FIXTURE(name)							\
+{								\
+	int fd;							\
+};								\
+								\
+FIXTURE_SETUP(name)						\
+{								\
+	self->fd = open_wheel(_metadata, flags);		\
+}								\
+								\
+FIXTURE_TEARDOWN(name)						\
+{								\
+	close(self->fd);					\
+}								\
+struct name##_fixture
+
+/* The same, with its timers changed in each way. */
+#define CHANGING_FIXTURE(name)					\
+FIXTURE(name)							\
+{								\
+	int fd;							\
+};								\
+								\
+FIXTURE_VARIANT(name)						\
+{								\
+	enum how by;						\
+};								\
+								\
+FIXTURE_VARIANT_ADD(name, by_ioctl) { .by = BY_IOCTL };		\
+FIXTURE_VARIANT_ADD(name, by_ring) { .by = BY_RING };		\
+FIXTURE_VARIANT_ADD(name, by_sqe) { .by = BY_SQE };		\
+								\
+FIXTURE_SETUP(name)						\
+{								\
+	self->fd = open_wheel(_metadata, O_NONBLOCK);		\
+	change_by(self->fd, variant->by);			\
+}								\
+								\
+FIXTURE_TEARDOWN(name)						\
+{								\
+	close(self->fd);					\
+}								\
+struct name##_fixture
+
 /* A wheel's ring in this process's memory. */
 struct mapped {
 	int fd;

@@ -8,20 +8,7 @@
 #include "selftest.h"
 #include "pass.h"
 
-FIXTURE(sharing)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(sharing)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(sharing)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(sharing, O_NONBLOCK);
 
 TEST_F(sharing, each_open_is_a_wheel_of_its_own) /* SECURITY: wheels */
 {

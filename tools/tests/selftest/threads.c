@@ -11,20 +11,7 @@
 #define PER_WORKER	4000
 #define NR_TIMERS	(NR_WORKERS * PER_WORKER)
 
-FIXTURE(threads)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(threads)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(threads)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(threads, O_NONBLOCK);
 
 struct race {
 	int fd;

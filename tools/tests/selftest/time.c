@@ -5,20 +5,7 @@
  */
 #include "selftest.h"
 
-FIXTURE(timing)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(timing)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-}
-
-FIXTURE_TEARDOWN(timing)
-{
-	close(self->fd);
-}
+WHEEL_FIXTURE(timing, O_NONBLOCK);
 
 /* The test's own record of a timer. */
 struct armed {
