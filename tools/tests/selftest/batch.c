@@ -74,39 +74,6 @@ TEST_F(batch, of_none_does_nothing)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-TEST_F(batch, with_unknown_flags_is_einval) /* SECURITY: arguments */
-{
-	static const __u32 flags[] = { 1, 2, 1U << 31, ~0U };
-	struct twheel_modify modify = { 0 };
-	struct twheel_info before;
-	struct twheel_add add;
-	unsigned int i, j;
-	__u64 id;
-
-	ASSERT_TRUE(add_ids(self->fd, &id, 1));
-	modify.id = id;
-	before = tw_info(self->fd);
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		void *entries[] = { fill_adds(&add, 1), &id, &modify };
-
-		for (j = 0; j < ARRAY_SIZE(batch_commands); j++) {
-			struct twheel_batch batch = {
-				.entries = (uintptr_t)entries[j],
-				.count = 1,
-				.flags = flags[i],
-			};
-
-			EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, batch_commands[j], &batch))
-				TH_LOG("command %#lx, flags %#x", batch_commands[j], flags[i]);
-			batch.count = 0;
-			EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, batch_commands[j], &batch))
-				TH_LOG("command %#lx, no entry", batch_commands[j]);
-		}
-		EXPECT_EQ(UNTOUCHED, add.id);
-	}
-	EXPECT_STREQ("", changes(self->fd, &before));
-}
-
 TEST_F(batch, with_bad_pointers_is_efault) /* SECURITY: arguments */
 {
 	struct twheel_info before = tw_info(self->fd);
@@ -116,12 +83,10 @@ TEST_F(batch, with_bad_pointers_is_efault) /* SECURITY: arguments */
 		unsigned long command = batch_commands[i];
 
 		for (j = 0; j < NR_BAD_POINTERS; j++) {
-			EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, command, bad_pointer(j)));
 			EXPECT_EQ(-EFAULT, tw_batch(self->fd, command, bad_pointer(j), 1));
 			EXPECT_EQ(-EFAULT, tw_batch(self->fd, command, bad_pointer(j), 1000));
 			EXPECT_EQ(-EFAULT, tw_batch(self->fd, command, bad_pointer(j), ~0U));
 		}
-		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, command, before_hole(8)));
 		EXPECT_EQ(-EFAULT, tw_batch(self->fd, command, before_hole(7), ~0U));
 	}
 	EXPECT_STREQ("", changes(self->fd, &before));

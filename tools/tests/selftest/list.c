@@ -237,26 +237,6 @@ TEST_F(list, from_beyond_the_end_is_none)
 	EXPECT_EQ(0xff000000, cursor);
 }
 
-TEST_F(list, with_unknown_flags_is_einval) /* SECURITY: arguments */
-{
-	static const __u32 flags[] = { 1, 2, 1U << 31, ~0U };
-	struct twheel_listed listed = { .id = UNTOUCHED };
-	unsigned int i;
-
-	ASSERT_NE(0, add_after(self->fd, HOUR, 0));
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		struct twheel_list list = {
-			.entries = (uintptr_t)&listed,
-			.count = 1,
-			.flags = flags[i],
-		};
-
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_LIST, &list));
-		EXPECT_EQ(0, list.cursor);
-		EXPECT_EQ(UNTOUCHED, listed.id);
-	}
-}
-
 TEST_F(list, of_none_does_nothing)
 {
 	__u64 cursor = 0;
@@ -278,20 +258,13 @@ TEST_F(list, with_bad_pointers_is_efault) /* SECURITY: arguments */
 
 	ASSERT_TRUE(add_listed(self->fd, id, NR_LISTED));
 	for (i = 0; i < NR_BAD_POINTERS; i++) {
-		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST, bad_pointer(i)));
 		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), 1));
 		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), 1000));
 		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(i), ~0U));
 		EXPECT_EQ(0, cursor);
 	}
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST, before_hole(8)));
 	EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, before_hole(sizeof(listed) - 1), ~0U));
 	EXPECT_EQ(0, cursor);
-	/* The cursor cannot be written. */
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_LIST,
-				    read_only_copy(&(struct twheel_list) {
-						.entries = (uintptr_t)&listed, .count = 1,
-					}, sizeof(struct twheel_list))));
 }
 
 /* Whole entries up to the bad page, and the walk misses none after that. */

@@ -76,27 +76,6 @@ TEST_F(making_a_ring, twice_describes_the_first_one)
 	EXPECT_EQ(0, memcmp(&self->setup, &again, sizeof(again)));
 }
 
-/* SECURITY: the ring of events */
-TEST_F(making_a_ring, refuses_what_it_does_not_know_and_makes_none)
-{
-	struct twheel_ring_setup bad[] = {
-		{ .slots = 1 },
-		{ .slots = TWHEEL_RING_SLOTS_MAX + 1 },
-		{ .slots = -1 },
-		{ .slots = 2, .flags = 1 },
-		{ .slots = 2, .reserved = 1 },
-	};
-	struct twheel_info before = tw_info(self->fd);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_RING, &bad[i]));
-	for (i = 0; i < NR_BAD_POINTERS; i++)
-		EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_RING, bad_pointer(i)));
-	EXPECT_EQ(-ENOENT, make_ring(self->fd, 0, &self->setup));
-	EXPECT_EQ(before.memory, tw_info(self->fd).memory);
-}
-
 TEST_F(making_a_ring, is_charged_until_the_last_close) /* SECURITY: the ring of events */
 {
 	__u64 before = fdinfo_field(self->fd, "twheel-user-memory");
