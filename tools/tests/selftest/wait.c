@@ -388,8 +388,11 @@ TEST_F(waiting, goes_on_when_other_descriptors_are_closed)
 	EXPECT_EQ(1, result_of(&self->waiter));
 }
 
-/* Keeps all other threads of this process from running until the test sleeps. */
-static bool run_alone(pid_t tid)
+/*
+ * Keep the threads that this one starts from running until it sleeps. They wait on its CPU, where
+ * the hrtimer fires then, and where the kernel's thread completes an aio.
+ */
+static bool run_alone(void)
 {
 	struct sched_param param = { .sched_priority = 50 };
 	cpu_set_t first;
@@ -397,8 +400,7 @@ static bool run_alone(pid_t tid)
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
 	return !sched_setaffinity(0, sizeof(first), &first) &&
-	       !sched_setaffinity(tid, sizeof(first), &first) &&
-	       !sched_setscheduler(0, SCHED_FIFO, &param);
+	       !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param);
 }
 
 /* It is woken, but the timer is gone when it runs. */
@@ -407,8 +409,8 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 	__u64 deadline = now_ns() + SOON;
 	__u64 id = add_at(self->fd, deadline, 1);
 
+	ASSERT_TRUE(run_alone());
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
-	ASSERT_TRUE(run_alone(self->waiter.tid));
 	sleep_until(deadline - MSEC);
 	while (now_ns() < deadline + 2 * MSEC)
 		;
@@ -887,11 +889,9 @@ TEST_F(waiters, that_read_are_not_woken_by_calls_before_the_first_has_read)
 	unsigned int i;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	ASSERT_TRUE(run_alone());
 	for (i = 0; i < NR_WAITERS; i++)
 		ASSERT_TRUE(start_waiter(&self->waiter[i], self->fd, in_read));
-	ASSERT_TRUE(run_alone(gettid()));
-	for (i = 0; i < NR_WAITERS; i++)
-		ASSERT_TRUE(run_alone(self->waiter[i].tid));
 	sleep_until(deadline - MSEC);
 	while (now_ns() < deadline + 2 * MSEC)
 		;
