@@ -386,6 +386,20 @@ TEST_F(input, a_timer_whose_id_cannot_be_handed_back_does_not_exist) /* SECURITY
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
+/* An add brings in its memory for writing before it checks what is there. */
+TEST_F(input, an_invalid_add_in_read_only_memory_that_is_missing_is_efault)
+{
+	int file = memfd_create("twheel-selftest", MFD_CLOEXEC);
+	struct twheel_add add = { .flags = ~0U }, *page;
+
+	ASSERT_EQ(sizeof(add), pwrite(file, &add, sizeof(add), 0));
+	page = map_fd(file, sizeof(add), PROT_READ, MAP_SHARED, 0);
+	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_ADD, page));
+	/* It is present now. */
+	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_ADD, page));
+	close(file);
+}
+
 /* Ids that are no timer of @fd; @id is one of its timers, @other one of another fd. */
 static void expect_enoent(struct __test_metadata *_metadata, int fd, __u64 id, __u64 other)
 {
