@@ -912,6 +912,45 @@ TEST_F(waiters, that_there_are_none_of_arm_nothing_when_they_poll)
 	EXPECT_TRUE(readable(self->fd));
 }
 
+/* Return the time for which the only hrtimer of a wheel is armed, as the kernel lists it, or 0. */
+static __u64 armed_for(void)
+{
+	FILE *file = fopen("/proc/timer_list", "r");
+	unsigned long long time = 0;
+	bool found = false;
+	char line[256];
+
+	while (file && !time && fgets(line, sizeof(line), file)) {
+		if (found)
+			sscanf(line, " # expires at %llu", &time);
+		found = strstr(line, "twheel_file_fire");
+	}
+	if (file)
+		fclose(file);
+	return time;
+}
+
+/* No test can wait for these. */
+TEST_F(waiters, of_far_timers_sleep_until_the_deadline)
+{
+	static const __u64 hours[] = { 1, 23, 25, 60 * 24, 10 * 365 * 24, 200 * 365 * 24 };
+	struct waiter waiter;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(hours); i++) {
+		int fd = open_wheel(_metadata, 0);
+		__u64 deadline = now_ns() + hours[i] * HOUR;
+
+		ASSERT_NE(0, add_at(fd, deadline, 1));
+		ASSERT_TRUE(start_waiter(&waiter, fd, in_read));
+		EXPECT_EQ(boundary_of(deadline, MSEC), armed_for())
+			TH_LOG("%llu hours ahead", hours[i]);
+		ASSERT_NE(0, add_at(fd, 0, 2));
+		EXPECT_EQ(1, result_of(&waiter));
+		close(fd);
+	}
+}
+
 /* Once for each tick with timers, and for each bucket as said above. */
 TEST_F(waiters, for_crowded_buckets_are_woken_once_ahead_of_each)
 {
