@@ -35,29 +35,6 @@ FIXTURE_TEARDOWN(accounts)
 	close(self->fd);
 }
 
-static __u64 read_number(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	unsigned long long number = 0;
-
-	if (!file || fscanf(file, "%llu", &number) != 1)
-		abort();
-	fclose(file);
-	return number;
-}
-
-TEST_F(accounts, are_in_fdinfo_with_their_limit)
-{
-	struct twheel_info info;
-
-	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
-	info = tw_info(self->fd);
-	EXPECT_LT(self->before, charged(self->fd));
-	EXPECT_LE(info.memory, charged(self->fd));
-	EXPECT_EQ(read_number("/sys/module/twheel/parameters/max_user_bytes"),
-		  fdinfo_field(self->fd, "twheel-user-limit"));
-}
-
 /* The object size of a cache: kmalloc-512, kmalloc-cg-2k; 0 for others. */
 static __u64 kmalloc_size(const char *cache)
 {

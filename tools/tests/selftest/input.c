@@ -30,7 +30,7 @@ struct call {
 	};
 };
 
-/* Fields of struct twheel_setup: tick_ns, max_timers, wheel_size, clock_id, flags, reserved. */
+/* Of struct twheel_setup: tick_ns, max_timers, wheel_size, clock_id, flags, reserved. */
 #define SET_UP(what, ...)	{ what, TWHEEL_SETUP, .setup = { __VA_ARGS__ } }
 /* Of struct twheel_add: time_ns, interval_ns, data, flags, reserved, and of struct twheel_modify. */
 #define ADD(what, ...)		{ what, TWHEEL_ADD, .add = { UNTOUCHED, __VA_ARGS__ } }

@@ -121,12 +121,6 @@ TEST_F(making_a_ring, needs_no_write_access)
 	close(fd);
 }
 
-TEST_F(making_a_ring, comes_before_mapping_it)
-{
-	EXPECT_EQ(NULL, map_fd(self->fd, self->page, PROT_READ, MAP_SHARED, 0));
-	EXPECT_EQ(ENODEV, errno);
-}
-
 TEST_F(making_a_ring, lets_all_of_it_be_mapped_and_nothing_else) /* SECURITY: the ring of events */
 {
 	const int rw = PROT_READ | PROT_WRITE;

@@ -162,35 +162,6 @@ TEST_F(periodic, lives_on_after_it_is_read)
 	EXPECT_EQ(1, tw_info(self->fd).cancelled);
 }
 
-TEST_F(periodic, cancel_ends_it)
-{
-	__u64 id = tw_add(self->fd, 5 * MSEC, 0, 5 * MSEC, 0);
-	struct twheel_event event;
-	int i;
-
-	ASSERT_NE(0, id);
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	EXPECT_EQ(0, tw_cancel(self->fd, id));
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, id));
-	sleep_for(50 * MSEC);
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-}
-
-TEST_F(periodic, cancel_takes_back_an_unread_event)
-{
-	__u64 id = tw_add(self->fd, 0, 0, 5 * MSEC, 0);
-	struct twheel_event event;
-
-	ASSERT_NE(0, id);
-	sleep_for(30 * MSEC);
-	EXPECT_TRUE(readable(self->fd));
-	EXPECT_EQ(0, tw_cancel(self->fd, id));
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-}
-
 TEST_F(periodic, modify_sets_a_new_phase_and_keeps_the_interval)
 {
 	__u64 interval = 15 * MSEC, deadline = now_ns() + HOUR;

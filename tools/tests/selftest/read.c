@@ -211,18 +211,6 @@ TEST_F(reading, readv_is_one_read)
 	EXPECT_EQ(5, first[0].data);
 }
 
-TEST_F(reading, with_nothing_to_read_is_eagain)
-{
-	struct twheel_event event;
-
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-	ASSERT_TRUE(add_expired(self->fd, 1));
-	EXPECT_EQ(1, tw_read(self->fd, &event, 1));
-	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
-}
-
 /*
  * Blocking reads.
  */

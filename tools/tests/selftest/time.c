@@ -496,12 +496,6 @@ TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
 	free(books.timer);
 }
 
-TEST_F(timing, an_empty_wheel_never_wakes_up) /* SECURITY: expiry */
-{
-	sleep_for(300 * MSEC);
-	EXPECT_EQ(0, tw_info(self->fd).fires);
-}
-
 /* The wheel advances over 64 ticks and a read takes 84 events at a time: more than that is due. */
 TEST_F(timing, a_read_gets_all_that_is_due)
 {
