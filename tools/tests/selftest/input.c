@@ -30,10 +30,11 @@ struct call {
 	};
 };
 
-/* Of struct twheel_setup: tick_ns, max_timers, wheel_size, clock_id, flags, reserved. */
+/* struct twheel_setup: tick_ns, max_timers, wheel_size, clock_id, flags, reserved. */
 #define SET_UP(what, ...)	{ what, TWHEEL_SETUP, .setup = { __VA_ARGS__ } }
-/* Of struct twheel_add: time_ns, interval_ns, data, flags, reserved, and of struct twheel_modify. */
+/* struct twheel_add: time_ns, interval_ns, data, flags, reserved. */
 #define ADD(what, ...)		{ what, TWHEEL_ADD, .add = { UNTOUCHED, __VA_ARGS__ } }
+/* struct twheel_modify: time_ns, flags, reserved. */
 #define MODIFY(what, ...)	{ what, TWHEEL_MODIFY, .modify = { 0, __VA_ARGS__ } }
 
 static const struct call invalid[] = {
