@@ -285,6 +285,8 @@ void play_cases(void)
 	for (nr = 0; nr < 8; nr++)
 		add_while_it_is_set_up(nr);
 	call_ahead_of_a_crowd(TWHEEL_INFO, &info);
+	if (info.max_timers != 1 << 24)
+		wrong(ANSWERS, "the module limits wheels to %llu timers", info.max_timers);
 	call_ahead_of_a_crowd(TWHEEL_ADD, &past);
 	make_rings();
 	read_across_the_end(true);
