@@ -170,6 +170,15 @@ static void crowd(void)
 		broken("timers are not added");
 }
 
+/* To sort them takes more steps than a poll may: it leaves work, and finds nothing. */
+static void unsorted(void)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < 12; nr++)
+		ok(add(nr, 8 + nr * 3 % 4));
+}
+
 static void periodic(void)
 {
 	ok(add_periodic(0, 2, 40));
@@ -203,6 +212,12 @@ static void ring_five(void)
 	books_open_ring();
 	if (add_batch(0, 2, 5) != 5)
 		broken("a batch is cut short");
+}
+
+static void ring_unsorted(void)
+{
+	books_open_ring();
+	unsorted();
 }
 
 /* It moves events to the ring; the waiter takes them. */
@@ -309,11 +324,13 @@ const struct act acts[] = {
 	{ "back_and_add", CLOCK_REALTIME, one_early_one_late, { set_back_and_add }, 1 },
 	{ "set_forward", CLOCK_REALTIME, one_early_one_late, { set_back_and_forward }, 1 },
 	{ "crowd", CLOCK_MONOTONIC, crowd, { time_goes_by }, 1 },
+	{ "sort", CLOCK_MONOTONIC, unsorted, {}, 1 },
 	{ "periodic", CLOCK_MONOTONIC, periodic, { cancel_periodic }, 1 },
 	{ "ring_add", CLOCK_MONOTONIC, ring_one_late, { add_earlier }, 1, true },
 	{ "ring_full", CLOCK_MONOTONIC, ring_five, { time_goes_by }, 1, true },
 	{ "ring_polled", CLOCK_MONOTONIC, ring_five, { poll_twice }, 1, true },
 	{ "ring_shared", CLOCK_MONOTONIC, ring_five, {}, 2, true },
+	{ "ring_sort", CLOCK_MONOTONIC, ring_unsorted, {}, 1, true },
 	{ "ring_cancel", CLOCK_MONOTONIC, ring_two, { cancel_head }, 1, true },
 	{},
 };
