@@ -30,14 +30,6 @@ static void one_early(void)
 	ok(add(0, 2));
 }
 
-/* The hrtimer restarts itself for the next one. */
-static void on_idle_processor(void)
-{
-	processor_is_idle = true;
-	ok(add(0, 2));
-	ok(add(1, 9));
-}
-
 static void one_early_one_late(void)
 {
 	ok(add(0, 2));
@@ -312,7 +304,6 @@ const struct act acts[] = {
 	{ "drain", CLOCK_MONOTONIC, two_at_once, { drain }, 1 },
 	{ "read_once", CLOCK_MONOTONIC, two_at_once, { read_once }, 1 },
 	{ "late", CLOCK_MONOTONIC, one_early_one_late, { time_goes_by }, 1 },
-	{ "idle", CLOCK_MONOTONIC, on_idle_processor, { add_earlier }, 1 },
 	{ "kill", CLOCK_MONOTONIC, two_at_once, { kill_first }, 2 },
 	{ "signal", CLOCK_MONOTONIC, two_at_once, { signal_first }, 2 },
 	{ "info", CLOCK_MONOTONIC, three_at_once, { ask_for_info, kill_who_asks }, 1 },

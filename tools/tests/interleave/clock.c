@@ -10,8 +10,6 @@
 
 #include "clock.h"
 
-bool processor_is_idle WORLD;
-
 static struct {
 	u64 now;
 	/* The offset of CLOCK_REALTIME. */

@@ -30,7 +30,4 @@ struct coroutine *clock_add(void);
 /* It waits for time to pass. */
 bool clock_is_waiting(const struct coroutine *c);
 
-/* Whether interrupts find the processor idle. */
-extern bool processor_is_idle;
-
 #endif /* INTERLEAVE_CLOCK_H */

@@ -11,6 +11,11 @@ void breathing_space(void)
 {
 }
 
+bool is_traced(void)
+{
+	return false;
+}
+
 bool out_of_memory(void)
 {
 	may_sleep();
@@ -26,7 +31,7 @@ bool out_of_memory(void)
 
 void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed)
 {
-	*task = (struct task_struct) { .awake = true, .mm = mm };
+	*task = (struct task_struct) { .awake = true, .mm = mm, .alone = true };
 	chance_init(&task->chance, seed, 0);
 	task_mend(task);
 }

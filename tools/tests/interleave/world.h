@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORLD		__attribute__((section("world")))
-
 /* Defined by the linker. */
 extern char __start_world[], __stop_world[];
 

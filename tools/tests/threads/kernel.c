@@ -33,6 +33,11 @@ void breathing_space(void)
 		usleep(any_below(200));
 }
 
+bool is_traced(void)
+{
+	return one_in(8);
+}
+
 static void somebody_else(void (*acts)(void))
 {
 	struct task_struct *self = current, other;

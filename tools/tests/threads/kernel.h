@@ -118,6 +118,15 @@ static inline bool fails_now(void)
 /* Give other threads a chance to run here. */
 void breathing_space(void);
 
+/* The same before an operation that other threads can see. The suite interleave has its own. */
+#ifndef POINT
+#define POINT(operation)	breathing_space()
+#define WORLD
+#endif
+
+/* Whether this tracepoint is enabled now. */
+bool is_traced(void);
+
 /* The time, which may have passed when other threads have run. */
 u64 clock_look(clockid_t clock);
 

@@ -2,8 +2,9 @@
 #ifndef _DRIVER_LINUX_ATOMIC_H
 #define _DRIVER_LINUX_ATOMIC_H
 
-#include <linux/compiler.h>
 #include <linux/types.h>
+
+#include "../../kernel.h"
 
 static inline int atomic_read(const atomic_t *v)
 {
@@ -40,5 +41,14 @@ static inline void atomic_long_sub(long n, atomic_long_t *v)
 {
 	__atomic_fetch_sub(&v->counter, n, __ATOMIC_RELAXED);
 }
+
+/* Before each operation, another thread may run. */
+#define atomic_read(v)			({ POINT("atomic_read"); atomic_read(v); })
+#define atomic_inc(v)			({ POINT("atomic_inc"); atomic_inc(v); })
+#define atomic_dec(v)			({ POINT("atomic_dec"); atomic_dec(v); })
+#define atomic64_inc_return(v)		({ POINT("atomic64_inc_return"); atomic64_inc_return(v); })
+#define atomic_long_sub(n, v)		({ POINT("atomic_long_sub"); atomic_long_sub(n, v); })
+#define atomic_long_try_cmpxchg(v, old, new)				\
+	({ POINT("atomic_long_try_cmpxchg"); atomic_long_try_cmpxchg(v, old, new); })
 
 #endif /* _DRIVER_LINUX_ATOMIC_H */

@@ -5,14 +5,13 @@
 #ifndef _DRIVER_LINUX_HASHTABLE_H
 #define _DRIVER_LINUX_HASHTABLE_H
 
-#include <linux/kernel.h>
-#include <linux/types.h>
+#include "../../kernel.h"
 
 struct hlist_head {
 	struct hlist_node *first;
 };
 
-#define DEFINE_HASHTABLE(name, bits)	struct hlist_head name[1 << (bits)]
+#define DEFINE_HASHTABLE(name, bits)	struct hlist_head name[1 << (bits)] WORLD
 
 #define hash_add(table, node, key)	hash_put(&(table)[(key) % ARRAY_SIZE(table)].first, node)
 

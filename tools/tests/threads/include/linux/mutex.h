@@ -2,43 +2,33 @@
 #ifndef _DRIVER_LINUX_MUTEX_H
 #define _DRIVER_LINUX_MUTEX_H
 
+#include <lock.h>
+
 #include <linux/lockdep.h>
 
-struct mutex {
-	pthread_mutex_t lock;
-	struct task_struct *owner;
-};
-
-#define DEFINE_MUTEX(name)	struct mutex name = { .lock = PTHREAD_MUTEX_INITIALIZER }
+#define DEFINE_MUTEX(name)	struct mutex name WORLD = LOCK_INIT
 
 static inline void mutex_init(struct mutex *mutex)
 {
-	pthread_mutex_init(&mutex->lock, NULL);
-	mutex->owner = NULL;
-}
-
-static inline void mutex_taken(struct mutex *mutex)
-{
-	WRITE_ONCE(mutex->owner, current);
-	current->mutexes++;
-	breathing_space();
+	lock_init(mutex);
 }
 
 static inline void mutex_lock(struct mutex *mutex)
 {
 	may_sleep();
+	POINT("mutex_lock");
+	lock_take(mutex);
+	current->mutexes++;
 	breathing_space();
-	pthread_mutex_lock(&mutex->lock);
-	mutex_taken(mutex);
 }
 
 static inline void mutex_unlock(struct mutex *mutex)
 {
 	may_sleep();
 	lockdep_assert_held(mutex);
+	POINT("mutex_unlock");
 	current->mutexes--;
-	WRITE_ONCE(mutex->owner, NULL);
-	pthread_mutex_unlock(&mutex->lock);
+	lock_drop(mutex);
 	breathing_space();
 }
 

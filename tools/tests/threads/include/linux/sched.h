@@ -6,8 +6,6 @@
 
 #include "../../kernel.h"
 
-#define TASK_INTERRUPTIBLE	1
-
 static inline bool signal_pending(struct task_struct *task)
 {
 	return READ_ONCE(task->signalled);
@@ -24,21 +22,10 @@ static inline bool fatal_signal_pending(struct task_struct *task)
 	return READ_ONCE(task->killed);
 }
 
-/* Interrupts come both when the processor is idle and when it is not. */
-static inline bool is_idle_task(struct task_struct *task)
-{
-	return task->in_irq && one_in(2);
-}
-
 static inline void cond_resched(void)
 {
 	may_sleep();
 	breathing_space();
-}
-
-static inline void schedule(void)
-{
-	task_sleep();
 }
 
 #endif /* _DRIVER_LINUX_SCHED_H */

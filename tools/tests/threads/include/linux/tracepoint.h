@@ -27,7 +27,7 @@ static inline void record_##class(proto)				\
 #define DEFINE_EVENT(class, name, proto, args)				\
 static inline bool trace_##name##_enabled(void)				\
 {									\
-	return one_in(8);					\
+	return is_traced();						\
 }									\
 static inline void trace_##name(proto)					\
 {									\

@@ -35,9 +35,10 @@ static inline void may_fault(void)
 		may_call();
 }
 
-#ifndef page_is_gone
-#define page_is_gone()	(current->pagefaults_off && !current->alone && one_in(64))
-#endif
+static inline bool page_is_gone(void)
+{
+	return current->pagefaults_off && !current->alone && one_in(64);
+}
 
 /* How many of @n bytes are present before the first missing one. */
 static inline unsigned long user_bytes(const void __user *p, unsigned long n,
@@ -55,7 +56,7 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
 {
 	unsigned long bytes = user_bytes(p, n, missing);
-	unsigned long less = any_below(64);
+	unsigned long less;
 
 	may_fault();
 	breathing_space();
@@ -65,6 +66,7 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 		bytes = 0;
 	if (bytes == n)
 		return n;
+	less = any_below(64);
 	return bytes > less ? bytes - less : 0;
 }
 
@@ -160,5 +162,10 @@ do {									\
 		goto label;						\
 	memcpy(p, &__value, sizeof(__value));				\
 } while (0)
+
+/* Memory that is opened once has one point: others only see that the lock is held. */
+#define copy_from_user(to, from, n)	({ POINT("copy_from_user"); copy_from_user(to, from, n); })
+#define copy_to_user(to, from, n)	({ POINT("copy_to_user"); copy_to_user(to, from, n); })
+#define user_access_begin(p, n)		({ POINT("user_access_begin"); user_access_begin(p, n); })
 
 #endif /* _DRIVER_LINUX_UACCESS_H */

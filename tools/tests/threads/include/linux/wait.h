@@ -149,4 +149,14 @@ static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *en
 		__err;							\
 	})
 
+/* Checks without the lock. */
+#define waitqueue_active(wq)						\
+({									\
+	if (READ_ONCE((wq)->lock.owner) != current)			\
+		POINT("waitqueue_active");				\
+	waitqueue_active(wq);						\
+})
+
+#define wq_has_sleeper(wq)	({ POINT("wq_has_sleeper"); wq_has_sleeper(wq); })
+
 #endif /* _DRIVER_LINUX_WAIT_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a mutex or a spin lock is: its owner. An owner can be preempted, which stands for a
+ * processor that is slower than others.
+ */
+#ifndef _INTERLEAVE_LOCK_H
+#define _INTERLEAVE_LOCK_H
+
+#include "../schedule.h"
+
+struct mutex {
+	struct task_struct *owner;
+};
+
+#define LOCK_INIT	{}
+
+static inline void lock_init(struct mutex *lock)
+{
+	lock->owner = NULL;
+}
+
+static inline bool lock_is_free(const void *lock)
+{
+	return !((const struct mutex *)lock)->owner;
+}
+
+static inline void lock_take(struct mutex *lock)
+{
+	schedule_until(lock_is_free, lock);
+	lock->owner = current;
+}
+
+static inline void lock_drop(struct mutex *lock)
+{
+	lock->owner = NULL;
+}
+
+#endif /* _INTERLEAVE_LOCK_H */
