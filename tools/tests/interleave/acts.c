@@ -426,39 +426,8 @@ static void three_late(void)
 	ok(add(2, 12));
 }
 
-/* EPOLLEXCLUSIVE: a wake-up is for one of them. */
-static void in_exclusive(void)
-{
-	struct watch watch;
-
-	running->is_waiter = true;
-	watch_add_exclusive(&watch, wheel);
-	while (watch_wait(&watch) > 0)
-		drain();
-	watch_remove(&watch);
-}
-
-static bool first_has_ended(const void *unused)
-{
-	(void)unused;
-	return coroutines[0].ended;
-}
-
-/*
- * The first waiter may have been woken and not have polled. The other then sleeps on until
- * anybody calls.
- */
-static void kill_first_and_call(void)
-{
-	kill_first();
-	schedule_until(first_has_ended, NULL);
-	drain();
-}
-
 const struct act lone_acts[] = {
 	{ "edge_cancels", CLOCK_MONOTONIC, three_late, { cancel_on_edge, poll_twice } },
-	{ "exclusive", CLOCK_MONOTONIC, one_early_one_late,
-	  { in_exclusive, in_exclusive, kill_first_and_call } },
 	{ "and_edge", CLOCK_MONOTONIC, two_at_once, { add_earlier }, 1,
 	  .only = "read", .also = "edge" },
 	{ "and_level", CLOCK_MONOTONIC, two_at_once, { cancel_head }, 1,

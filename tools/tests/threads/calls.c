@@ -142,8 +142,8 @@ static int trigger(wait_queue_entry_t *entry, __poll_t key)
 	if (key && !(key & EPOLLIN))
 		broken("a wake-up without EPOLLIN");
 	WRITE_ONCE(watch->triggered, true);
-	/* As epoll: a task that does not sleep leaves an exclusive wake-up to the next. */
-	return task_wake(watch->task) || !(entry->flags & WQ_FLAG_EXCLUSIVE);
+	task_wake(watch->task);
+	return 1;
 }
 
 static void queue(struct file *filp, wait_queue_head_t *wq, poll_table *table)
@@ -165,11 +165,11 @@ static bool ready(struct watch *watch)
 	return events & EPOLLIN;
 }
 
-static bool add(struct watch *watch, struct file *filp, bool edge, unsigned int flags)
+bool watch_add(struct watch *watch, struct file *filp, bool edge)
 {
 	*watch = (struct watch) {
 		.table = { ._qproc = queue, ._key = EPOLLIN },
-		.entry = { .flags = flags, .func = trigger },
+		.entry = { .func = trigger },
 		.filp = filp,
 		.task = current,
 		.edge = edge,
@@ -178,16 +178,6 @@ static bool add(struct watch *watch, struct file *filp, bool edge, unsigned int 
 		return false;
 	WRITE_ONCE(watch->triggered, true);
 	return true;
-}
-
-bool watch_add(struct watch *watch, struct file *filp, bool edge)
-{
-	return add(watch, filp, edge, 0);
-}
-
-bool watch_add_exclusive(struct watch *watch, struct file *filp)
-{
-	return add(watch, filp, true, WQ_FLAG_EXCLUSIVE);
 }
 
 static int sleep_until_triggered(struct watch *watch)

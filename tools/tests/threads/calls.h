@@ -50,8 +50,6 @@ void sys_fdinfo(struct file *filp);
 /* epoll: add a file, wait for it, and remove it. */
 /* Returns whether there is something to read. */
 bool watch_add(struct watch *watch, struct file *filp, bool edge);
-/* Edge-triggered, with EPOLLEXCLUSIVE. */
-bool watch_add_exclusive(struct watch *watch, struct file *filp);
 int watch_wait(struct watch *watch);
 void watch_remove(struct watch *watch);
 
