@@ -218,6 +218,11 @@ void act_open_and_close(struct attacker *a)
 	}
 }
 
+void act_close(struct attacker *a)
+{
+	close_all(a);
+}
+
 /* Has the kernel close all descriptors of the attacker. */
 void act_exit(struct attacker *a)
 {

@@ -15,7 +15,7 @@
 #define VICTIM_PERIOD	MSEC
 
 /* How many events to read from a wheel at a time. */
-#define EVENTS		1024
+#define EVENTS		20000
 
 struct attacker;
 struct facility;
@@ -36,6 +36,7 @@ struct twheel_modify;
  * @interval: the period of the timers, or 0.
  * @window: how long the others are watched.
  * @kernel: how long the kernel's own work for these calls cannot be preempted.
+ * @most: a real-time task may not be later, whatever timerfds do; 0 stands for no such limit.
  * @preparation: how long before its start the attack is prepared; 0 stands for the default.
  * @align: the first timer is due at a multiple of this; 0 stands for the default.
  * @aio: each descriptor has a poll of aio, and there is one timerfd for each wheel.
@@ -56,6 +57,7 @@ struct attack {
 	uint64_t interval;
 	uint64_t window;
 	uint64_t kernel;
+	uint64_t most;
 	uint64_t preparation;
 	uint64_t align;
 	bool aio;
@@ -126,6 +128,7 @@ void act_rearm_far(struct attacker *a);
 void act_rearm_and_disarm(struct attacker *a);
 void act_arm_and_read(struct attacker *a);
 void act_open_and_close(struct attacker *a);
+void act_close(struct attacker *a);
 void act_exit(struct attacker *a);
 void act_loop(struct attacker *a);
 void act_nest(struct attacker *a);

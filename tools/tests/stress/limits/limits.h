@@ -41,6 +41,5 @@ void test_groups(void);
 void test_timer_limit(void);
 void test_user_limit(void);
 void test_many(void);
-void test_cpu(void);
 
 #endif /* LIMITS_H */

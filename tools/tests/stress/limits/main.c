@@ -3,9 +3,8 @@
  * twheel-limits - limits of the impact of /dev/twheel's users on others
  *
  * Memory is charged to the control group of the process that opened a wheel, and
- * to the user; both have limits, and so has the number of timers. No call holds a CPU for
- * long, whatever the wheels hold. Prints TAP; needs root, as it makes control groups, becomes
- * other users and sets the module's parameters.
+ * to the user; both have limits, and so has the number of timers. Prints TAP; needs root, as it
+ * makes control groups, becomes other users and sets the module's parameters.
  */
 #include <stdio.h>
 
@@ -23,7 +22,6 @@ static const struct test {
 	{ "timers", "the module's limit of timers", test_timer_limit },
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },
-	{ "cpu", "how long others wait for the CPU; for the counting machine", test_cpu },
 };
 
 int main(int argc, char **argv)
