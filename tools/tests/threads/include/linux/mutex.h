@@ -8,11 +8,6 @@
 
 #define DEFINE_MUTEX(name)	struct mutex name WORLD = LOCK_INIT
 
-static inline void mutex_init(struct mutex *mutex)
-{
-	lock_init(mutex);
-}
-
 static inline void mutex_lock(struct mutex *mutex)
 {
 	may_sleep();

@@ -10,8 +10,6 @@
 #define IO_URING_F_SQE128	BIT(8)
 #define IO_URING_F_NONBLOCK	INT_MIN
 
-#define IORING_URING_CMD_MASK	3U
-
 struct io_uring_sqe {
 	u64 cmd[2];
 };
