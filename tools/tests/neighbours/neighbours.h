@@ -40,7 +40,8 @@ struct twheel_modify;
  * @preparation: how long before its start the attack is prepared; 0 stands for the default.
  * @align: the first timer is due at a multiple of this; 0 stands for the default.
  * @aio: each descriptor has a poll of aio, and there is one timerfd for each wheel.
- * @once: it runs only once, as preparing it takes long.
+ * @once: it runs only once, as preparing it takes long, or as only interrupts run: the whole of
+ *	them delays the victims, whatever the phase.
  * @nests: the victim that sleeps adds a descriptor to a nested epoll when it wakes up.
  * @act: the attacker's work during the attack; NULL when it sleeps.
  */
