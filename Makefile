@@ -48,7 +48,7 @@ needs:
 
 # ---- Installing it ---------------------------------------------------------
 
-HEADERS := libtwheel.h libtwheel.hpp libtwheel-uring.h
+HEADERS := $(addprefix libtwheel,.h .hpp -device.h -uring.h)
 GO_DIR = $(DESTDIR)$(godir)/twheel.example/timingwheel
 RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
 

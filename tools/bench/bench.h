@@ -16,7 +16,7 @@
 
 #include "clock.h"
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 /* Deadlines are uniform over this time; after it, all timers are due. */
 #define BENCH_SPAN_NS	(30 * MINUTE)

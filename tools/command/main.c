@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "twheel.h"
 
 /* A screen that changes more often cannot be read. */

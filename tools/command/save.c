@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "twheel.h"
 
 #define VERSION		1

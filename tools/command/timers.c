@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "twheel.h"
 
 /* Events taken with one read(): the rest waits, and input gets its turn. */

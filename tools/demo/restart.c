@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "demo.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "pass.h"
 
 #define RESTARTS	2

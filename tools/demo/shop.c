@@ -8,7 +8,7 @@
 #include <poll.h>
 
 #include "demo.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 #define BATCH_MAX	1024
 #define READ_MAX	256

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ioctls of /dev/twheel as functions; libtwheel.h describes them
+ * The ioctls of /dev/twheel as functions; libtwheel-device.h describes them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 const char *twheel_version(void)
 {

@@ -2,10 +2,9 @@
 /*
  * libtwheel - millions of timers for programs
  *
- * There are two layers, and most programs want the upper one.
- *
- * The loop: timers with a callback, for any event loop. It runs over a wheel in the
- * program's own memory, or over /dev/twheel. The program's loop goes like this:
+ * Timers with a callback, for any event loop. They are in a wheel in the program's own memory, or
+ * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. The program's loop goes
+ * like this:
  *
  *	static void idle(struct twheel_loop *loop, struct twheel_handle *handle)
  *	{
@@ -26,23 +25,17 @@
  * A program whose event loop belongs to a library lets it wait for twheel_loop_fd() instead, and
  * one without an event loop calls twheel_loop_run().
  *
- * The calls: the ioctls of /dev/twheel as functions, each a system call, with the structures
- * of <linux/twheel.h> and without any state. For programs that share a wheel, or have no loop.
- *
  * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
  * fails has changed nothing.
  *
- * Threads: the calls may be used by several threads on one descriptor. A loop and its
- * handles belong to one thread: only that thread may pass them to functions, except
- * twheel_loop_post().
+ * A loop and its handles belong to one thread: only that thread may pass them to functions,
+ * except twheel_loop_post(). libtwheel(3) describes time, callbacks, fork() and debugging.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
 
 #include <linux/twheel.h>
 
@@ -71,40 +64,6 @@ extern "C" {
  */
 const char *twheel_version(void);
 
-/*
- * The loop
- *
- * Time. Delays count from the loop's time, which is what it read when it woke, as in other event
- * loops, or later: a delay may end early by as long as the program has worked since, and
- * twheel_loop_update() brings the time up to date. No callback is called before its deadline. It
- * is called at the first tick at or after it, plus the time that the program takes to wake up and
- * call twheel_loop_dispatch().
- *
- * Changes are collected in memory, and take effect in batches before the program waits. A program
- * calls twheel_loop_timeout() before each wait, and waits that long: then no start needs a system
- * call, and a timer that is started and stopped between two waits never reaches the kernel. Or it
- * waits for the descriptor and never calls that function: then the first start of a turn makes
- * the descriptor readable, with one system call, so that the program dispatches.
- * twheel_again() changes nothing there if it only postpones a deadline: the timer is rearmed when
- * the old deadline has passed.
- *
- * Callbacks may start, stop and free any handle, their own included. They may leave by
- * longjmp() or, in C++, an exception: the other expired timers are not lost, and are called
- * by the next dispatch. After a longjmp(), flush: otherwise the program is not woken for them.
- * Callbacks may call twheel_loop_dispatch(). They must not free the loop. The same holds for
- * the functions of messages.
- *
- * fork(): the loop stays the parent's. In the child, every function that acts on it or on
- * one of its timers fails with EOWNERDEAD, except twheel_loop_free(), which frees the
- * memory without an effect on the parent's timers. Then initialise the handles, and start
- * them in a new loop. (twheel_stop() of a timer whose start was not flushed succeeds: no
- * wheel has it. Flush, dispatch, wait and post detect a child made by a raw clone().)
- *
- * Debugging: with TWHEEL_DEBUG=1 in the environment, a stop and an expiry check the handle and
- * its neighbours in memory, and a flush and a dispatch that one thread calls them. Errors are
- * printed, and the program aborts. AddressSanitizer and valgrind find the other handles that
- * are freed while they run.
- */
 struct twheel_loop;
 struct twheel_handle;
 struct twheel_message;
@@ -586,229 +545,6 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
  * set: ENOENT when it is not running, EINVAL without a handle.
  */
 int64_t twheel_remaining(const struct twheel_handle *handle);
-
-/*
- * The calls
- *
- * Their errors are those that twheel(4) lists.
- */
-#define TWHEEL_DEVICE	"/dev/twheel"
-
-/**
- * twheel_open() - make a wheel
- * @path: the device, or NULL for TWHEEL_DEVICE.
- * @flags: 0, or O_NONBLOCK and O_CLOEXEC, as for open().
- *
- * close() drops the wheel with all its timers.
- *
- * Return: a file descriptor, or -1 with errno set.
- */
-int twheel_open(const char *path, int flags);
-
-/**
- * twheel_set_up() - set the parameters of a wheel, once, before its first timer
- * @fd: the wheel.
- * @setup: the parameters. All of them have to be set: a @clock_id of 0 is CLOCK_REALTIME.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_set_up(int fd, const struct twheel_setup *setup);
-
-/**
- * twheel_add_timer() - arm a timer
- * @fd: the wheel.
- * @add: the timer. @add->id is set when the call succeeds.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_add_timer(int fd, struct twheel_add *add);
-
-/**
- * twheel_cancel_timer() - cancel a timer
- * @fd: the wheel.
- * @id: the timer.
- *
- * Return: 0 when the timer will never be read, even if it had expired; -1 with
- * errno ENOENT when it was read or cancelled before, or never existed.
- */
-int twheel_cancel_timer(int fd, uint64_t id);
-
-/**
- * twheel_modify_timer() - change the deadline of a timer that has not been read
- * @fd: the wheel.
- * @id: the timer.
- * @time_ns: the new delay, or with TWHEEL_ABSTIME the new deadline.
- * @flags: 0 or TWHEEL_ABSTIME.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags);
-
-/**
- * twheel_query_timer() - query a timer
- * @fd: the wheel.
- * @id: the timer.
- * @query: filled in when the call succeeds.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_query_timer(int fd, uint64_t id, struct twheel_query *query);
-
-/**
- * twheel_get_info() - read the parameters and counters of a wheel
- * @fd: the wheel.
- * @info: filled in when the call succeeds.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_get_info(int fd, struct twheel_info *info);
-
-/**
- * twheel_add_batch() - arm many timers
- * @fd: the wheel.
- * @adds: the timers. The id of each that was added is set.
- * @count: number of timers.
- *
- * Return: how many were added, in order from the first one; -1 with errno set
- * when the first one failed.
- */
-int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
-
-/**
- * twheel_cancel_batch() - cancel many timers
- * @fd: the wheel.
- * @ids: the timers.
- * @results: set for each timer: 0, or ENOENT if it was read or cancelled before, or never
- *	existed. Or NULL.
- * @count: number of timers.
- *
- * Without @results, this is one system call, which stops at the first missing timer, as
- * twheel_add_batch() stops at the first error. With @results, a missing timer does not stop the
- * batch, but takes one or two more calls. Then -1 is returned only for errors that do not
- * concern a single timer, and results that were not set are -1.
- *
- * Return: how many were cancelled; or -1 with errno set.
- */
-int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t count);
-
-/**
- * twheel_modify_batch() - give many timers new deadlines
- * @fd: the wheel.
- * @mods: the timers and their deadlines.
- * @results: set for each timer: 0, or the errno of twheel_modify_timer(). Or NULL.
- * @count: number of timers.
- *
- * With @results, an error of one timer does not stop the batch: see twheel_cancel_batch().
- *
- * Return: how many were modified; or -1 with errno set, as for twheel_cancel_batch().
- */
-int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
-			uint32_t count);
-
-/**
- * twheel_list_timers() - list the timers of a wheel, a part at a time
- * @fd: the wheel.
- * @cursor: 0 to begin; set to where the next call continues. Valid for the wheel's lifetime.
- * @timers: set to timers, in no order: pending ones, and those that have expired unread.
- * @max: number of timers that fit.
- *
- * Call it until it returns 0. A timer that exists from the first call to the last is
- * returned exactly once, even if others change the wheel, and none after its cancel has
- * returned.
- *
- * Return: how many were written, 0 at the end; or -1 with errno set: ENOTTY from a module
- * that is too old, EINVAL for an invalid cursor.
- */
-ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max);
-
-/**
- * twheel_read() - take expired timers
- * @fd: the wheel.
- * @events: set to the timers that expired, in the order of their ticks.
- * @max: number of events that fit.
- *
- * Waits for at least one, unless the wheel was opened with O_NONBLOCK.
- *
- * Return: how many were taken, or -1 with errno set: EAGAIN when there was none
- * and the wheel does not block, EINTR when a signal ended the wait.
- */
-ssize_t twheel_read(int fd, struct twheel_event *events, size_t max);
-
-/**
- * struct twheel_ring_view - a wheel's ring of events, as it is mapped
- * @ring: the ring.
- * @slots: how many slots it has.
- * @size: how many bytes are mapped.
- */
-struct twheel_ring_view {
-	struct twheel_ring *ring;
-	uint32_t slots;
-	uint32_t size;
-};
-
-/**
- * twheel_ring_map() - make a wheel's ring of events, unless it has one, and map it
- * @fd: the wheel.
- * @slots: how many slots it should have: 2 to TWHEEL_RING_SLOTS_MAX. One always stays empty.
- *	An existing ring keeps its number; with 0, one must exist.
- * @view: set to the ring.
- *
- * poll() and epoll move expired timers to the ring, where the program takes them without a
- * system call. Reading a wheel with a ring fails with EBUSY.
- *
- * Only one thread at a time may use a ring. A child process does not inherit the mapping.
- *
- * Return: 0; or -1 with errno set: EINVAL, ENOENT without a ring when @slots is 0, ENOSPC,
- * ENOMEM, or ENOTTY from a module that is too old.
- */
-int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view);
-
-/**
- * twheel_ring_unmap() - unmap a ring
- * @view: from twheel_ring_map(); set to zero. Nothing is done if it is zero already.
- *
- * The wheel keeps its ring, and the events that are in it.
- */
-void twheel_ring_unmap(struct twheel_ring_view *view);
-
-/**
- * twheel_ring_peek() - return the events in a ring
- * @view: the ring.
- * @count: set to the number of events in the returned array.
- *
- * An array ends at the end of the ring's memory; another call returns the rest.
- *
- * Return: the first event; or NULL if the ring holds none.
- */
-struct twheel_event *twheel_ring_peek(const struct twheel_ring_view *view, size_t *count);
-
-/**
- * twheel_ring_consume() - take events out of a ring
- * @view: the ring.
- * @count: how many, at most as many as twheel_ring_peek() returned; they must not be accessed
- *	any more.
- */
-void twheel_ring_consume(const struct twheel_ring_view *view, size_t count);
-
-/**
- * twheel_ring_more() - whether another poll can move more to the ring
- * @view: the ring.
- *
- * If so, the wheel has to be polled again after the ring's events have been consumed. A
- * program that waits for edges (EPOLLET) must do so before it waits.
- *
- * Return: 1 or 0.
- */
-int twheel_ring_more(const struct twheel_ring_view *view);
-
-/**
- * twheel_now() - the time on a wheel's clock
- * @clock_id: the clock of the wheel, as in struct twheel_info.
- * @now_ns: set to the time in nanoseconds.
- *
- * Return: 0, or -1 with errno set.
- */
-int twheel_now(uint32_t clock_id, uint64_t *now_ns);
 
 #pragma GCC visibility pop
 

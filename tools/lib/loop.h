@@ -15,7 +15,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
 #include <unistd.h>
-#include <libtwheel.h>
+#include <libtwheel-device.h>
 
 #define TIMERS	3
 

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <libtwheel.h>
+#include <libtwheel-device.h>
 
 int main(void)
 {

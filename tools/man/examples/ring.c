@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <poll.h>
 #include <stdio.h>
-#include <libtwheel.h>
+#include <libtwheel-device.h>
 
 int main(void)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "chance.h"
 #include "clock.h"
 #include "options.h"

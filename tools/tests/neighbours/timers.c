@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "neighbours.h"
 #include "tap.h"
 

@@ -17,7 +17,7 @@
 
 #include "clock.h"
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "neighbours.h"
 #include "tap.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "race.h"
 #include "tap.h"
 

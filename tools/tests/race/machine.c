@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "machine.h"
 #include "race.h"
 #include "tap.h"

@@ -19,7 +19,7 @@
 
 #include "chance.h"
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 #define MAX_WHEELS	4
 #define MAX_WORKERS	6

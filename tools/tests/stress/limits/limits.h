@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 
 #define PARAMETERS	"/sys/module/twheel/parameters/"
 #define MB		(1024 * 1024UL)

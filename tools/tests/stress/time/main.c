@@ -15,7 +15,7 @@
 #include "chance.h"
 #include "clock.h"
 #include "helpers.h"
-#include "libtwheel.h"
+#include "libtwheel-device.h"
 #include "machine.h"
 #include "options.h"
 #include "tap.h"
