@@ -367,6 +367,7 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 	handle->state = LINKED;
 	handle->loop = loop;
 	handle->deadline = event->deadline_ns;
+	handle->interval = TWHEEL_SAME_DELAY;
 	handle->armed = UINT64_MAX;
 	loop->nr_linked++;
 	list_add_tail(handle_link(handle), &loop->expired);
@@ -559,7 +560,6 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 	if (twheel_add_timer(device->loop.fd, &add) || disown(device, listed->id))
 		return -1;
 	handle->state |= REPEATS;
-	handle->interval = listed->interval_ns;
 	handle->where = add.id;
 	return 0;
 }
@@ -605,6 +605,7 @@ static int adopt(struct device *device, const struct twheel_listed *listed, ssiz
 		handle->state = ARMED;
 		handle->loop = loop;
 		handle->deadline = deadline;
+		handle->interval = listed->interval_ns ?: TWHEEL_SAME_DELAY;
 		handle->armed = UINT64_MAX;
 		handle->where = listed->id;
 		if (unlikely(listed->interval_ns) && take_over_period(device, handle, listed))

@@ -470,10 +470,14 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns);
 
+/* For twheel_again(): the delay with which the timer was last started, or its period. */
+#define TWHEEL_SAME_DELAY	UINT64_MAX
+
 /**
  * twheel_again() - postpone a timer, or start it again
  * @handle: the timer. It has been started before, and may have expired or been stopped.
- * @delay_ns: nanoseconds from the loop's time to the new deadline, as for twheel_start().
+ * @delay_ns: nanoseconds from the loop's time to the new deadline, as for twheel_start(); or
+ *	TWHEEL_SAME_DELAY, for the delay of its last twheel_start(), or for its period.
  *
  * Made for timeouts that are postponed with each message: as long as the new deadline is not
  * before the one that the kernel knows, it is only stored in the handle. A timer that repeats
@@ -481,8 +485,9 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
  * expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
- * handle, and for one that was never started; EOWNERDEAD after fork(); or, for an
- * earlier deadline, as twheel_stop().
+ * handle, for one that was never started, and for the delay of one that was started by
+ * twheel_start_at() or adopted; EOWNERDEAD after fork(); or, for an earlier deadline, as
+ * twheel_stop().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 

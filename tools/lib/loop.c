@@ -235,17 +235,20 @@ static uint64_t add_times(uint64_t a, uint64_t b)
 
 /* Start a timer, or give a running one another deadline. @follows: REPEATS, or 0. */
 static int restart(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline,
-		   uint32_t follows)
+		   uint64_t interval, uint32_t follows)
 {
 	if (is_running(handle) && deadline >= handle->armed) {
 		handle->deadline = deadline;
 		handle->state = (handle->state & RUNNING) | follows;
-		return 0;
+	} else {
+		if (note_start(loop) || (is_running(handle) && twheel_stop(handle) < 0))
+			return -1;
+		handle->state = follows;
+		if (start(loop, handle, deadline))
+			return -1;
 	}
-	if (note_start(loop) || (is_running(handle) && twheel_stop(handle) < 0))
-		return -1;
-	handle->state = follows;
-	return start(loop, handle, deadline);
+	handle->interval = interval;
+	return 0;
 }
 
 static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
@@ -255,7 +258,7 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	return restart(loop, handle, add_times(loop_now(loop), delay_ns), 0);
+	return restart(loop, handle, add_times(loop_now(loop), delay_ns), delay_ns, 0);
 }
 
 /* Fast path: the arguments are valid, and the time is known. */
@@ -268,6 +271,7 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
 	deadline = loop->now + delay_ns;
 	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
 		return start_slowpath(loop, handle, delay_ns);
+	handle->interval = delay_ns;
 	return start(loop, handle, deadline);
 }
 
@@ -278,7 +282,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		return -1;
 	if (deadline_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	return restart(loop, handle, deadline_ns, 0);
+	return restart(loop, handle, deadline_ns, TWHEEL_SAME_DELAY, 0);
 }
 
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
@@ -288,10 +292,7 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		return -1;
 	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (restart(loop, handle, add_times(loop_now(loop), delay_ns), REPEATS))
-		return -1;
-	handle->interval = interval_ns;
-	return 0;
+	return restart(loop, handle, add_times(loop_now(loop), delay_ns), interval_ns, REPEATS);
 }
 
 int twheel_stop(struct twheel_handle *handle)
@@ -316,13 +317,18 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	struct twheel_loop *loop;
 	uint64_t deadline;
 
-	if (!handle || !handle->loop || delay_ns > TWHEEL_TIME_MAX_NS)
+	if (!handle || !handle->loop)
+		return fail(EINVAL);
+	if (delay_ns == TWHEEL_SAME_DELAY)
+		delay_ns = handle->interval;
+	if (delay_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
 	loop = handle->loop;
 	if (twheel_loop_check(loop))
 		return -1;
 	deadline = add_times(loop_now(loop), delay_ns);
-	return restart(loop, handle, deadline, is_running(handle) ? handle->state & REPEATS : 0);
+	return restart(loop, handle, deadline, handle->interval,
+		       is_running(handle) ? handle->state & REPEATS : 0);
 }
 
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
@@ -334,9 +340,10 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
 	if (twheel_loop_check(handle->loop))
 		return -1;
 	handle->state &= ~REPEATS;
-	if (interval_ns)
+	if (interval_ns) {
 		handle->state |= REPEATS;
-	handle->interval = interval_ns;
+		handle->interval = interval_ns;
+	}
 	return 0;
 }
 

@@ -186,6 +186,7 @@ static void a_timer_put_off_stays_put_off(void)
 	loop = adopt(leave(loop), TIMERS);
 	CHECK(twheel_loop_count(loop) == 1);
 	CHECK(twheel_remaining(&handles[5]) > (int64_t)(HOUR / 2));
+	CHECK_FAILS(twheel_again(&handles[5], TWHEEL_SAME_DELAY), EINVAL);
 	CHECK(run_for(loop, 1, 50) == 0);
 	twheel_loop_free(loop);
 }

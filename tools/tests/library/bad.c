@@ -71,7 +71,7 @@ static void times_out_of_range_are_einval(void)
 	CHECK(twheel_stop(&timer) == 1);
 	CHECK(!twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS));
 	CHECK(twheel_loop_now(loop) + twheel_remaining(&timer) == TWHEEL_TIME_MAX_NS);
-	CHECK_FAILS(twheel_again(&timer, UINT64_MAX), EINVAL);
+	CHECK_FAILS(twheel_again(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_loop_dispatch(loop));
 	CHECK(twheel_stop(&timer) == 1);
@@ -129,6 +129,7 @@ static void again_before_any_start_is_einval(void)
 	struct twheel_handle timer = { .callback = count_call };
 
 	CHECK_FAILS(twheel_again(&timer, 1), EINVAL);
+	CHECK_FAILS(twheel_again(&timer, TWHEEL_SAME_DELAY), EINVAL);
 }
 
 static void running_in_another_loop_is_exdev(void)

@@ -438,6 +438,29 @@ static void again_starts_what_has_stopped(void)
 	CHECK(twheel_stop(&timer) == 1);
 }
 
+static void again_without_a_delay_has_that_of_the_start(void)
+{
+	struct twheel_loop *loop = new_loop();
+	struct twheel_handle timer = { .callback = count_call };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		CHECK(!twheel_start(loop, &timer, HOUR));
+		CHECK(!twheel_again(&timer, SEC));
+		CHECK(!i || twheel_stop(&timer) == 1);
+		CHECK(!twheel_again(&timer, TWHEEL_SAME_DELAY));
+		CHECK(twheel_remaining(&timer) > (int64_t)(HOUR / 2));
+		CHECK(!twheel_repeat(loop, &timer, HOUR, SEC));
+		/* It keeps the last period. */
+		CHECK(!i || !twheel_set_interval(&timer, 0));
+		CHECK(!twheel_again(&timer, TWHEEL_SAME_DELAY));
+		CHECK(twheel_remaining(&timer) > 0 && twheel_remaining(&timer) <= (int64_t)SEC);
+		CHECK(!twheel_start_at(loop, &timer, twheel_loop_now(loop) + HOUR));
+		CHECK_FAILS(twheel_again(&timer, TWHEEL_SAME_DELAY), EINVAL);
+		CHECK(twheel_stop(&timer) == 1);
+	}
+}
+
 static void repeating_keeps_phase_and_counts_what_was_missed(void)
 {
 	struct twheel_loop *loop = new_loop_that_asks();
@@ -997,6 +1020,8 @@ const struct test contract_tests[] = {
 	  again_puts_off_without_the_kernel },
 	{ "again brings a deadline forward", again_brings_forward },
 	{ "again starts what has stopped or expired", again_starts_what_has_stopped },
+	{ "again without a delay has that of the start, or the period",
+	  again_without_a_delay_has_that_of_the_start },
 	{ "what repeats keeps its phase, and counts what was missed",
 	  repeating_keeps_phase_and_counts_what_was_missed },
 	{ "what remains is counted on the loop's time", remaining_counts_down },
