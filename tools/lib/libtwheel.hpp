@@ -42,11 +42,17 @@ template <class Result> Result check(Result result, const char *what)
 	return result < 0 ? fail(what), result : result;
 }
 
-/* Integral durations convert to nanoseconds implicitly. A negative time has passed. */
-inline std::uint64_t to_ns(nanoseconds time)
-{
-	return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
-}
+/* Any duration, rounded up to nanoseconds. A negative one has passed; a long one saturates. */
+struct delay {
+	std::uint64_t ns;
+	template <class Rep, class Period> delay(std::chrono::duration<Rep, Period> time) : ns(0)
+	{
+		if (std::chrono::duration<double>(time) >= nanoseconds::max())
+			ns = TWHEEL_TIME_MAX_NS;
+		else if (time > time.zero())
+			ns = static_cast<std::uint64_t>(std::chrono::ceil<nanoseconds>(time).count());
+	}
+};
 
 class loop {
 public:
@@ -64,11 +70,9 @@ public:
 	void update() { twheel_loop_update(loop_); }
 	void flush() { check(twheel_loop_flush(loop_), "flush"); }
 	int dispatch() { return check(twheel_loop_dispatch(loop_), "dispatch"); }
-	int wait() { return check(twheel_loop_wait(loop_, -1), "wait"); }
-	int wait(nanoseconds time)
+	int wait(delay time = nanoseconds::max())
 	{
-		const std::int64_t ns = static_cast<std::int64_t>(to_ns(time));
-		return check(twheel_loop_wait(loop_, ns), "wait");
+		return check(twheel_loop_wait(loop_, static_cast<std::int64_t>(time.ns)), "wait");
 	}
 	void run() { check(twheel_loop_run(loop_), "run"); }
 	void stop() { check(twheel_loop_stop(loop_), "stop"); }
@@ -77,12 +81,12 @@ public:
 	void unref() { check(twheel_loop_unref(loop_), "unref"); }
 
 	/* Calls a function in the loop's thread. The only member that other threads may use. */
-	void post(std::function<void()> function)
+	template <class Function> void post(Function function)
 	{
+		auto kept = std::make_shared<Function>(std::move(function));
 		const std::lock_guard guard(lock_);
 		auto place = posted_.insert(posted_.end(), { { arrive, nullptr }, this,
-							     std::move(function), { } });
-
+							     [kept] { (*kept)(); }, { } });
 		place->place = place;
 		if (!twheel_loop_post(loop_, &*place))
 			return;
@@ -104,10 +108,9 @@ private:
 	{
 		message *arrived = static_cast<message *>(message_);
 		std::list<message> taken;
-		{
-			const std::lock_guard guard(arrived->owner->lock_);
-			taken.splice(taken.end(), arrived->owner->posted_, arrived->place);
-		}
+		std::unique_lock guard(arrived->owner->lock_);
+		taken.splice(taken.end(), arrived->owner->posted_, arrived->place);
+		guard.unlock();
 		arrived->function();
 	}
 
@@ -123,7 +126,8 @@ class timer {
 public:
 	/* The function takes nothing, or the timer. */
 	template <class Function> timer(loop &in, Function function)
-		: loop_(in.loop_), alive_(in.alive_), function_(wrap(std::move(function)))
+		: loop_(in.loop_), alive_(in.alive_), call_(call<Function>),
+		  function_(std::make_shared<Function>(std::move(function)))
 	{
 		twheel_handle_init(&handle_, expire, this);
 	}
@@ -133,30 +137,26 @@ public:
 		if (!alive_.expired() && twheel_stop(&handle_) < 0 && errno != EOWNERDEAD)
 			std::terminate();
 	}
-	timer(const timer &) = delete;
-	timer &operator=(const timer &) = delete;
+	timer &operator=(timer &&) = delete;
 
-	void start(nanoseconds delay)
+	void start(delay time) { check(twheel_start(live(), &handle_, time.ns), "start"); }
+	/* The default clock of loops is steady_clock; system_clock is TWHEEL_CLOCK_REALTIME. */
+	template <class Clock, class Duration>
+	void start_at(std::chrono::time_point<Clock, Duration> deadline)
 	{
-		check(twheel_start(live(), &handle_, to_ns(delay)), "start");
+		const delay time(deadline.time_since_epoch());
+		check(twheel_start_at(live(), &handle_, time.ns), "start_at");
 	}
-	/* For loops on the default clock, which steady_clock is, too. */
-	void start_at(std::chrono::steady_clock::time_point deadline)
+	void repeat(delay time, delay interval)
 	{
-		check(twheel_start_at(live(), &handle_, to_ns(deadline.time_since_epoch())),
-		      "start_at");
+		check(twheel_repeat(live(), &handle_, time.ns, interval.ns), "repeat");
 	}
-	void repeat(nanoseconds delay, nanoseconds interval)
+	void again(delay time) { check((live(), twheel_again(&handle_, time.ns)), "again"); }
+	/* With the delay of the last start, or its period. */
+	void again() { check((live(), twheel_again(&handle_, TWHEEL_SAME_DELAY)), "again"); }
+	void set_interval(delay interval)
 	{
-		check(twheel_repeat(live(), &handle_, to_ns(delay), to_ns(interval)), "repeat");
-	}
-	void again(nanoseconds delay)
-	{
-		check((live(), twheel_again(&handle_, to_ns(delay))), "again");
-	}
-	void set_interval(nanoseconds interval)
-	{
-		check((live(), twheel_set_interval(&handle_, to_ns(interval))), "set_interval");
+		check((live(), twheel_set_interval(&handle_, interval.ns)), "set_interval");
 	}
 	/* Returns whether it was running. */
 	bool stop() { return !alive_.expired() && check(twheel_stop(&handle_), "stop"); }
@@ -169,20 +169,19 @@ public:
 	std::uint32_t count() const { return handle_.count; }
 
 private:
-	using function = std::function<void(timer &)>;
-
-	template <class Function> static std::shared_ptr<const function> wrap(Function call)
+	template <class Function> static void call(void *kept, timer &self)
 	{
+		Function &function = *static_cast<Function *>(kept);
 		if constexpr (std::is_invocable_v<Function &, timer &>)
-			return std::make_shared<const function>(std::move(call));
+			function(self);
 		else
-			return wrap([call = std::move(call)](timer &) mutable { call(); });
+			function();
 	}
 	static void expire(twheel_loop *, twheel_handle *handle)
 	{
 		timer &self = *static_cast<timer *>(handle->data);
 		const auto keep = self.function_; /* the callback may destroy the timer */
-		(*keep)(self);
+		self.call_(keep.get(), self);
 	}
 	twheel_loop *live() const
 	{
@@ -191,7 +190,8 @@ private:
 
 	twheel_loop *loop_;
 	std::weak_ptr<char> alive_;
-	std::shared_ptr<const function> function_;
+	void (*call_)(void *, timer &);
+	std::shared_ptr<void> function_;
 	twheel_handle handle_;
 };
 

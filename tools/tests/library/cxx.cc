@@ -11,6 +11,8 @@
 
 using namespace std::chrono_literals;
 
+static_assert(!std::is_copy_constructible_v<twheel::timer>);
+
 static int failed, number;
 
 static void result(bool ok, const char *name)
@@ -55,9 +57,46 @@ static void timers_run()
 	result(loop.wait(2ms) == 0, "a wait ends");
 	timer.start(std::chrono::nanoseconds::max());
 	result(timer.remaining() > 24h * 365 * 200, "a duration has no end");
-	timer.stop();
+	timer.start(std::chrono::duration<double>(1e300));
+	result(timer.remaining() > 24h * 365 * 200, "nor has one of another representation");
 	timer.start(-5s);
 	result(loop.wait(1s) == 1, "a duration that is negative has passed");
+	timer.start(std::chrono::duration<double>(0.5));
+	result(timer.remaining() == 500ms, "a duration may be a floating-point number");
+	timer.start(std::chrono::duration<int, std::pico>(1));
+	result(timer.remaining() == 1ns, "a duration is rounded up");
+	timer.again(5s);
+	timer.stop();
+	timer.again();
+	result(timer.remaining() == 1ns, "again without a delay has that of the start");
+}
+
+static void calendar_time()
+{
+	twheel_loop_config config = { };
+	int called = 0;
+
+	config.clock = TWHEEL_CLOCK_REALTIME;
+	twheel::loop loop(config);
+	twheel::timer timer(loop, [&] { called++; });
+	const auto deadline = std::chrono::system_clock::now() + 20ms;
+
+	timer.start_at(deadline);
+	loop.run();
+	result(called == 1 && std::chrono::system_clock::now() >= deadline,
+	       "a deadline is a time of system_clock");
+}
+
+static void callables_move()
+{
+	twheel::loop loop;
+	int sum = 0;
+	twheel::timer timer(loop, [&, part = std::make_unique<int>(1)] { sum += *part; });
+
+	timer.start(0s);
+	loop.post([&, part = std::make_unique<int>(2)] { sum += *part; });
+	loop.run();
+	result(sum == 3, "a callable need not be copyable");
 }
 
 static void errors_are_thrown()
@@ -147,6 +186,8 @@ static void other_threads_post()
 int main()
 {
 	timers_run();
+	calendar_time();
+	callables_move();
 	errors_are_thrown();
 	exceptions_pass();
 	timers_may_go();
