@@ -98,6 +98,11 @@ class Timers(Base):
         timer.again(0.001)
         self.assertFalse(timer.cancelled())
         self.assertEqual(self.loop.wait(5), 1)
+        later = self.loop.call_later(3600, nothing)
+        later.again(1)
+        later.again()
+        self.assertAlmostEqual(later.when() - time.monotonic(), 3600, delta=60)
+        self.assertRaises(OSError, self.loop.call_at(later.when(), nothing).again)
 
     def test_what_is_cancelled_is_not_called_even_if_it_expired(self):
         timer = self.loop.call_later(0.001, self.called.append, 1)
@@ -261,6 +266,24 @@ class Errors(Base):
         thread.start()
         thread.join()
         self.assertEqual(len(errors), 5)
+
+    def test_other_threads_post(self):
+        def post():
+            for i in range(1000):
+                self.loop.post(self.called.append, i)
+
+        threads = [threading.Thread(target=post) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while len(self.called) < 3000:
+            self.assertGreater(self.loop.wait(5), 0)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(self.called), sorted(list(range(1000)) * 3))
+        self.loop.post(lambda: 1 / 0)
+        self.assertRaises(ZeroDivisionError, self.loop.wait, 5)
+        self.loop.close()
+        self.assertRaises(ValueError, self.loop.post, nothing)
 
     def test_other_threads_run_while_one_waits(self):
         threading.Timer(0.02, self.called.append, (1,)).start()
@@ -440,7 +463,8 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         errors = []
         wheel = twheel.attach()
         asyncio.get_running_loop().set_exception_handler(lambda _, c: errors.append(c))
-        wheel.call_later(0, lambda: 1 / 0)
+        broken = wheel.call_later(0, lambda: 1 / 0)
+        wheel.post(lambda: 1 / 0)
         variable.set(1)
         wheel.call_later(0, lambda: self.called.append(variable.get()))
         wheel.call_later(0, lambda: self.called.append(variable.get()),
@@ -448,7 +472,9 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         variable.set(2)
         await asyncio.sleep(0.05)
         self.assertEqual(self.called, [1, 0])
-        self.assertIsInstance(errors[0]["exception"], ZeroDivisionError)
+        self.assertEqual([type(c["exception"]) for c in errors], [ZeroDivisionError] * 2)
+        self.assertEqual([c.get("handle") for c in errors], [None, broken])
+        self.assertIn("lambda", repr(broken))
 
     async def test_a_timer_may_close_the_wheel(self):
         wheel = twheel.attach()

@@ -39,9 +39,9 @@ class AsyncioLoop(Loop):
         except ValueError:
             pass  # closed
 
-    def _report(self, error):
-        self._asyncio().call_exception_handler({"message": "a timer's callback",
-                                                "exception": error})
+    def _report(self, error, timer=None):
+        context = {"message": "a timer's callback", "exception": error}
+        self._asyncio().call_exception_handler(context | ({"handle": timer} if timer else {}))
 
     def close(self):
         loop = self._asyncio()
@@ -63,7 +63,8 @@ def attach(loop=None, **config):
 
 def install(loop=None, **config):
     """Makes an event loop's call_later() and call_at() use the wheel, and with them
-    sleep(), wait_for() and everything else that has timers there."""
+    sleep(), wait_for() and everything else that has timers there. Timers that expire in the
+    same tick may be called in any order; asyncio's own are called in that of their deadlines."""
     loop = loop or asyncio.get_running_loop()
     wheel = attach(loop, **config)
     loop.call_later, loop.call_at = wheel.call_later, wheel.call_at

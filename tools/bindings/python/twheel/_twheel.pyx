@@ -9,10 +9,11 @@ loop, the library's loop is NULL, and nothing acts on its former handles."""
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.errno cimport EINTR, ENOMEM, ENOSPC, errno
+from libc.errno cimport EALREADY, EINTR, ENOMEM, ENOSPC, errno
 from libc.math cimport ceil
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 from time import monotonic
 
 cdef extern from "Python.h":
@@ -27,7 +28,7 @@ cdef extern from "poll.h" nogil:
 
 cdef extern from "libtwheel.h":
     enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME
-    uint64_t TWHEEL_TIME_MAX_NS
+    uint64_t TWHEEL_TIME_MAX_NS, TWHEEL_SAME_DELAY
     struct twheel_loop:
         pass
     struct twheel_handle:
@@ -36,12 +37,17 @@ cdef extern from "libtwheel.h":
         twheel_loop *loop
     struct twheel_loop_config:
         uint64_t tick_ns, max_timers
-        uint32_t wheel_size, clock, backend, flags
+        uint32_t wheel_size, clock, backend
+        void *data
+    struct twheel_message:
+        void (*call)(twheel_loop *loop, twheel_message *message) noexcept
     ctypedef void (*twheel_callback)(twheel_loop *loop, twheel_handle *handle) noexcept
     twheel_loop *twheel_loop_new(const twheel_loop_config *config)
     void twheel_loop_free(twheel_loop *loop)
     int twheel_loop_fd(twheel_loop *loop)
     int twheel_loop_backend(twheel_loop *loop)
+    void *twheel_loop_data(twheel_loop *loop)
+    int twheel_loop_post(twheel_loop *loop, twheel_message *message)
     uint64_t twheel_loop_now(twheel_loop *loop)
     int twheel_loop_update(twheel_loop *loop)
     int twheel_loop_flush(twheel_loop *loop)
@@ -53,6 +59,7 @@ cdef extern from "libtwheel.h":
     int twheel_again(twheel_handle *handle, uint64_t delay)
     int twheel_stop(twheel_handle *handle)
     bint twheel_is_running(const twheel_handle *handle)
+    int64_t twheel_remaining(const twheel_handle *handle)
 
 cdef enum:
     LATER, AT, EVERY
@@ -78,7 +85,8 @@ cdef class Loop:
     cdef twheel_loop *loop
     cdef readonly object on_error
     cdef set running
-    cdef list errors
+    cdef list errors, posted
+    cdef twheel_message message
     cdef unsigned long thread
     cdef int called
     cdef bint dispatching, closing
@@ -86,9 +94,11 @@ cdef class Loop:
 
     def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
                  bint boottime=False, str backend="any", on_error=None):
-        cdef twheel_loop_config config = [nanoseconds(tick), max_timers, wheel_size,
-                                          TWHEEL_CLOCK_BOOTTIME if boottime else 0,
-                                          BACKENDS[backend], 0]
+        cdef twheel_loop_config config
+        memset(&config, 0, sizeof(config))
+        config.tick_ns, config.max_timers = nanoseconds(tick), max_timers
+        config.wheel_size, config.backend = wheel_size, BACKENDS[backend]
+        config.clock, config.data = TWHEEL_CLOCK_BOOTTIME if boottime else 0, <void *>self
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
         self.loop = twheel_loop_new(&config)
@@ -97,7 +107,8 @@ cdef class Loop:
         check(twheel_loop_fd(self.loop))
         self.thread = PyThread_get_thread_ident()
         self.on_error = on_error
-        self.running, self.errors = set(), []
+        self.running, self.errors, self.posted = set(), [], []
+        self.message.call = on_posted
 
     def __dealloc__(self):
         twheel_loop_free(self.loop)
@@ -136,6 +147,14 @@ cdef class Loop:
 
     def call_every(self, double interval, callback, *args, context=None):
         return self.begin(EVERY, interval, callback, args, context)
+
+    def post(self, callback, *args):
+        if self.loop == NULL:
+            raise ValueError("the loop is closed")
+        self.posted.append((callback, args))
+        if twheel_loop_post(self.loop, &self.message) < 0 and errno != EALREADY:
+            self.posted.pop()
+            check(-1)
 
     def flush(self):
         self.check()
@@ -220,7 +239,7 @@ cdef bint stop(Loop owner, twheel_handle *handle) except -1:
     return check(twheel_stop(handle)) > 0
 
 
-cdef void call(Loop owner, object callback, tuple args, object context) noexcept:
+cdef void call(Loop owner, object callback, tuple args, object context, Timer timer) noexcept:
     """The library's callback. No exception passes through the library."""
     owner.called += 1
     try:
@@ -232,19 +251,27 @@ cdef void call(Loop owner, object callback, tuple args, object context) noexcept
         if owner.on_error is None or not isinstance(error, Exception):
             owner.errors.append(error)
         else:
-            owner.on_error(error)
+            owner.on_error(error, timer)
 
 
 cdef void on_timer(twheel_loop *loop, twheel_handle *handle) noexcept:
     cdef Timer timer = <Timer>handle.data
     if not twheel_is_running(handle):
         timer.owner.running.discard(timer)
-    call(timer.owner, timer.callback, timer.args, timer.context)
+    call(timer.owner, timer.callback, timer.args, timer.context, timer)
 
 
 cdef void on_numbered(twheel_loop *loop, twheel_handle *handle) noexcept:
     cdef Timers timers = <Timers>handle.data
-    call(timers.owner, timers.callback, (handle - timers.handles,), None)
+    call(timers.owner, timers.callback, (handle - timers.handles,), None, None)
+
+
+cdef void on_posted(twheel_loop *loop, twheel_message *message) noexcept:
+    """One message is for all that threads have posted since the last one was called."""
+    cdef Loop owner = <Loop>twheel_loop_data(loop)
+    posted, owner.posted = owner.posted, []
+    for callback, args in posted:
+        call(owner, callback, args, None, None)
 
 
 @cython.no_gc_clear
@@ -260,12 +287,13 @@ cdef class Timer:
         if self.owner is not None and self.owner.loop != NULL:
             twheel_stop(&self.handle)
 
-    def again(self, double delay):
-        cdef uint64_t ns = nanoseconds(delay)
+    def again(self, delay=None):
+        cdef uint64_t ns = TWHEEL_SAME_DELAY if delay is None else nanoseconds(delay)
         self.owner.check()
         twheel_loop_update(self.owner.loop)
         again(self.owner, &self.handle, ns)
-        self.deadline, self.is_cancelled = twheel_loop_now(self.owner.loop) + ns, False
+        self.deadline = twheel_loop_now(self.owner.loop) + twheel_remaining(&self.handle)
+        self.is_cancelled = False
         self.owner.running.add(self)
 
     def cancel(self):
@@ -279,6 +307,9 @@ cdef class Timer:
 
     def when(self):
         return self.deadline / 1e9
+
+    def __repr__(self):
+        return f"<Timer {self.callback!r} at {self.when()}>"
 
     @property
     def count(self):
