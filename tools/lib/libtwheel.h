@@ -491,7 +491,11 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 
-/* The fast path, which only stores the deadline, is inline. */
+/*
+ * The fast path, which only stores the deadline, is inline: a message of tools/bench's op idle
+ * costs 26 instructions, and 33 with a call. So handles and the loop's first member stay as they
+ * are in later versions.
+ */
 static inline int twheel_again_inline(struct twheel_handle *handle, uint64_t delay_ns)
 {
 	if (handle && handle->loop) {
