@@ -24,6 +24,14 @@ impl Handle {
         Handle { callback, data: std::ptr::null(), count: 0, private: [0], rest: [0; 7] }
     }
 }
+
+/// struct twheel_message.
+#[repr(C)]
+pub struct Message {
+    pub call: unsafe extern "C" fn(*mut Loop, *mut Message),
+    pub next: *mut Message,
+}
+
 #[repr(C)]
 #[derive(Default)]
 pub struct Config {
@@ -38,7 +46,9 @@ pub struct Config {
     pub reserved: [u64; 4],
 }
 
+pub const CLOCK_REALTIME: u32 = 0x10000;
 pub const CLOCK_BOOTTIME: u32 = 0x10007;
+pub const SAME_DELAY: u64 = u64::MAX;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 #[link(name = "twheel")]
 extern "C" {
@@ -53,6 +63,9 @@ extern "C" {
     pub fn twheel_loop_flush(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_dispatch(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_wait(lp: *mut Loop, timeout_ns: i64) -> c_int;
+    pub fn twheel_loop_post(lp: *mut Loop, message: *mut Message) -> c_int;
+    pub fn twheel_start_at(lp: *mut Loop, handle: *mut Handle, deadline_ns: u64) -> c_int;
+    pub fn twheel_set_interval(handle: *mut Handle, interval_ns: u64) -> c_int;
     pub fn twheel_start(lp: *mut Loop, handle: *mut Handle, delay_ns: u64) -> c_int;
     pub fn twheel_repeat(lp: *mut Loop, handle: *mut Handle, delay_ns: u64, interval_ns: u64)
         -> c_int;

@@ -28,13 +28,16 @@
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod ffi;
+mod post;
 mod queue;
 mod timer;
 
 use std::os::raw::c_int;
 use std::os::unix::io::{AsRawFd, RawFd};
-use std::{any::Any, cell::Cell, io, panic::resume_unwind, pin::Pin, rc::Rc, time::Duration};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::{any::Any, cell::Cell, io, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
+pub use post::Poster;
 pub use queue::{Key, Queue};
 pub use timer::Timer;
 
@@ -59,6 +62,8 @@ pub struct Config {
     pub wheel_size: u32,
     /// Whether the clock advances while the machine is suspended.
     pub boottime: bool,
+    /// Whether the clock is that of the calendar, which can be set.
+    pub realtime: bool,
     /// The backend of the loop.
     pub backend: Backend,
 }
@@ -72,11 +77,13 @@ struct Inner {
     raw: *mut ffi::Loop,
     dispatching: Cell<bool>,
     panic: Cell<Option<Box<dyn Any + Send>>>, // of a callback
+    posted: Arc<post::Shared>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: no timer refers to it any more.
+        self.posted.close();
+        // SAFETY: no timer and no other thread refers to it any more.
         unsafe { ffi::twheel_loop_free(self.raw) }
     }
 }
@@ -104,7 +111,12 @@ impl Loop {
             tick_ns: nanoseconds(config.tick),
             max_timers: config.max_timers,
             wheel_size: config.wheel_size,
-            clock: if config.boottime { ffi::CLOCK_BOOTTIME } else { 0 },
+            clock: match (config.boottime, config.realtime) {
+                (false, false) => 0,
+                (true, false) => ffi::CLOCK_BOOTTIME,
+                (false, true) => ffi::CLOCK_REALTIME,
+                (true, true) => return Err(io::ErrorKind::InvalidInput.into()),
+            },
             backend: config.backend as u32,
             ..Default::default()
         };
@@ -113,7 +125,8 @@ impl Loop {
         if raw.is_null() {
             return Err(io::Error::last_os_error());
         }
-        Ok(Loop(Rc::new(Inner { raw, dispatching: Cell::default(), panic: Cell::default() })))
+        let (dispatching, panic) = Default::default();
+        Ok(Loop(Rc::new(Inner { raw, dispatching, panic, posted: post::Shared::new(raw) })))
     }
 
     /// The backend of the loop.
@@ -133,6 +146,11 @@ impl Loop {
     /// Updates the loop's time, after work that took long, so that no delay ends early.
     pub fn update(&self) {
         unsafe { ffi::twheel_loop_update(self.0.raw) };
+    }
+
+    /// For other threads, to call functions in this one.
+    pub fn poster(&self) -> Poster {
+        Poster(self.0.posted.clone())
     }
 
     /// Makes a timer on the heap. [`Timer::new`] makes one to be pinned elsewhere.
@@ -166,12 +184,18 @@ impl Loop {
     }
 
     /// Runs a function that calls back. A callback is not called while it runs, so none
-    /// may wait or dispatch. A callback's panic resumes here, after the others.
+    /// may wait or dispatch. Then calls what other threads have posted. A panic resumes here,
+    /// after the others.
     fn enter(&self, call: impl FnOnce(*mut ffi::Loop) -> c_int) -> io::Result<usize> {
         if self.0.dispatching.replace(true) {
             return Err(io::Error::new(io::ErrorKind::Other, "called by a callback"));
         }
         let result = check(call(self.0.raw));
+        for call in self.0.posted.take() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+                std::mem::forget(self.0.panic.replace(Some(panic)));
+            }
+        }
         self.0.dispatching.set(false);
         match self.0.panic.take() {
             Some(panic) => resume_unwind(panic),

@@ -50,6 +50,12 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         check(unsafe { ffi::twheel_start(raw, self.pinned(), nanoseconds(delay)) }).map(drop)
     }
 
+    /// The same with a deadline, as a time of [`Loop::now`]'s clock.
+    pub fn start_at(self: Pin<&Self>, deadline: Duration) -> io::Result<()> {
+        let (raw, deadline) = (self.owner.0.raw, nanoseconds(deadline));
+        check(unsafe { ffi::twheel_start_at(raw, self.pinned(), deadline) }).map(drop)
+    }
+
     /// Starts the timer, also if it is running: it expires after a delay, and then repeats.
     pub fn repeat(self: Pin<&Self>, delay: Duration, interval: Duration) -> io::Result<()> {
         let (raw, delay, interval) = (self.owner.0.raw, nanoseconds(delay), nanoseconds(interval));
@@ -57,9 +63,16 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
     }
 
     /// Postpones the deadline, or restarts a timer that has expired or been stopped. It must
-    /// have been started before.
-    pub fn again(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
-        check(unsafe { ffi::twheel_again(self.pinned(), nanoseconds(delay)) }).map(drop)
+    /// have been started before. `None` is the delay of that start, or the interval.
+    pub fn again(self: Pin<&Self>, delay: impl Into<Option<Duration>>) -> io::Result<()> {
+        let delay = delay.into().map_or(ffi::SAME_DELAY, nanoseconds);
+        check(unsafe { ffi::twheel_again(self.pinned(), delay) }).map(drop)
+    }
+
+    /// Changes the interval of a running timer, from its next expiry on; zero ends repeating.
+    pub fn set_interval(&self, interval: Duration) -> io::Result<()> {
+        let interval = nanoseconds(interval);
+        check(unsafe { ffi::twheel_set_interval(self.handle.get(), interval) }).map(drop)
     }
 
     /// Stops the timer. Returns whether it was running: if so, its callback is not called

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use twheel::{Backend, Config, Loop, Queue, Timer};
 
@@ -165,6 +166,47 @@ fn a_panic_comes_out_of_wait_and_the_others_are_called() {
         }
         assert_eq!((panics, count.get()), (1, round));
     }
+}
+
+#[test]
+fn other_threads_post() {
+    let wheel = new();
+    let sum = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let threads: Vec<_> = (0..3).map(|_| (wheel.poster(), sum.clone())).map(|(poster, sum)| {
+        std::thread::spawn(move || for _ in 0..1000 {
+            let sum = sum.clone();
+            poster.post(move || { sum.fetch_add(1, SeqCst); }).unwrap();
+        })
+    }).collect();
+    while sum.load(SeqCst) < 3000 {
+        wheel.wait(None).unwrap();
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let poster = wheel.poster();
+    poster.post(|| panic!("posted")).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| wheel.wait(None))).is_err());
+    drop(wheel);
+    assert!(poster.post(|| ()).is_err());
+}
+
+#[test]
+fn deadlines_and_intervals() {
+    let wheel = Loop::with(&Config { realtime: true, ..Default::default() }).unwrap();
+    let (count, callback) = counter();
+    let timer = wheel.timer(callback);
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    timer.as_ref().start_at(time + ms(3_600_000)).unwrap();
+    assert!(timer.remaining().unwrap() > ms(3_000_000));
+    assert!(timer.as_ref().again(None).is_err());
+    timer.as_ref().start(ms(3_600_000)).unwrap();
+    timer.as_ref().again(MS).unwrap();
+    timer.as_ref().again(None).unwrap();
+    assert!(timer.remaining().unwrap() > ms(3_000_000));
+    timer.as_ref().repeat(MS, ms(3_600_000)).unwrap();
+    timer.set_interval(Duration::ZERO).unwrap();
+    wait_for(&wheel, ms(20));
+    assert_eq!(count.get(), 1);
+    assert!(timer.remaining().is_none());
 }
 
 #[test]

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+use crate::{check, ffi};
+use std::cell::UnsafeCell;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::{io, ptr::null_mut};
+
+pub(crate) type Call = Box<dyn FnOnce() + Send>;
+
+struct Mailbox {
+    raw: *mut ffi::Loop, // null when the loop is gone
+    calls: Vec<Call>,
+    posted: bool, // the message is, and wakes the loop for all calls
+}
+
+#[repr(C)]
+pub(crate) struct Shared {
+    message: UnsafeCell<ffi::Message>,
+    mailbox: Mutex<Mailbox>,
+}
+
+/// For other threads: calls functions in the thread of a loop. Clones are of the same loop.
+#[derive(Clone)]
+pub struct Poster(pub(crate) Arc<Shared>);
+
+// SAFETY: the loop is only posted to, with the lock held, and only while it exists. The message is
+// the library's.
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+/// The library's callback. [`crate::Loop`] makes the calls when the library has returned.
+unsafe extern "C" fn arrived(_: *mut ffi::Loop, message: *mut ffi::Message) {
+    // SAFETY: the message is the first member, and the loop keeps the whole.
+    unsafe { (*(message as *const Shared)).lock().posted = false }
+}
+
+impl Shared {
+    pub(crate) fn new(raw: *mut ffi::Loop) -> Arc<Shared> {
+        let message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
+        let mailbox = Mutex::new(Mailbox { raw, calls: Vec::new(), posted: false });
+        Arc::new(Shared { message, mailbox })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    /// Takes all that was posted.
+    pub(crate) fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut self.lock().calls)
+    }
+
+    /// Refuses calls from now on.
+    pub(crate) fn close(&self) {
+        self.lock().raw = null_mut();
+    }
+}
+
+impl Poster {
+    /// Has the loop's next `wait` or `dispatch` call a function, after its timers. It fails when
+    /// the loop is gone.
+    pub fn post(&self, call: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut mailbox = self.0.lock();
+        if mailbox.raw.is_null() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        if !mailbox.posted {
+            // SAFETY: the loop exists, and the message lives as long as it.
+            check(unsafe { ffi::twheel_loop_post(mailbox.raw, self.0.message.get()) })?;
+            mailbox.posted = true;
+        }
+        mailbox.calls.push(Box::new(call));
+        Ok(())
+    }
+}
