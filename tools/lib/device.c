@@ -63,11 +63,6 @@ static struct device *device_of(struct twheel_loop *loop)
 	return container_of(loop, struct device, loop);
 }
 
-static int device_arm(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	return link_change(loop, handle);
-}
-
 /* Return the handle of an event; or NULL if it only woke the program, or has no handle. */
 static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct twheel_event *event)
 {
@@ -191,9 +186,11 @@ static noinline void resolvable(struct device *device, struct twheel_add *end)
 	}
 }
 
-/* set_armed() with @resolve: the kernel does not have the addresses of the handles. */
-static noinline void set_resolved_armed(struct device *device, int count)
+/* The first @count handles that are being flushed have been armed. */
+static void set_armed(struct device *device, int count)
 {
+	/* With @resolve, the kernel needs each new deadline: none is later than this. */
+	uint64_t armed = device->loop.resolve ? UINT64_MAX : 0;
 	struct list_head *link = device->loop.flushing.next;
 	struct twheel_add *add = device->batches->adds;
 	struct twheel_add *after = add + count;
@@ -203,30 +200,12 @@ static noinline void set_resolved_armed(struct device *device, int count)
 
 		link = link->next;
 		handle->state ^= LINKED | ARMED;
-		handle->armed = UINT64_MAX;
+		handle->armed = armed | add->time_ns;
 		handle->where = add->id;
 	}
 	device->nr_armed += count;
 	device->loop.nr_linked -= count;
 	__list_del(&device->loop.flushing, link);
-}
-
-/* The first @count handles that are being flushed have been armed. */
-static void set_armed(struct device *device, int count)
-{
-	struct twheel_add *add = device->batches->adds;
-	struct twheel_add *after = add + count;
-	struct twheel_handle *handle = NULL;
-
-	for (; add < after; add++) {
-		handle = (struct twheel_handle *)(uintptr_t)add->data;
-		handle->state ^= LINKED | ARMED;
-		handle->armed = add->time_ns;
-		handle->where = add->id;
-	}
-	device->nr_armed += count;
-	device->loop.nr_linked -= count;
-	__list_del(&device->loop.flushing, handle_link(handle)->next);
 }
 
 /* Arm a batch of flushed handles, up to the first that fails; -1 if that is the first of all. */
@@ -251,10 +230,7 @@ static int arm_some(struct device *device)
 	done = twheel_add_batch(device->loop.fd, adds, add - adds);
 	if (done <= 0)
 		return -1;
-	if (unlikely(device->loop.resolve))
-		set_resolved_armed(device, done);
-	else
-		set_armed(device, done);
+	set_armed(device, done);
 	return 0;
 }
 
@@ -466,7 +442,7 @@ static void device_free(struct twheel_loop *loop)
 static const struct backend device_backend = {
 	.number = TWHEEL_BACKEND_DEVICE,
 	.free = device_free,
-	.arm = device_arm,
+	.arm = link_change,
 	.disarm = device_disarm,
 	.flush = device_flush,
 	.collect = device_collect,

@@ -71,12 +71,24 @@ static bool is_debugging(void)
 	return value && *value && strcmp(value, "0");
 }
 
+/* Initialise what a backend has made; NULL stays NULL. */
+static struct twheel_loop *begin(struct twheel_loop *loop, clockid_t clock,
+				 const struct twheel_loop_config *config)
+{
+	if (!loop)
+		return NULL;
+	loop->clock_id = clock;
+	twheel_loop_init(loop, config);
+	if (is_debugging())
+		twheel_loop_add_checks(loop);
+	return loop;
+}
+
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 {
 	static const struct twheel_loop_config usual;
 	uint32_t token = twheel_process_token_new();
 	struct twheel_setup setup;
-	struct twheel_loop *loop;
 	int backend;
 
 	if (!config)
@@ -86,14 +98,7 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 		errno = token ? EINVAL : ENOMEM;
 		return NULL;
 	}
-	loop = new_loop(backend, config->flags, &setup);
-	if (!loop)
-		return NULL;
-	loop->clock_id = setup.clock_id;
-	twheel_loop_init(loop, config);
-	if (is_debugging())
-		twheel_loop_add_checks(loop);
-	return loop;
+	return begin(new_loop(backend, config->flags, &setup), setup.clock_id, config);
 }
 
 /* Make a loop over a descriptor, which is left open if that fails. */
@@ -111,13 +116,7 @@ static struct twheel_loop *loop_over(int fd, const struct twheel_loop_config *co
 	if (!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
 	    !fcntl(fd, F_SETFD, FD_CLOEXEC))
 		loop = twheel_device_over(fd, NULL);
-	if (!loop)
-		return NULL;
-	loop->clock_id = info.clock_id;
-	twheel_loop_init(loop, config);
-	if (is_debugging())
-		twheel_loop_add_checks(loop);
-	return loop;
+	return begin(loop, info.clock_id, config);
 }
 
 struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config)

@@ -26,12 +26,14 @@
  * struct user - a loop over a wheel of its own
  * @loop: the loop.
  * @wheel: the wheel. Times are nanoseconds.
+ * @backend: its functions.
  * @max_timers: how many it may hold.
  * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. Atomic.
  */
 struct user {
 	struct twheel_loop loop;
 	struct twheel wheel;
+	struct backend backend;
 	uint64_t max_timers;
 	uint64_t set_ns;
 };
@@ -302,12 +304,6 @@ static struct twheel_handle *user_take(struct twheel_loop *loop)
 	return linked_handle(link);
 }
 
-/* With a limit, a flush reports refused timers, as over the device. */
-static int limited_arm(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	return link_change(loop, handle);
-}
-
 static uint64_t user_count(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -324,20 +320,6 @@ static const struct backend user_backend = {
 	.number = TWHEEL_BACKEND_USER,
 	.free = user_free,
 	.arm = user_arm,
-	.disarm = user_disarm,
-	.flush = user_flush,
-	.collect = user_collect,
-	.take = user_take,
-	.wake = user_wake,
-	.alarm = user_wake,
-	.next = user_next,
-	.count = user_count,
-};
-
-static const struct backend limited_backend = {
-	.number = TWHEEL_BACKEND_USER,
-	.free = user_free,
-	.arm = limited_arm,
 	.disarm = user_disarm,
 	.flush = user_flush,
 	.collect = user_collect,
@@ -365,7 +347,11 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
 	if (setup->clock_id != CLOCK_MONOTONIC)
 		user->loop.waiting = WAITS_FOR_FD;
-	user->loop.real = setup->max_timers ? &limited_backend : &user_backend;
+	user->backend = user_backend;
+	/* With a limit, a flush reports refused timers, as over the device. */
+	if (setup->max_timers)
+		user->backend.arm = link_change;
+	user->loop.real = &user->backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
 	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
