@@ -66,6 +66,31 @@ calendar_time()
 		$((now + 1000)) $((now + 2000)) | diff - output)
 }
 
+# reaps STATUS SECONDS: the next reaper ends with this status, after so long.
+reaps()
+{
+	began=$(date +%s)
+	reaper 1000 false
+	[ "$? $(($(date +%s) - began))" = "$1 $2" ]
+}
+
+# Kill reapers of commands that have time left, that have none, and that end by themselves, after
+# which another process gets the same id.
+reapers()
+(
+	exec 3<>/dev/twheel
+	reaper 10 sh -c 'exit 7' || [ $? = 7 ] || return
+	reaper 4 sh -c 'sleep 1000 & wait' &
+	sleep 1 && kill -9 $! && pidof sleep && reaps 124 3 && sleep 1 && ! pidof sleep || return
+	reaper 1 sleep 1000 &
+	sleep 0.5 && kill -9 $! && sleep 1 && pidof sleep && reaps 124 0 || return
+	reaper 10 sleep 1 &
+	sleep 0.5 && kill -9 $! && pid=$(pidof sleep) && sleep 1 || return
+	echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
+	sleep 1000 &
+	[ "$!" = "$pid" ] && reaps 0 0 && kill "$pid" && reaps 1 0
+) >output 2>&1
+
 in_the_kernel()
 {
 	dmesg -c >/dev/null
@@ -85,6 +110,7 @@ done
 ok "a wheel per thread" says workers with-threads
 ok "twheel run as a coprocess of a shell script" says heartbeats coprocess.sh
 ok "calendar time, and a clock that is set" calendar_time
+ok "a deadline that holds although its reaper is killed" reapers
 ok "a wheel in the kernel" in_the_kernel
 crowd
 port=7001
