@@ -190,6 +190,7 @@ void bench_wakeups(const struct run *run, struct work *work);
 void bench_threads(const struct run *run, struct work *work);
 void bench_idle(const struct run *run, struct work *work);
 void bench_list(const struct run *run, struct work *work);
+void bench_shared(const struct run *run, struct work *work);
 void bench_null(const struct run *run, struct work *work);
 
 #endif /* BENCH_H */

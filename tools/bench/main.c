@@ -212,6 +212,7 @@ static const struct op_entry {
 	{ "null", bench_null, .opens = true },
 	{ "idle", bench_idle, .opens = true },
 	{ "list", bench_list, .opens = true },
+	{ "shared", bench_shared, .opens = true },
 };
 
 static void in_kernel(const struct run *run, const struct op_entry *op)
