@@ -96,10 +96,11 @@ class Server:
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 psycopg.connect(self.dsn()).close()
-                return True
+                return
             except psycopg.OperationalError:
                 time.sleep(0.2)
-        return False
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            sys.exit("PostgreSQL does not start:\n" + log.read()[-2000:])
 
     def sql(self, text):
         with psycopg.connect(self.dsn(), autocommit=True) as connection:
@@ -136,8 +137,7 @@ class Cluster:
 
     def __enter__(self):
         self.primary.make()
-        if not self.primary.start():
-            sys.exit("PostgreSQL does not start: see %s" % self.primary.log)
+        self.primary.start()
         return self
 
     def __exit__(self, *_):
@@ -153,8 +153,7 @@ class Cluster:
     def add_standby(self):
         """Copy the primary. From then on, a commit waits for the copy."""
         self.standby.copy(self.primary)
-        if not self.standby.start():
-            sys.exit("the standby does not start: see %s" % self.standby.log)
+        self.standby.start()
         self.set_synchronous("standby")
 
     def set_synchronous(self, names):
