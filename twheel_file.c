@@ -77,14 +77,12 @@ void twheel_file_credit(struct twheel_file *file)
 bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps)
 {
 	struct twheel *w = &file->wheel;
-	u64 expired = w->nr_expired, cascaded = w->cascaded, now = READ_ONCE(file->fired), tick;
+	u64 expired = w->nr_expired, cascaded = w->cascaded;
+	u64 now = twheel_file_now(file);
+	u64 tick = twheel_floor(w, now);
 	bool more = true;
 
 	lockdep_assert_held(&file->lock);
-	/* Waiters were woken for what was due by @fired: that spares a lone timer a clock read. */
-	if (file->due > now || file->has_periods || twheel_file_can_be_set(file))
-		now = twheel_file_now(file);
-	tick = twheel_floor(w, now);
 	if (likely(tick >= w->now && !twheel_is_rewinding(w)) ||
 	    !twheel_rewind(w, tick, steps / 2))
 		more = twheel_advance(w, until < now ? twheel_floor(w, until) : tick, steps);
