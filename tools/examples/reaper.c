@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
-#include <libtwheel.h>
+#include <libtwheel-device.h>
 
 #define PID_BITS	22
 #define KILL_GROUP	4 /* PIDFD_SIGNAL_PROCESS_GROUP */
