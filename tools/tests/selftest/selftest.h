@@ -425,17 +425,12 @@ static inline int open_wheel(struct __test_metadata *_metadata, int flags)
 	return fd;
 }
 
-/* Make a fixture of one wheel; @flags as for open(). */
-#define WHEEL_FIXTURE(name, flags)				\
+/* What a fixture of one wheel has, and how it ends. */
+#define FIXTURE_OF_WHEEL(name)					\
 FIXTURE(name)							\
 {								\
 	int fd;							\
 };								\
-								\
-FIXTURE_SETUP(name)						\
-{								\
-	self->fd = open_wheel(_metadata, flags);		\
-}								\
 								\
 FIXTURE_TEARDOWN(name)						\
 {								\
@@ -443,12 +438,19 @@ FIXTURE_TEARDOWN(name)						\
 }								\
 struct name##_fixture
 
+/* Make such a fixture; @flags as for open(). */
+#define WHEEL_FIXTURE(name, flags)				\
+FIXTURE_OF_WHEEL(name);						\
+								\
+FIXTURE_SETUP(name)						\
+{								\
+	self->fd = open_wheel(_metadata, flags);		\
+}								\
+struct name##_fixture
+
 /* The same, with its timers changed in each way. */
 #define CHANGING_FIXTURE(name)					\
-FIXTURE(name)							\
-{								\
-	int fd;							\
-};								\
+FIXTURE_OF_WHEEL(name);						\
 								\
 FIXTURE_VARIANT(name)						\
 {								\
@@ -463,11 +465,6 @@ FIXTURE_SETUP(name)						\
 {								\
 	self->fd = open_wheel(_metadata, O_NONBLOCK);		\
 	change_by(self->fd, variant->by);			\
-}								\
-								\
-FIXTURE_TEARDOWN(name)						\
-{								\
-	close(self->fd);					\
 }								\
 struct name##_fixture
 
