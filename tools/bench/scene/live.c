@@ -18,8 +18,6 @@
 #define LEAD_NS		(10 * SEC)
 /* The time between two cancels: of a million orders, most are paid within half an hour. */
 #define PAID_NS		(2 * MSEC)
-/* How many half hours without timers are watched, for the CPU's other work. */
-#define WINDOWS		1
 /* How often each timer of bench_tail() expires, and the time between two expiries. */
 #define ROUNDS		1000
 #define TURN_NS		(10037 * USEC)
@@ -31,11 +29,9 @@
 static double background(void)
 {
 	uint64_t began = kernel_busy();
-	int i;
 
-	for (i = 0; i < WINDOWS; i++)
-		sleep_for(BENCH_SPAN_NS);
-	return (double)(kernel_busy() - began) / WINDOWS;
+	sleep_for(BENCH_SPAN_NS);
+	return kernel_busy() - began;
 }
 
 /**
