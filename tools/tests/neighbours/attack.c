@@ -50,7 +50,7 @@ static void open_all(struct attacker *a)
 	}
 }
 
-static void close_all(struct attacker *a)
+void act_close(struct attacker *a)
 {
 	unsigned int i;
 
@@ -210,17 +210,12 @@ void act_arm_and_read(struct attacker *a)
 void act_open_and_close(struct attacker *a)
 {
 	while (now_ns() < a->end) {
-		close_all(a);
+		act_close(a);
 		open_all(a);
 		memset(a->id, 0, sizeof(*a->id) * a->nr_fds * a->timers);
 		choose_times(a, now_ns() + a->attack->ahead);
 		arm_all(a);
 	}
-}
-
-void act_close(struct attacker *a)
-{
-	close_all(a);
 }
 
 /* Has the kernel close all descriptors of the attacker. */
