@@ -30,6 +30,8 @@
  */
 #define NOISE_LATE	(50 * USEC)
 #define NOISE_PERCENT	2
+/* A normal task also waits for kworkers: in 1 of 100 comparisons (--self), for 100 us. */
+#define NOISE_GAP	(150 * USEC)
 /* In addition, a real-time task may be late by no more than a tenth more. */
 #define SLEEPER_LIMIT	(1500 * USEC)
 #define BEYOND_TENTHS	11
@@ -221,7 +223,9 @@ static void take_worst(double worst[FIGURES], const struct suffering *s)
 /* The random variation of a figure. */
 static double noise_of(unsigned int i)
 {
-	return i == LOST ? NOISE_PERCENT : us(NOISE_LATE);
+	if (i == LOST)
+		return NOISE_PERCENT;
+	return us(i == GAP ? NOISE_GAP : NOISE_LATE);
 }
 
 static bool is_bearable(const struct attack *attack, unsigned int i, double t, double w)
