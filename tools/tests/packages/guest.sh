@@ -140,6 +140,29 @@ survives()
 		[ "$(grep -c job "$log")" -le 102 ]
 }
 
+# A command in a group of its own has 5 s, and its reaper is killed after 1 and 2: systemd starts
+# reapers that wait for the same command, and the last one kills its group in time.
+reaps()
+{
+	local began=$SECONDS property
+
+	systemd-run --quiet --unit=reaper --property={FileDescriptorStoreMax=1,NotifyAccess=main} \
+		--property={Restart=on-abnormal,RestartSec=0,KillMode=process} \
+		/root/packages/reaper 5 sh -c 'sleep 1000 & wait' || return
+	for _ in 1 2; do
+		sleep 1
+		systemctl kill --kill-who=main -s KILL reaper
+		pidof sleep || return
+	done
+	until property=$(systemctl show -P ExecMainStatus reaper) && [ "$property" = 124 ]; do
+		[ $((SECONDS - began)) -lt 15 ] && sleep 0.1 || return
+	done
+	systemctl status reaper
+	systemctl reset-failed reaper
+	echo "ended after $((SECONDS - began)) s"
+	[ $((SECONDS - began)) -ge 5 ] && ! pidof sleep
+}
+
 nothing_left()
 {
 	local left
@@ -188,6 +211,7 @@ second_boot()
 	ok "and udev's rule makes it so" rule_applies
 	ok "an ordinary user runs a command" says_hi
 	ok "a service's timers survive its restarts in systemd's store" survives
+	ok "a command is killed in time although systemd restarts its reaper" reaps
 	ok "without headers, installing says so and goes on" without_headers
 	ok "the packages are removed" apt-get -qq -y -o Dpkg::Use-Pty=0 purge \
 		twheel-dkms twheel libtwheel0 libtwheel-dev golang-twheel-dev \
