@@ -36,6 +36,8 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 /* Steps of the wheel with one hold of the lock; and steps, and events, if it does both. */
 #define TWHEEL_STEPS		192
 #define TWHEEL_FEW		64
+/* A call that visits a wheel serves the changes of the next nanoseconds, too. */
+#define TWHEEL_VISIT_NS		4000
 
 /*
  * Memory is charged to the opener's control group. When that is full, the call fails: no

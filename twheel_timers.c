@@ -41,16 +41,17 @@ static noinline bool visit_slowpath(struct twheel_file *file)
 }
 
 /*
- * Visit a wheel that is about to change if a tick has passed, or while a crowd cascades. So
- * timers are placed from the present on, and crowds are opened ahead of their time by the calls
- * that come anyway. Returns false if the clock was set back, and the wheel is not yet.
+ * Visit a wheel that is about to change if a tick and some time have passed, or while a crowd
+ * cascades. So near timers get low levels, and crowds are opened ahead of their time by the
+ * calls that come anyway. Returns false if the clock was set back, and the wheel is not yet.
  */
 static __always_inline bool visit(struct twheel_file *file, u64 now)
 {
 	const struct twheel *w = &file->wheel;
 
 	/* The difference is also too large if the clock was set back. */
-	return likely(now - w->time < w->tick.value && !w->cascading_levels) ||
+	return likely(now - w->time < max_t(u64, w->tick.value, TWHEEL_VISIT_NS) &&
+		      !w->cascading_levels) ||
 	       visit_slowpath(file);
 }
 
