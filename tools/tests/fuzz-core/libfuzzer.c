@@ -5,9 +5,6 @@
  * With FUZZ_VERBOSE=1 in the environment, it prints every operation, to examine one
  * input.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "fuzz-core.h"
 
 static void report(void)
@@ -19,13 +16,13 @@ int libfuzzer_begin(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	fuzz_verbose = getenv("FUZZ_VERBOSE");
+	fuzz_trace = getenv("FUZZ_VERBOSE") ? print_operation : NULL;
 	atexit(report);
 	return 0;
 }
 
 int libfuzzer_input(const uint8_t *data, size_t length)
 {
-	fuzz_one(data, length);
+	fuzz_one(data, length, wrong);
 	return 0;
 }

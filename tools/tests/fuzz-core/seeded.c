@@ -26,18 +26,19 @@ static void one_input(uint64_t seed)
 	length = chance_below(&chance, MAX_LENGTH);
 	for (i = 0; i < length; i++)
 		data[i] = chance_next(&chance) >> 56;
-	fuzz_one(data, length);
+	fuzz_one(data, length, wrong);
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t seed = 1, seconds = 0, inputs = 0, n;
+	bool verbose = false;
 	const struct program_option list[] = {
 		{ "seed", "N", "of the first input; each later one adds 1 (default: 1)",
 		  .number = &seed, .max = UINT64_MAX },
 		{ "seconds", "N", "end after N seconds", .number = &seconds, .max = UINT64_MAX },
 		{ "inputs", "N", "end after N inputs", .number = &inputs, .max = UINT64_MAX },
-		{ "verbose", NULL, "print each operation", .flag = &fuzz_verbose },
+		{ "verbose", NULL, "print each operation", .flag = &verbose },
 		{ }
 	};
 	time_t begin = time(NULL);
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
 		"and --inputs, 1000 inputs.\n",
 		.options = list,
 	});
+	fuzz_trace = verbose ? print_operation : NULL;
 	if (!inputs)
 		inputs = seconds ? UINT64_MAX : 1000;
 	for (n = 0; n < inputs; n++) {

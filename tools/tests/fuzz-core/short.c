@@ -20,7 +20,7 @@
 
 #include "kunit/model.h"
 #include "options.h"
-#include "structure.h"
+#include "kunit/structure.h"
 
 #define MAX_DEPTH	12
 #define LEVELS		6

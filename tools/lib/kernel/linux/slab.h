@@ -22,6 +22,12 @@ static inline void *kvzalloc(size_t bytes, gfp_t gfp)
 	return kzalloc(bytes, gfp);
 }
 
+static inline void *kvcalloc(size_t n, size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	return calloc(n, bytes);
+}
+
 static inline void *krealloc(void *memory, size_t bytes, gfp_t gfp)
 {
 	(void)gfp;

@@ -4,6 +4,7 @@
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 
 #include "structure.h"
 
@@ -13,12 +14,14 @@ static struct twheel_bucket *check_timer(struct model *m, struct model_timer *t)
 	struct slot *s = slot_of(t);
 	u8 nr = t->timer.level;
 	struct twheel_level *level;
+	u64 index;
 
 	MODEL_CHECK(m, nr < m->wheel.nr_levels && nr <= s->level);
 	s->level = nr;
 	level = m->wheel.level[nr];
 	MODEL_CHECK(m, level->nr == nr);
-	MODEL_CHECK(m, t->timer.bucket == t->tick * m->tick / level->span.value % m->size);
+	div64_u64_rem(div64_u64(t->tick * m->tick, level->span.value), m->size, &index);
+	MODEL_CHECK(m, t->timer.bucket == index);
 	return &level->bucket[t->timer.bucket];
 }
 
@@ -68,15 +71,15 @@ static void check_bucket(struct model *m, const struct twheel_bucket *b,
 	u8 nr = t->timer.level;
 	u16 place = t->timer.bucket;
 	const struct twheel_level *level = m->wheel.level[nr];
-	u64 number = t->tick * m->tick / level->span.value;
+	u64 number = div64_u64(t->tick * m->tick, level->span.value);
 	bool first = b == &level->bucket[level->first];
 	bool sorting = first && m->wheel.sort->level == level;
 
 	MODEL_CHECK(m, b->count == length_of(&b->timers) + length_elsewhere(m, level, b, sorting));
 	MODEL_CHECK(m, b->count == count);
 	/* A level may be a tick ahead of the clock. */
-	number -= max(m->wheel.time / level->span.value,
-		      level->next_edge / level->span.value - 1);
+	number -= max(div64_u64(m->wheel.time, level->span.value),
+		      div64_u64(level->next_edge, level->span.value) - 1);
 	MODEL_CHECK(m, number < m->size);
 	MODEL_CHECK(m, test_bit(place, level->busy));
 	check_order(m, b, !nr || (first && level->sorted && !sorting));
@@ -107,7 +110,7 @@ static void check_levels(struct model *m)
 	struct model_timer *t;
 	unsigned int nr;
 
-	for (t = model_first(m); t; t = model_next(t))
+	for (t = model_first(m); t && t->tick <= m->end; t = model_next(t))
 		busy |= BIT_ULL(t->timer.level);
 	for (nr = 0; nr < m->wheel.nr_levels; nr++) {
 		const struct twheel_level *level = m->wheel.level[nr];
@@ -129,11 +132,12 @@ void check_structure(struct model *m, u32 **seen_in)
 	struct model_timer *t;
 	u32 *seen;
 
-	for (t = model_first(m); t; t = model_next(t)) {
+	/* Timers after the last tick, which never comes, are in no bucket. */
+	for (t = model_first(m); t && t->tick <= m->end; t = model_next(t)) {
 		check_timer(m, t);
 		seen_in[t->timer.level][t->timer.bucket]++;
 	}
-	for (t = model_first(m); t; t = model_next(t)) {
+	for (t = model_first(m); t && t->tick <= m->end; t = model_next(t)) {
 		seen = &seen_in[t->timer.level][t->timer.bucket];
 		if (*seen)
 			check_bucket(m, check_timer(m, t), t, *seen);

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the core of the wheel, against the model of the KUnit suites
+ * Random operations on the wheel and on its model
  *
  * The bytes of an input are decoded into a wheel (size, tick, time of start) and
  * operations on it. After every operation the wheel must agree with the model; and
  * its levels, buckets and keys must be sound.
  * Every timer is a separate allocation that is freed when the timer has left the wheel,
- * so that AddressSanitizer detects a wheel that still accesses it.
+ * so that KASAN or AddressSanitizer detects a wheel that still accesses it.
  *
- * The inputs come from libFuzzer (libfuzzer.c) or from a seed (seeded.c).
+ * Compiled in the kernel, and in user space for libFuzzer: see tools/tests/fuzz-core.
  */
 #include <linux/bits.h>
-#include <linux/limits.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <linux/string.h>
 
-#include "kunit/model.h"
-#include "fuzz-core.h"
+#include "fuzz.h"
 #include "structure.h"
 
 #define MAX_TIMERS	512
@@ -34,7 +33,7 @@
  * @slot: the timers by their numbers, or NULL.
  */
 struct input {
-	const uint8_t *data;
+	const u8 *data;
 	size_t left;
 	struct model model;
 	u64 focus;
@@ -42,38 +41,16 @@ struct input {
 	struct slot *slot[MAX_TIMERS];
 };
 
-unsigned long long fuzz_operations;
-bool fuzz_verbose;
-const char *fuzz_repeat;
+u64 fuzz_operations;
+fuzz_trace_fn *fuzz_trace;
 
-/* Count an operation, and print it with fuzz_verbose. */
-static void __attribute__((__format__(printf, 2, 3))) tell(const struct input *in,
-							   const char *format, ...)
-{
-	const struct model *m = &in->model;
-	va_list args;
-
-	fuzz_operations++;
-	if (!fuzz_verbose)
-		return;
-	fprintf(stderr, "clock %llu, %llu pending, %llu expired: ", m->wheel.now,
-		m->nr_pending, m->nr_expired);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
-
-static void wrong(const struct model *m, const char *file, int line, const char *what)
-{
-	fprintf(stderr, "%s:%d: not so: %s\n"
-		"size %u, tick %llu, clock %llu, advanced to %llu, %s\n",
-		file, line, what, m->size, m->tick, m->wheel.now, m->now,
-		m->more ? "more to do" : "nothing to do");
-	if (fuzz_repeat)
-		fprintf(stderr, "repeat it: %s\n", fuzz_repeat);
-	abort();
-}
+/* Count an operation, and trace it. */
+#define tell(in, format, ...)							\
+do {										\
+	fuzz_operations++;							\
+	if (fuzz_trace)								\
+		fuzz_trace(&(in)->model, format, ##__VA_ARGS__);		\
+} while (0)
 
 /* Numbers from the input; zero after its end. */
 
@@ -133,9 +110,9 @@ static u64 edge(struct input *in)
 	u64 length = 1;
 	u64 tick;
 
-	while (nr-- && length <= m->end / m->size)
+	while (nr-- && length <= div64_u64(m->end, m->size))
 		length *= m->size;
-	tick = model_after(m, m->now / length * length,
+	tick = model_after(m, div64_u64(m->now, length) * length,
 			   min(below(in, 2 * m->size) * length, m->end));
 	return minus(model_after(m, tick, below(in, 3)), 1);
 }
@@ -176,11 +153,11 @@ static u64 some_tick(struct input *in)
 	}
 }
 
-/* A deadline that expires at @tick: on it, or anywhere after the tick before. */
+/* A deadline that expires at @tick: on it, or anywhere after the tick before; or never. */
 static u64 some_deadline(struct input *in, u64 tick)
 {
 	u64 unit = in->model.tick;
-	u64 deadline = tick * unit;
+	u64 deadline = tick * unit, part;
 
 	if (!tick)
 		return 0;
@@ -188,7 +165,10 @@ static u64 some_deadline(struct input *in, u64 tick)
 	case 0:
 		return deadline - (unit - 1);
 	case 1:
-		return deadline - word(in) % unit;
+		div64_u64_rem(word(in), unit, &part);
+		return deadline - part;
+	case 2:
+		return tick == in->model.end ? MODEL_TIME_END : deadline;
 	default:
 		return deadline;
 	}
@@ -201,9 +181,8 @@ static void install_level(struct input *in)
 	struct twheel *w = &in->model.wheel;
 	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	in->seen[w->nr_levels] = calloc(in->model.size, sizeof(u32));
-	if (!level || !in->seen[w->nr_levels])
-		abort();
+	in->seen[w->nr_levels] = kvcalloc(in->model.size, sizeof(u32), GFP_KERNEL);
+	MODEL_CHECK(&in->model, level && in->seen[w->nr_levels]);
 	twheel_level_install(w, level);
 }
 
@@ -223,10 +202,9 @@ static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 
 static struct model_timer *new_timer(struct input *in, u16 nr)
 {
-	struct slot *s = malloc(sizeof(*s));
+	struct slot *s = kmalloc(sizeof(*s), GFP_KERNEL);
 
-	if (!s)
-		abort();
+	MODEL_CHECK(&in->model, s);
 	/* The old contents of the memory must not matter. */
 	memset(s, 0xa5, sizeof(*s));
 	s->nr = nr;
@@ -241,7 +219,7 @@ static void free_timer(struct input *in, struct model_timer *t)
 	struct slot *s = slot_of(t);
 
 	in->slot[s->nr] = NULL;
-	free(s);
+	kfree(s);
 }
 
 static void cancel_timer(struct input *in, struct model_timer *t)
@@ -436,13 +414,13 @@ static void do_ask(struct input *in)
 {
 	const struct model *m = &in->model;
 	const struct twheel *w = &m->wheel;
-	u64 time = magnitude(in);
-	u64 delay;
+	u64 time = magnitude(in), delay, floor, part;
 
 	time = byte(in) & 1 ? time / 2 : S64_MAX - time / 2;
 	tell(in, "ask about %llu", time);
-	MODEL_CHECK(m, twheel_floor(w, time) == time / m->tick);
-	MODEL_CHECK(m, twheel_tick(w, time) == time / m->tick + !!(time % m->tick));
+	floor = div64_u64_rem(time, m->tick, &part);
+	MODEL_CHECK(m, twheel_floor(w, time) == floor);
+	MODEL_CHECK(m, twheel_tick(w, time) == floor + !!part);
 
 	delay = magnitude(in) / 2;
 	if (w->nr_levels && delay <= twheel_max_delay(w))
@@ -464,7 +442,7 @@ static void one_operation(struct input *in)
 
 /* Running an input */
 
-static void begin(struct input *in)
+static void begin(struct input *in, model_wrong_fn *wrong)
 {
 	static const u32 sizes[] = { 2, 3, 4, 10, 20, 60, 256, 65536 };
 	static const u64 ticks[] = { 1, 2, 3, 7, 1000, 1000000, 3600000000000ULL };
@@ -474,20 +452,25 @@ static void begin(struct input *in)
 
 	size = what_size < 128 ? sizes[what_size % ARRAY_SIZE(sizes)] : 2 + below(in, 1000);
 	tick = what_tick < 192 ? ticks[what_tick % ARRAY_SIZE(ticks)] :
-				 max(magnitude(in) / 2, 1UL);
-	last = (MODEL_TIME_END - (tick - 1)) / tick;
+				 max_t(u64, magnitude(in) / 2, 1);
+	last = div64_u64(MODEL_TIME_END - (tick - 1), tick);
 	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
 	model_init(&in->model, tick, size, in->focus, wrong);
 	tell(in, "wheel of size %u, tick %llu", size, tick);
 }
 
-/* Nothing may be lost: a last jump lets all timers of the wheel expire. */
+/* Nothing may be lost: a last jump lets all timers of the wheel expire that ever can. */
 static void drain(struct input *in)
 {
 	struct model *m = &in->model;
+	struct model_timer *t;
 
 	move_clock(in, m->end, UINT_MAX);
-	MODEL_CHECK(m, !m->more && !m->nr_pending);
+	MODEL_CHECK(m, !m->more);
+	while ((t = model_first(m))) {
+		MODEL_CHECK(m, t->tick > m->end);
+		cancel_timer(in, t);
+	}
 	while (m->nr_expired)
 		pop(in);
 	MODEL_CHECK(m, !twheel_pop(&m->wheel));
@@ -500,11 +483,12 @@ static void end(struct input *in)
 	u8 nr;
 
 	for (nr = 0; nr < in->model.wheel.nr_levels; nr++)
-		free(in->seen[nr]);
+		kvfree(in->seen[nr]);
 	twheel_destroy(&in->model.wheel);
 }
 
-void fuzz_one(const uint8_t *data, size_t length)
+/* Run one input. */
+void fuzz_one(const u8 *data, size_t length, model_wrong_fn *wrong)
 {
 	static struct input input;
 	struct input *in = &input;
@@ -513,7 +497,7 @@ void fuzz_one(const uint8_t *data, size_t length)
 	memset(in, 0, sizeof(*in));
 	in->data = data;
 	in->left = length;
-	begin(in);
+	begin(in, wrong);
 	while (in->left) {
 		one_operation(in);
 		model_compare(&in->model);

@@ -5,7 +5,7 @@
 #ifndef _STRUCTURE_H
 #define _STRUCTURE_H
 
-#include "kunit/model.h"
+#include "model.h"
 
 /**
  * struct slot - a timer that is in the wheel
