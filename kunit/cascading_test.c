@@ -104,26 +104,6 @@ static void bucket_becomes_a_crowd(struct kunit *test)
 	expect_all_on_time(test, TWHEEL_EARLY_CASCADE_MIN);
 }
 
-/* The clock moves on while the crowd cascades, and nothing expires. */
-static void crowd_is_never_early(struct kunit *test)
-{
-	const struct crowd *c = test->param_value;
-	struct twheel *w = start_crowd(test);
-	u64 now;
-
-	for (now = crowd_lead(c); now < c->length; now++) {
-		u64 cascaded = w->cascaded;
-
-		KUNIT_ASSERT_FALSE(test, twheel_advance(w, now, 2));
-		KUNIT_ASSERT_EQ(test, w->now, now);
-		KUNIT_ASSERT_EQ(test, w->nr_expired, 0);
-		KUNIT_ASSERT_LE(test, w->cascaded - cascaded, 2);
-	}
-	KUNIT_EXPECT_EQ(test, w->nr_pending, CROWD);
-	KUNIT_EXPECT_GT(test, w->cascaded, 0);
-	expect_all_on_time(test, CROWD);
-}
-
 /* An advance of @budget steps, in which @due timers expire, cascades @cascaded. */
 struct visit {
 	unsigned int budget;
@@ -188,7 +168,6 @@ static void crowd_gives_way_to_due(struct kunit *test)
 
 static struct kunit_case cascading_cases[] = {
 	KUNIT_CASE_PARAM(bucket_becomes_a_crowd, crowd_gen_params),
-	KUNIT_CASE_PARAM(crowd_is_never_early, crowd_gen_params),
 	KUNIT_CASE_PARAM(visit_cascades_more_when_timers_expire, visit_gen_params),
 	KUNIT_CASE_PARAM(crowd_gives_way_to_due, crowd_gen_params),
 	{}

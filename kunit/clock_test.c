@@ -75,32 +75,10 @@ static void rewind_keeps_to_its_budget(struct kunit *test)
 	expect_expired(test, 100);
 }
 
-/* A timer a year, in microseconds, and a clock that is read once in 150 years. */
-static void six_hundred_years(struct kunit *test)
-{
-	const u64 year = 31557600000000ULL;
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, 0);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 1; i <= 600; i++)
-		arm(test, &f->timer[i], i * year);
-	for (i = 150; i <= 600; i += 150) {
-		advance(test, i * year - 1);
-		expect_expired(test, 149);
-		advance(test, i * year);
-		expect_expired(test, 1);
-	}
-	expect_nothing_pending(test);
-	KUNIT_EXPECT_LE(test, w->cascaded, 600 * (w->nr_levels - 1));
-}
-
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(idle_time_costs_no_steps, size_gen_params),
 	KUNIT_CASE_PARAM(forward_stops_before_what_is_due, size_gen_params),
 	KUNIT_CASE(rewind_keeps_to_its_budget),
-	KUNIT_CASE_PARAM(six_hundred_years, size_gen_params),
 	{}
 };
 

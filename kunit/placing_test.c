@@ -86,123 +86,6 @@ static void placed_at_lowest_level_that_covers(struct kunit *test)
 	expect_places(test, 1000);
 }
 
-/* Six deadlines around the first tick of a bucket of level 2 have three ticks, there, too. */
-static void fractions_around_the_edge_of_a_bucket(struct kunit *test)
-{
-	static const s64 fraction[] = { -1000, -999, -1, 0, 1, 999 };
-	const u32 *size = test->param_value;
-	const u64 edge = 2ULL * *size * *size;
-	struct fixture *f = test->priv;
-	struct sleeper s;
-	unsigned int i;
-
-	start(test, 1000, *size, 0);
-	for (i = 0; i < ARRAY_SIZE(fraction); i++)
-		arm(test, &f->timer[i], edge * 1000 + fraction[i]);
-	expect_next(test, edge - 1);
-	s = sleep_through(test);
-	KUNIT_EXPECT_EQ(test, s.expired, ARRAY_SIZE(fraction));
-	KUNIT_EXPECT_EQ(test, s.fires, 3);
-	KUNIT_EXPECT_EQ(test, s.spurious, 0);
-}
-
-/* The clock is inside of the earlier timer's bucket when the later one is added below it. */
-static void later_timer_on_a_finer_level_hides_none(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	struct fixture *f = test->priv;
-
-	start(test, 1, *size, 0);
-	arm(test, &f->timer[0], *size + 1);
-	advance(test, *size);
-	arm(test, &f->timer[1], *size + 2);
-	KUNIT_EXPECT_EQ(test, f->timer[0].level, 1);
-	KUNIT_EXPECT_EQ(test, f->timer[1].level, *size == 2);
-	expect_next(test, *size + 1);
-	expect_all_on_time(test, 2);
-}
-
-/*
- * The table in Kafka's documentation: tick 1, size 3, start c. Each bucket is
- * given by its first tick, relative to c; step is the clock, likewise.
- */
-struct example {
-	u64 step;
-	u64 bucket[3][3];
-};
-
-static const struct example examples[] = {
-	{ 0, { { 0, 1, 2 }, { 0, 3, 6 }, { 0, 9, 18 } } },
-	{ 1, { { 1, 2, 3 }, { 0, 3, 6 }, { 0, 9, 18 } } },
-	{ 3, { { 3, 4, 5 }, { 3, 6, 9 }, { 0, 9, 18 } } },
-};
-
-static void example_desc(const struct example *e, char *desc)
-{
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "at c+%llu", e->step);
-}
-
-KUNIT_ARRAY_PARAM(example, examples, example_desc);
-
-/* The table's first bucket that covers tick c + @tick, lowest level first. */
-static struct place example_place(const struct example *e, u64 c, u64 tick)
-{
-	static const u64 lengths[] = { 1, 3, 9 };
-	struct place p;
-	unsigned int i;
-	u64 first, index;
-
-	for (p.level = 0; p.level < 2; p.level++) {
-		for (i = 0; i < 3; i++) {
-			if (tick - e->bucket[p.level][i] < lengths[p.level])
-				goto found;
-		}
-	}
-	i = tick / 9;
-found:
-	first = c + e->bucket[p.level][i];
-	div64_u64_rem(div64_u64(first, lengths[p.level]), 3, &index);
-	p.index = index;
-	return p;
-}
-
-static void expect_example_place(struct kunit *test, u64 c, u64 tick)
-{
-	const struct example *e = test->param_value;
-	struct place p = example_place(e, c, tick);
-	struct fixture *f = test->priv;
-	struct twheel_timer *timer = &f->timer[0];
-
-	arm(test, timer, c + tick);
-	KUNIT_EXPECT_EQ(test, timer->level, p.level);
-	KUNIT_EXPECT_EQ(test, timer->bucket, p.index);
-	expect_next(test, c + tick);
-	twheel_cancel(&f->wheel, timer);
-}
-
-static void example_buckets(struct kunit *test)
-{
-	/* Multiples of the longest bucket: there the table's buckets line up. */
-	static const u64 starts[] = {
-		0, 9, 27000000, BIT_ULL(62) / 9 * 9, TIME_END / 9 * 9 - 27,
-	};
-	const struct example *e = test->param_value;
-	struct fixture *f = test->priv;
-	unsigned int i;
-	u64 tick;
-
-	for (i = 0; i < ARRAY_SIZE(starts); i++) {
-		start(test, 1, 3, starts[i]);
-		advance(test, starts[i] + e->step);
-		for (tick = 0; tick <= e->step; tick++) {
-			arm(test, &f->timer[0], starts[i] + tick);
-			expect_expired(test, 1);
-		}
-		for (; tick < 27; tick++)
-			expect_example_place(test, starts[i], tick);
-	}
-}
-
 static void missing_level_changes_nothing(struct kunit *test)
 {
 	const u32 *size = test->param_value;
@@ -330,36 +213,11 @@ static void deadline_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme
 		expect_deadlines_at_the_end(test, *tick, sizes[i]);
 }
 
-static void clock_at_the_end_of_time(struct kunit *test) /* SECURITY: extreme times and sizes */
-{
-	const u32 *size = test->param_value;
-	struct twheel *w = start(test, 1, *size, TIME_END - 100);
-	struct fixture *f = test->priv;
-	unsigned int i;
-
-	for (i = 0; i <= 100; i++)
-		arm(test, &f->timer[i], TIME_END - 100 + i);
-	expect_expired(test, 1);
-	for (i = 1; i <= 100; i++) {
-		advance(test, TIME_END - 100 + i);
-		expect_expired(test, 1);
-	}
-	expect_nothing_pending(test);
-
-	arm(test, &f->timer[0], TIME_END);
-	expect_expired(test, 1);
-	KUNIT_EXPECT_EQ(test, w->now, TIME_END);
-}
-
 static struct kunit_case placing_cases[] = {
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, size_gen_params),
-	KUNIT_CASE_PARAM(fractions_around_the_edge_of_a_bucket, size_gen_params),
-	KUNIT_CASE_PARAM(later_timer_on_a_finer_level_hides_none, size_gen_params),
-	KUNIT_CASE_PARAM(example_buckets, example_gen_params),
 	KUNIT_CASE_PARAM(missing_level_changes_nothing, size_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
 	KUNIT_CASE_PARAM(deadline_at_the_end_of_time, tick_gen_params),
-	KUNIT_CASE_PARAM(clock_at_the_end_of_time, size_gen_params),
 	{}
 };
 
