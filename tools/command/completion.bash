@@ -25,20 +25,10 @@ _twheel_value()
 	return 0
 }
 
-# The options of a command.
+# The options of a command, or all.
 _twheel_options()
 {
-	local wheel="--tick --wheel-size --clock --max-timers --device"
-
-	echo "--help --usage --version"
-	case $1 in
-	after | run | info) echo "--json $wheel" ;;
-	every) echo "--json --count $wheel" ;;
-	save | load) echo "--json --fd --pid" ;;
-	top) echo "--json --once --interval --sort --proc" ;;
-	help) ;;
-	*) echo "--json --count --once --interval --sort --proc --fd --pid $wheel" ;;
-	esac
+	twheel help ${1:+"$1"} 2>/dev/null | grep -oE -- '--[a-z-]+'
 }
 
 # Print the words up to the cursor that are neither options nor their values.
