@@ -15,7 +15,7 @@
 /* The latest deadline that a waiter waits for. */
 #define SOON_NS		(3 * MSEC)
 
-unsigned int nr_adders;
+uint64_t nr_adders = 3;
 
 /* The state of an adder: its records, and room for the arguments of a call. */
 struct adder {
@@ -448,7 +448,7 @@ static void arm(struct file *filp)
 	watch_remove(&watch);
 }
 
-void open_and_close(u32 uid)
+void open_and_close(void)
 {
 	struct twheel_setup setup = {
 		.tick_ns = (1 + any_below(100)) * USEC,
@@ -459,7 +459,7 @@ void open_and_close(u32 uid)
 
 	if (one_in(4))
 		current->lean = 1 + any_below(4);
-	if (!sys_open(uid, &filp)) {
+	if (!sys_open(NR_WHEELS, &filp)) {
 		sys_ioctl(filp, TWHEEL_SETUP, &setup);
 		arm(filp);
 		sys_close(filp);

@@ -12,6 +12,7 @@
 #include "books.h"
 #include "clock.h"
 #include "kernel.h"
+#include "tap.h"
 
 /* How many errors are printed. */
 #define MAX_TOLD	8
@@ -76,9 +77,9 @@ u32 faults_tell(enum fault fault)
 	pthread_mutex_lock(&faults.lock);
 	number = faults.number[fault];
 	for (i = 0; i < number && i < MAX_TOLD; i++)
-		printf("# %s\n", faults.told[fault][i]);
+		tap_note("%s", faults.told[fault][i]);
 	if (i < number)
-		printf("# ... and %u more\n", number - i);
+		tap_note("... and %u more", number - i);
 	pthread_mutex_unlock(&faults.lock);
 	return number;
 }

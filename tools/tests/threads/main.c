@@ -7,7 +7,6 @@
  * and write rubbish into a ring.
  */
 #include <err.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +16,18 @@
 #include "clock.h"
 #include "kernel.h"
 #include "options.h"
+#include "tap.h"
 #include "workers.h"
 
 #define ROUNDS		25
+/* Threads that neither wait nor add. */
+#define NR_OTHERS	5
 /* Room for three levels of 65,536 buckets. */
 #define USER_BYTES	(8UL << 20)
 /* One for each wheel, one that opens and closes, and one whose ring has rubbish. */
 #define NR_USERS	(NR_WHEELS + 2)
 
-static unsigned int seconds = 10;
-static u64 seed = 1;
-static unsigned int patience = 10;
+static uint64_t seconds = 10, seed = 1, patience = 10;
 
 static struct mem_cgroup memcg;
 static struct mm_struct mm = { .memcg = &memcg };
@@ -35,13 +35,11 @@ static u64 rounds;
 /* Their accounts, which remain when all wheels have been closed. */
 static struct twheel_user *users[NR_USERS];
 
-/* The threads that wait, those that add, and the others. */
 static struct thread {
 	pthread_t thread;
 	struct task_struct task;
-	unsigned int nr;
 	bool done;
-} waiters[NR_ROLES], adders[MAX_ADDERS], pest, churn, bystander, vandal, victim;
+} waiters[NR_ROLES], adders[MAX_ADDERS], others[NR_OTHERS];
 
 static pthread_barrier_t round_begins, round_ends;
 static bool act_ends;
@@ -75,9 +73,10 @@ const char *__ubsan_default_options(void)
 static void *run_waiter(void *data)
 {
 	struct thread *self = data;
+	const struct role *role = &roles[self - waiters];
 
 	current = &self->task;
-	roles[self->nr].wait(roles[self->nr].wheel);
+	role->wait(role->wheel);
 	WRITE_ONCE(self->done, true);
 	return NULL;
 }
@@ -91,7 +90,7 @@ static void *run_adder(void *data)
 		pthread_barrier_wait(&round_begins);
 		if (READ_ONCE(act_ends))
 			return NULL;
-		add_for_a_round(self->nr);
+		add_for_a_round(self - adders);
 		pthread_barrier_wait(&round_ends);
 	}
 }
@@ -100,78 +99,55 @@ static void *run_adder(void *data)
  * Sends signals, half of them fatal, and sets the wall clocks, but never in a way that would
  * hide a lost wake-up.
  */
-static void *run_pest(void *data)
+static void disturb(void)
 {
-	struct thread *self = data;
+	u32 n = any_below(NR_ROLES + nr_adders);
 
-	current = &self->task;
-	while (!READ_ONCE(leaving)) {
-		u32 n = any_below(NR_ROLES + nr_adders);
-
-		if (!READ_ONCE(calm)) {
-			task_signal(n < NR_ROLES ? &waiters[n].task :
-				    &adders[n - NR_ROLES].task, any_below(2));
-			wall_clock_set(any_below(CLOCK_SET_MAX));
-			happens(CLOCK_SET);
-		}
-		usleep(any_below(2000));
+	if (!READ_ONCE(calm)) {
+		task_signal(n < NR_ROLES ? &waiters[n].task : &adders[n - NR_ROLES].task,
+			    any_below(2));
+		wall_clock_set(any_below(CLOCK_SET_MAX));
+		happens(CLOCK_SET);
 	}
-	return NULL;
-}
-
-static void *run_churn(void *data)
-{
-	struct thread *self = data;
-
-	current = &self->task;
-	while (!READ_ONCE(leaving))
-		open_and_close(NR_WHEELS);
-	return NULL;
+	usleep(any_below(2000));
 }
 
 /* Polls, and leaves the events that it moves to the rings to others, which the poll has to wake. */
-static void *run_bystander(void *data)
+static void poll_only(void)
 {
-	struct thread *self = data;
+	u32 nr = FIRST_RING + any_below(NR_WHEELS - FIRST_RING);
 
-	current = &self->task;
-	while (!READ_ONCE(leaving)) {
-		u32 nr = FIRST_RING + any_below(NR_WHEELS - FIRST_RING);
+	if (!READ_ONCE(calm))
+		sys_poll(wheels[nr].filp, false);
+	usleep(any_below(300));
+}
 
-		if (!READ_ONCE(calm))
-			sys_poll(wheels[nr].filp, false);
+/* Pause at times: a thread that only writes would slow down all others. */
+static void vandalise(void)
+{
+	vandal_write();
+	if (one_in(4))
 		usleep(any_below(300));
-	}
-	return NULL;
 }
 
-static void *run_vandal(void *data)
-{
-	struct thread *self = data;
+/* The steps that the other threads repeat, one each. */
+static void (*const steps[NR_OTHERS])(void) = {
+	disturb, poll_only, open_and_close, vandalise, vandal_use,
+};
 
-	current = &self->task;
-	while (!READ_ONCE(leaving)) {
-		vandal_write();
-		if (one_in(4))
-			usleep(any_below(300));
-	}
-	return NULL;
-}
-
-static void *run_victim(void *data)
+static void *run_other(void *data)
 {
 	struct thread *self = data;
 
 	current = &self->task;
 	while (!READ_ONCE(leaving))
-		vandal_use();
+		steps[self - others]();
 	return NULL;
 }
 
-static void launch(struct thread *thread, unsigned int nr, void *(*run)(void *))
+static void launch(struct thread *thread, void *(*run)(void *))
 {
 	task_init(&thread->task, &mm, chance_next(&current->chance));
-	thread->nr = nr;
 	thread->done = false;
 	if (pthread_create(&thread->thread, NULL, run, thread))
 		err(1, "cannot start a thread");
@@ -217,18 +193,15 @@ static void start_all(void)
 	WRITE_ONCE(act_ends, false);
 	for (i = 0; i < NR_WHEELS; i++)
 		open_wheel(i);
-	vandal_open(NR_WHEELS + 1);
+	vandal_open();
 	for (i = 0; i < NR_ROLES; i++)
 		wheels[roles[i].wheel].awake++;
 	for (i = 0; i < NR_ROLES; i++)
-		launch(&waiters[i], i, run_waiter);
+		launch(&waiters[i], run_waiter);
 	for (i = 0; i < nr_adders; i++)
-		launch(&adders[i], i, run_adder);
-	launch(&pest, 0, run_pest);
-	launch(&churn, 0, run_churn);
-	launch(&bystander, 0, run_bystander);
-	launch(&vandal, 0, run_vandal);
-	launch(&victim, 0, run_victim);
+		launch(&adders[i], run_adder);
+	for (i = 0; i < NR_OTHERS; i++)
+		launch(&others[i], run_other);
 }
 
 static bool play_round(void)
@@ -249,11 +222,6 @@ static bool play_round(void)
 	return ended;
 }
 
-static void join(struct thread *thread)
-{
-	pthread_join(thread->thread, NULL);
-}
-
 static void stop_all(void)
 {
 	unsigned int i;
@@ -266,15 +234,12 @@ static void stop_all(void)
 			task_signal(&waiters[i].task, false);
 			usleep(100);
 		}
-		join(&waiters[i]);
+		pthread_join(waiters[i].thread, NULL);
 	}
 	for (i = 0; i < nr_adders; i++)
-		join(&adders[i]);
-	join(&pest);
-	join(&churn);
-	join(&bystander);
-	join(&vandal);
-	join(&victim);
+		pthread_join(adders[i].thread, NULL);
+	for (i = 0; i < NR_OTHERS; i++)
+		pthread_join(others[i].thread, NULL);
 	vandal_close();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
@@ -314,87 +279,47 @@ static bool play_act(u64 end)
  * The verdict.
  */
 
-static bool verdict(unsigned int nr, const char *name, unsigned int failures)
-{
-	printf("%sok %u - %s\n", failures ? "not " : "", nr, name);
-	return !failures;
-}
-
 static unsigned int never_happened(void)
 {
 	unsigned int i, missing = 0;
 
 	for (i = 0; i < NR_EVENTS; i++) {
-		printf("# %s: %llu\n", event_name[i], READ_ONCE(happened[i]));
+		tap_note("%s: %llu", event_name[i], READ_ONCE(happened[i]));
 		missing += !READ_ONCE(happened[i]);
 	}
 	return missing;
 }
 
-static bool verdicts(void)
+/* Return the exit status. */
+static int verdicts(void)
 {
-	bool ok = true;
-
-	printf("# %llu rounds, seed %llu\n", rounds, seed);
-	ok &= verdict(1, "every timer is read once or cancelled once", faults_tell(BOOKS));
-	ok &= verdict(2, "nobody sleeps while something is due", faults_tell(WAKING));
-	ok &= verdict(3, "calls say what they did, and events are never early",
-		      faults_tell(ANSWERS));
-	ok &= verdict(4, "what is closed leaves nothing behind", faults_tell(LEFTOVERS));
-	ok &= verdict(5, "all that may happen happened", never_happened());
-	fflush(stdout);
-	return ok;
-}
-
-static void usage(FILE *stream)
-{
-	fprintf(stream,
-		"Usage: driver-SANITIZER [--seconds N] [--seed N] [--threads N] [--patience N]\n"
-		"\n"
-		"Runs the driver in user space, on threads; prints TAP.\n"
-		"\n"
-		"  --seconds N   how long; %u by default\n"
-		"  --seed N      seed of the calls; the order of threads still varies\n"
-		"  --threads N   threads that add, modify and cancel, up to %u; 3 by default\n"
-		"  --patience N  seconds that a timer may stay due while waiters sleep; %u\n",
-		seconds, MAX_ADDERS, patience);
+	tap_note("%llu rounds, seed %llu", rounds, (unsigned long long)seed);
+	tap_result(!faults_tell(BOOKS), "every timer is read once or cancelled once");
+	tap_result(!faults_tell(WAKING), "nobody sleeps while something is due");
+	tap_result(!faults_tell(ANSWERS), "calls say what they did, and events are never early");
+	tap_result(!faults_tell(LEFTOVERS), "what is closed leaves nothing behind");
+	tap_result(!never_happened(), "all that may happen happened");
+	return tap_done();
 }
 
 static void parse_arguments(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "seconds", required_argument, NULL, 't' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "threads", required_argument, NULL, 'n' },
-		{ "patience", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{}
+	const struct program_option known[] = {
+		{ "seconds", "N", "how long (default: 10)", .number = &seconds, .max = 1000000 },
+		{ "seed", "N", "seed of the calls; the order of threads still varies (default: 1)",
+		  .number = &seed, .max = UINT64_MAX },
+		{ "threads", "N", "threads that add, modify and cancel, up to 16 (default: 3)",
+		  .number = &nr_adders, .min = 1, .max = MAX_ADDERS },
+		{ "patience", "N", "seconds that waiters may sleep over a due timer (default: 10)",
+		  .number = &patience, .max = 1000 },
+		{ }
 	};
-	int c;
 
-	nr_adders = 3;
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		switch (c) {
-		case 't':
-			seconds = number_or_exit("--seconds", optarg, 0, 1000000);
-			break;
-		case 's':
-			seed = number_or_exit("--seed", optarg, 0, U64_MAX);
-			break;
-		case 'n':
-			nr_adders = number_or_exit("--threads", optarg, 1, MAX_ADDERS);
-			break;
-		case 'p':
-			patience = number_or_exit("--patience", optarg, 0, 1000);
-			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
-		default:
-			usage(stderr);
-			exit(2);
-		}
-	}
+	words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: driver-SANITIZER [OPTIONS]\n"
+		"Runs the driver in user space, on threads; prints TAP.\n",
+		.options = known,
+	});
 }
 
 int main(int argc, char **argv)
@@ -405,7 +330,7 @@ int main(int argc, char **argv)
 	u64 end;
 
 	parse_arguments(argc, argv);
-	printf("TAP version 13\n1..5\n");
+	puts("TAP version 13");
 	task_init(&task, &mm, seed);
 	current = &task;
 	pthread_barrier_init(&round_begins, NULL, nr_adders + 1);
@@ -424,9 +349,9 @@ int main(int argc, char **argv)
 		ended = play_act(end);
 	/* They sleep, and no thread can wake them. */
 	if (!ended)
-		_exit(!verdicts());
+		_exit(verdicts());
 	for (uid = 0; uid < NR_USERS; uid++)
 		twheel_user_put(users[uid]);
 	module_unload();
-	return !verdicts();
+	return verdicts();
 }

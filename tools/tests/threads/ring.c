@@ -142,13 +142,14 @@ static struct {
 	u64 cancelled;
 } vandalised;
 
-void vandal_open(u32 uid)
+void vandal_open(void)
 {
 	struct twheel_setup setup = { .tick_ns = 1000, .wheel_size = 64 };
 
 	memset(&vandalised, 0, sizeof(vandalised));
 	setup.clock_id = CLOCK_MONOTONIC;
-	if (sys_open(uid, &vandalised.filp) || sys_ioctl(vandalised.filp, TWHEEL_SETUP, &setup))
+	if (sys_open(NR_WHEELS + 1, &vandalised.filp) ||
+	    sys_ioctl(vandalised.filp, TWHEEL_SETUP, &setup))
 		broken("a wheel cannot be opened");
 	vandalised.slots = make_ring(vandalised.filp, 2, &vandalised.size);
 	vandalised.ring = map_whole(vandalised.filp, vandalised.size);

@@ -9,7 +9,7 @@
 
 /* Makes waiters return for good. */
 extern bool leaving;
-extern unsigned int nr_adders;
+extern uint64_t nr_adders;
 
 /**
  * struct role - a waiter
@@ -36,7 +36,7 @@ int take_some(u32 nr, unsigned int max);
 void take_all(u32 nr);
 
 /* A wheel with a ring: one thread writes rubbish to it, while another one uses it. */
-void vandal_open(u32 uid);
+void vandal_open(void);
 void vandal_write(void);
 void vandal_use(void);
 void vandal_close(void);
@@ -45,7 +45,7 @@ void vandal_close(void);
 void add_for_a_round(unsigned int adder);
 
 /* Open, use for a moment, and close, while the hrtimer is armed. */
-void open_and_close(u32 uid);
+void open_and_close(void);
 
 /* The rare cases. */
 void play_cases(void);
