@@ -152,7 +152,6 @@ static void fire(struct hrtimer *timer)
 
 static bool can_go_on(const void *unused)
 {
-	(void)unused;
 	return clock_timers() && base.now + until_first_fire() < CLOCK_END;
 }
 

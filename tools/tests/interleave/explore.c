@@ -253,7 +253,6 @@ static int follow(unsigned int n, bool preemptive)
 	unsigned int at, option;
 	int length;
 
-	(void)preemptive;
 	if (++step > MAX_STEPS)
 		broken("it does not come to an end");
 	if (sscanf(rest, "%u.%u%n", &at, &option, &length) != 2 || at != step)

@@ -102,8 +102,6 @@ void scenario_idle(void)
 
 static int always_first(unsigned int n, bool preemptive)
 {
-	(void)n;
-	(void)preemptive;
 	return 0;
 }
 

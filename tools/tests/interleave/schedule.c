@@ -7,6 +7,8 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include <linux/bits.h>
+
 #include "clock.h"
 #include "schedule.h"
 

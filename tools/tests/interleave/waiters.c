@@ -143,7 +143,6 @@ static void aio_queue(struct file *filp, wait_queue_head_t *wq, poll_table *tabl
 {
 	struct aio *aio = container_of(table, struct aio, table);
 
-	(void)filp;
 	aio->queue = wq;
 	add_wait_queue(wq, &aio->entry);
 }

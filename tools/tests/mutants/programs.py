@@ -149,6 +149,7 @@ def copy_tree(root, name):
         os.makedirs(os.path.join(tree, os.path.dirname(file)), exist_ok=True)
         shutil.copy(os.path.join(root, file), os.path.join(tree, file))
     os.makedirs(os.path.join(tree, "build/native"))
-    os.symlink(os.path.realpath(os.path.join(root, "build/native/source")),
-               os.path.join(tree, "build/native/source"))
+    for name in "source", "include":
+        os.symlink(os.path.realpath(os.path.join(root, "build/native", name)),
+                   os.path.join(tree, "build/native", name))
     return tree

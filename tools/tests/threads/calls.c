@@ -150,7 +150,6 @@ static void queue(struct file *filp, wait_queue_head_t *wq, poll_table *table)
 {
 	struct watch *watch = container_of(table, struct watch, table);
 
-	(void)filp;
 	watch->queue = wq;
 	add_wait_queue(wq, &watch->entry);
 }

@@ -10,9 +10,9 @@
 #define _DRIVER_KERNEL_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include <linux/compiler.h>
-#include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/types.h>
 
@@ -155,8 +155,6 @@ void clock_suspend(u64 ns);
 /* How many hrtimers are queued. */
 unsigned int clock_timers(void);
 
-/* The operations that the module registered. */
-extern const struct file_operations *device;
 int module_load(void);
 void module_unload(void);
 extern unsigned long *const parameter_max_user_bytes;

@@ -29,7 +29,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
 {
-	(void)mode;
 	if (timer->queued)
 		broken("an hrtimer is set up while it is queued");
 	*timer = (struct hrtimer) { .function = function, .clock = clock };

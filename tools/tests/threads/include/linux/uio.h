@@ -19,19 +19,11 @@ struct iov_iter {
 static inline void iov_iter_ubuf(struct iov_iter *i, unsigned int direction, void __user *buf,
 				 size_t count)
 {
-	(void)direction;
 	*i = (struct iov_iter) { .is_ubuf = true, .count = count, .ubuf = buf };
 }
 
-static inline bool iter_is_ubuf(const struct iov_iter *i)
-{
-	return i->is_ubuf;
-}
-
-static inline size_t iov_iter_count(const struct iov_iter *i)
-{
-	return i->count;
-}
+#define iter_is_ubuf(i)		((i)->is_ubuf)
+#define iov_iter_count(i)	((i)->count)
 
 static inline void iov_iter_advance(struct iov_iter *i, size_t bytes)
 {

@@ -6,8 +6,7 @@
 #define _DRIVER_LINUX_WAIT_H
 
 #include <linux/list.h>
-#include <linux/sched/signal.h>
-#include <linux/spinlock.h>
+#include <locks.h>
 
 #define ERESTARTSYS		512
 #define WQ_FLAG_EXCLUSIVE	1
@@ -103,7 +102,6 @@ static inline void wake_up_interruptible_all(wait_queue_head_t *wq)
 /* A waiter leaves the queue when it is woken. */
 static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t key)
 {
-	(void)key;
 	if (!task_wake(entry->private))
 		return 0;
 	wait_queue_remove(entry);

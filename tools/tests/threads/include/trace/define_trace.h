@@ -1,2 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* The tracepoints are in linux/tracepoint.h. */
