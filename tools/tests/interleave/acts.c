@@ -20,28 +20,6 @@ static void ok_or_gone(long err)
 		broken("a cancel or a modify fails");
 }
 
-static void one_late(void)
-{
-	ok(add(0, 9));
-}
-
-static void one_early(void)
-{
-	ok(add(0, 2));
-}
-
-static void one_early_one_late(void)
-{
-	ok(add(0, 2));
-	ok(add(1, 9));
-}
-
-static void two_at_once(void)
-{
-	ok(add(0, 2));
-	ok(add(1, 2));
-}
-
 static void add_earlier(void)
 {
 	ok(add(4, 3));
@@ -156,21 +134,6 @@ static void set_back_and_forward(void)
 	clock_set(6 * TICK_NS);
 }
 
-static void crowd(void)
-{
-	if (add_batch(0, 9, 4) != 4)
-		broken("timers are not added");
-}
-
-/* To sort them takes more steps than a poll may: it leaves work, and finds nothing. */
-static void unsorted(void)
-{
-	unsigned int nr;
-
-	for (nr = 0; nr < 12; nr++)
-		ok(add(nr, 8 + nr * 3 % 4));
-}
-
 static void periodic(void)
 {
 	ok(add_periodic(0, 2, 40));
@@ -182,48 +145,12 @@ static void cancel_periodic(void)
 	ok(cancel(0));
 }
 
-/*
- * Rings, which have three slots that can be filled.
- */
-
-static void ring_one_late(void)
-{
-	books_open_ring();
-	ok(add(0, 9));
-}
-
-static void ring_two(void)
-{
-	books_open_ring();
-	ok(add(0, 2));
-	ok(add(1, 9));
-}
-
-static void ring_five(void)
-{
-	books_open_ring();
-	if (add_batch(0, 2, 5) != 5)
-		broken("a batch is cut short");
-}
-
-static void ring_unsorted(void)
-{
-	books_open_ring();
-	unsorted();
-}
-
 /* It moves events to the ring; the waiter takes them. */
 static void poll_twice(void)
 {
 	clock_pass(3 * TICK_NS);
 	sys_poll(wheel, false);
 	sys_poll(wheel, false);
-}
-
-static void three_at_once(void)
-{
-	if (add_batch(0, 2, 3) != 3)
-		broken("a batch is cut short");
 }
 
 static void look(void)
@@ -289,40 +216,43 @@ static void kill_who_adds(void)
 	task_signal(task_of(add_many_due), true);
 }
 
-/* Acts for every way to wait. */
+/* To sort them takes more steps than a poll may: it leaves work, and finds nothing. */
+#define UNSORTED	{ 8, 11, 10, 9, 8, 11, 10, 9, 8, 11, 10, 9 }
+
+/* Acts for every way to wait. Rings have three slots that can be filled. */
 const struct act acts[] = {
-	{ "two_waiters", CLOCK_MONOTONIC, two_at_once, {}, 2 },
-	{ "add_first", -1, NULL, { add_earlier }, 1 },
-	{ "add_earlier", CLOCK_MONOTONIC, one_late, { add_earlier }, 1 },
-	{ "add_due", CLOCK_MONOTONIC, one_late, { add_due }, 1 },
-	{ "add_some", CLOCK_MONOTONIC, one_late, { add_some }, 1 },
-	{ "add_twice", CLOCK_MONOTONIC, NULL, { add_earlier, add_late }, 1 },
-	{ "no_memory", CLOCK_MONOTONIC, NULL, { add_without_memory }, 1 },
-	{ "cancel_head", CLOCK_MONOTONIC, one_early_one_late, { cancel_head }, 1 },
-	{ "modify_earlier", CLOCK_MONOTONIC, one_late, { modify_earlier }, 1 },
-	{ "modify_later", CLOCK_MONOTONIC, one_early, { modify_later }, 1 },
-	{ "drain", CLOCK_MONOTONIC, two_at_once, { drain }, 1 },
-	{ "read_once", CLOCK_MONOTONIC, two_at_once, { read_once }, 1 },
-	{ "late", CLOCK_MONOTONIC, one_early_one_late, { time_goes_by }, 1 },
-	{ "kill", CLOCK_MONOTONIC, two_at_once, { kill_first }, 2 },
-	{ "signal", CLOCK_MONOTONIC, two_at_once, { signal_first }, 2 },
-	{ "info", CLOCK_MONOTONIC, three_at_once, { ask_for_info, kill_who_asks }, 1 },
-	{ "add_killed", CLOCK_MONOTONIC, three_at_once, { add_many_due, kill_who_adds }, 1 },
-	{ "look", CLOCK_MONOTONIC, two_at_once, { look }, 1 },
-	{ "uring", CLOCK_MONOTONIC, one_late, { change_by_uring }, 1 },
-	{ "set_up", -1, NULL, { set_up_and_add, add_earlier }, 1 },
-	{ "set_back", CLOCK_REALTIME, one_early_one_late, { set_back }, 1 },
-	{ "back_and_add", CLOCK_REALTIME, one_early_one_late, { set_back_and_add }, 1 },
-	{ "set_forward", CLOCK_REALTIME, one_early_one_late, { set_back_and_forward }, 1 },
-	{ "crowd", CLOCK_MONOTONIC, crowd, { time_goes_by }, 1 },
-	{ "sort", CLOCK_MONOTONIC, unsorted, {}, 1 },
-	{ "periodic", CLOCK_MONOTONIC, periodic, { cancel_periodic }, 1 },
-	{ "ring_add", CLOCK_MONOTONIC, ring_one_late, { add_earlier }, 1, true },
-	{ "ring_full", CLOCK_MONOTONIC, ring_five, { time_goes_by }, 1, true },
-	{ "ring_polled", CLOCK_MONOTONIC, ring_five, { poll_twice }, 1, true },
-	{ "ring_shared", CLOCK_MONOTONIC, ring_five, {}, 2, true },
-	{ "ring_sort", CLOCK_MONOTONIC, ring_unsorted, {}, 1, true },
-	{ "ring_cancel", CLOCK_MONOTONIC, ring_two, { cancel_head }, 1, true },
+	{ "two_waiters", CLOCK_MONOTONIC, { 2, 2 }, {}, 2 },
+	{ "add_first", -1, {}, { add_earlier }, 1 },
+	{ "add_earlier", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1 },
+	{ "add_due", CLOCK_MONOTONIC, { 9 }, { add_due }, 1 },
+	{ "add_some", CLOCK_MONOTONIC, { 9 }, { add_some }, 1 },
+	{ "add_twice", CLOCK_MONOTONIC, {}, { add_earlier, add_late }, 1 },
+	{ "no_memory", CLOCK_MONOTONIC, {}, { add_without_memory }, 1 },
+	{ "cancel_head", CLOCK_MONOTONIC, { 2, 9 }, { cancel_head }, 1 },
+	{ "modify_earlier", CLOCK_MONOTONIC, { 9 }, { modify_earlier }, 1 },
+	{ "modify_later", CLOCK_MONOTONIC, { 2 }, { modify_later }, 1 },
+	{ "drain", CLOCK_MONOTONIC, { 2, 2 }, { drain }, 1 },
+	{ "read_once", CLOCK_MONOTONIC, { 2, 2 }, { read_once }, 1 },
+	{ "late", CLOCK_MONOTONIC, { 2, 9 }, { time_goes_by }, 1 },
+	{ "kill", CLOCK_MONOTONIC, { 2, 2 }, { kill_first }, 2 },
+	{ "signal", CLOCK_MONOTONIC, { 2, 2 }, { signal_first }, 2 },
+	{ "info", CLOCK_MONOTONIC, { 2, 2, 2 }, { ask_for_info, kill_who_asks }, 1 },
+	{ "add_killed", CLOCK_MONOTONIC, { 2, 2, 2 }, { add_many_due, kill_who_adds }, 1 },
+	{ "look", CLOCK_MONOTONIC, { 2, 2 }, { look }, 1 },
+	{ "uring", CLOCK_MONOTONIC, { 9 }, { change_by_uring }, 1 },
+	{ "set_up", -1, {}, { set_up_and_add, add_earlier }, 1 },
+	{ "set_back", CLOCK_REALTIME, { 2, 9 }, { set_back }, 1 },
+	{ "back_and_add", CLOCK_REALTIME, { 2, 9 }, { set_back_and_add }, 1 },
+	{ "set_forward", CLOCK_REALTIME, { 2, 9 }, { set_back_and_forward }, 1 },
+	{ "crowd", CLOCK_MONOTONIC, { 9, 9, 9, 9 }, { time_goes_by }, 1 },
+	{ "sort", CLOCK_MONOTONIC, UNSORTED, {}, 1 },
+	{ "periodic", CLOCK_MONOTONIC, {}, { cancel_periodic }, 1, .prepare = periodic },
+	{ "ring_add", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1, true },
+	{ "ring_full", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, { time_goes_by }, 1, true },
+	{ "ring_polled", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, { poll_twice }, 1, true },
+	{ "ring_shared", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, {}, 2, true },
+	{ "ring_sort", CLOCK_MONOTONIC, UNSORTED, {}, 1, true },
+	{ "ring_cancel", CLOCK_MONOTONIC, { 2, 9 }, { cancel_head }, 1, true },
 	{},
 };
 
@@ -378,13 +308,7 @@ static void use_other(void)
 	sys_close(other);
 }
 
-/* Each has a page of four timers. */
-static void three_pages(void)
-{
-	if (add_batch(0, 9, 12) != 12)
-		broken("a batch is cut short");
-}
-
+/* There are three pages, each with four timers. */
 static void cancel_first_pages(void)
 {
 	unsigned int nr;
@@ -419,28 +343,22 @@ static void cancel_on_edge(void)
 	watch_remove(&watch);
 }
 
-static void three_late(void)
-{
-	ok(add(0, 2));
-	ok(add(1, 4));
-	ok(add(2, 12));
-}
-
 const struct act lone_acts[] = {
-	{ "edge_cancels", CLOCK_MONOTONIC, three_late, { cancel_on_edge, poll_twice } },
-	{ "and_edge", CLOCK_MONOTONIC, two_at_once, { add_earlier }, 1,
+	{ "edge_cancels", CLOCK_MONOTONIC, { 2, 4, 12 }, { cancel_on_edge, poll_twice } },
+	{ "and_edge", CLOCK_MONOTONIC, { 2, 2 }, { add_earlier }, 1,
 	  .only = "read", .also = "edge" },
-	{ "and_level", CLOCK_MONOTONIC, two_at_once, { cancel_head }, 1,
+	{ "and_level", CLOCK_MONOTONIC, { 2, 2 }, { cancel_head }, 1,
 	  .only = "edge", .also = "level" },
-	{ "and_aio", CLOCK_MONOTONIC, one_late, { add_earlier }, 1,
+	{ "and_aio", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1,
 	  .only = "uring", .also = "aio" },
-	{ "no_memory_to_set_up", -1, NULL, { set_up_without_memory, add_earlier }, 1,
+	{ "no_memory_to_set_up", -1, {}, { set_up_without_memory, add_earlier }, 1,
 	  .only = "read" },
-	{ "kill_busy", CLOCK_MONOTONIC, three_at_once, { kill_first, add_late }, 2,
+	{ "kill_busy", CLOCK_MONOTONIC, { 2, 2, 2 }, { kill_first, add_late }, 2,
 	  .only = "read" },
-	{ "close", CLOCK_MONOTONIC, one_early, { close_armed } },
-	{ "two_rings", CLOCK_MONOTONIC, NULL, { make_small_ring, make_large_ring } },
-	{ "two_wheels", CLOCK_MONOTONIC, open_other, { add_earlier, use_other } },
-	{ "trim", CLOCK_MONOTONIC, three_pages, { cancel_first_pages, cancel_last_page } },
+	{ "close", CLOCK_MONOTONIC, { 2 }, { close_armed } },
+	{ "two_rings", CLOCK_MONOTONIC, {}, { make_small_ring, make_large_ring } },
+	{ "two_wheels", CLOCK_MONOTONIC, {}, { add_earlier, use_other }, .prepare = open_other },
+	{ "trim", CLOCK_MONOTONIC, { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 },
+	  { cancel_first_pages, cancel_last_page } },
 	{},
 };

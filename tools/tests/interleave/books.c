@@ -156,13 +156,6 @@ long uring_add(unsigned int nr, unsigned int due)
 	return err;
 }
 
-static void end_modify(unsigned int nr, long err)
-{
-	if (!err)
-		records[nr].deadline = records[nr].moved_to;
-	records[nr].moved_to = 0;
-}
-
 long modify(unsigned int nr, unsigned int due)
 {
 	struct twheel_modify modify = {
@@ -174,18 +167,9 @@ long modify(unsigned int nr, unsigned int due)
 
 	records[nr].moved_to = modify.time_ns;
 	err = sys_ioctl(wheel, TWHEEL_MODIFY, &modify);
-	end_modify(nr, err);
-	return err;
-}
-
-/* No time passes in scenarios with this: the deadline is known. */
-long uring_modify_delay(unsigned int nr, u64 delay)
-{
-	long err;
-
-	records[nr].moved_to = clock_at(clock_id) + delay;
-	err = sys_uring(wheel, TWHEEL_URING_MODIFY, records[nr].id, delay);
-	end_modify(nr, err);
+	if (!err)
+		records[nr].deadline = records[nr].moved_to;
+	records[nr].moved_to = 0;
 	return err;
 }
 

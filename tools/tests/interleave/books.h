@@ -32,7 +32,6 @@ long modify(unsigned int nr, unsigned int due);
 long cancel(unsigned int nr);
 /* The same as io_uring commands, which a worker repeats if the lock is held. */
 long uring_add(unsigned int nr, unsigned int due);
-long uring_modify_delay(unsigned int nr, u64 delay);
 long uring_cancel(unsigned int nr);
 long set_up(clockid_t clock, u64 tick);
 

@@ -77,6 +77,12 @@ void scenario_begin(const struct scenario *scenario)
 	task_init(&opener, &mm, 0);
 	current = &opener;
 	books_open(act->clock_id);
+	if (act->has_ring)
+		books_open_ring();
+	for (i = 0; i < MAX_DUE && act->due[i]; i++) {
+		if (add(i, act->due[i]))
+			broken("a timer cannot be added");
+	}
 	if (act->prepare)
 		act->prepare();
 	may_return();

@@ -27,25 +27,28 @@ struct waiter {
 typedef void (*run_t)(void);
 
 #define MAX_RUNS	3
+#define MAX_DUE		12
 
 /**
  * struct act - the actions of others
  * @name: the last part of the names of its scenarios.
  * @clock_id: the clock of the wheel; or -1 if it has not been set up.
- * @prepare: the preparation, the same in every schedule; or NULL.
+ * @due: when the first timers are due; they are added before all else.
  * @run: coroutines, up to the first NULL.
  * @waiters: the number of waiters of the kind.
  * @has_ring: the wheel has a ring.
+ * @prepare: further preparation, the same in every schedule; or NULL.
  * @only: in lone_acts, the only way to wait that it is explored with, or NULL;
  * @also: and one waiter more, or NULL.
  */
 struct act {
 	const char *name;
 	clockid_t clock_id;
-	void (*prepare)(void);
+	unsigned char due[MAX_DUE];
 	run_t run[MAX_RUNS];
 	unsigned int waiters;
 	bool has_ring;
+	void (*prepare)(void);
 	const char *only;
 	const char *also;
 };
