@@ -21,26 +21,16 @@ static u32 slots WORLD;
 static clockid_t clock_id WORLD;
 static u64 tick WORLD;
 
-/**
- * struct record - the account of a timer
- * @id: the id that its add returned, or 0.
- * @read_id: the id in its event, or 0.
- * @deadline: when it is due; of a periodic one, the next time.
- * @moved_to: the new @deadline, if the modify in progress has been executed.
- * @interval: of a periodic one.
- * @delivered: how often it was read.
- * @added: the add has returned, and did not fail.
- * @cancelled: so has the cancel.
- */
+/* The account of a timer */
 static struct record {
-	u64 id;
-	u64 read_id;
-	u64 deadline;
-	u64 moved_to;
-	u64 interval;
-	u32 delivered;
-	bool added;
-	bool cancelled;
+	u64 id;	/* the id that its add returned, or 0 */
+	u64 read_id;	/* the id in its event, or 0 */
+	u64 deadline;	/* when it is due; of a periodic one, the next time */
+	u64 moved_to;	/* the new @deadline, if the modify in progress has been executed */
+	u64 interval;	/* of a periodic one */
+	u32 delivered;	/* how often it was read */
+	bool added;	/* the add has returned, and did not fail */
+	bool cancelled;	/* so has the cancel */
 } records[MAX_TIMERS] WORLD;
 
 /*

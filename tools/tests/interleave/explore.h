@@ -7,22 +7,14 @@
 
 #include "scenario.h"
 
-/**
- * struct findings - the results of exploring a scenario
- * @schedules: how many were explored.
- * @states: the number of different states with more than one option.
- * @bound: all schedules with up to this many preemptions were explored.
- * @rule: the rule that was broken, or NULL.
- * @preemptions: with how many preemptions,
- * @schedule: and in which schedule, as explore_replay() reads it.
- */
+/* The results of exploring a scenario */
 struct findings {
-	unsigned long schedules;
-	unsigned long states;
-	unsigned int bound;
-	const char *rule;
-	unsigned int preemptions;
-	const char *schedule;
+	unsigned long schedules;	/* how many were explored */
+	unsigned long states;	/* the number of different states with more than one option */
+	unsigned int bound;	/* all schedules with up to this many preemptions were explored */
+	const char *rule;	/* the rule that was broken, or NULL */
+	unsigned int preemptions;	/* with how many preemptions */
+	const char *schedule;	/* and in which schedule, as explore_replay() reads it */
 };
 
 /*

@@ -9,18 +9,12 @@
 
 #include "schedule.h"
 
-/**
- * struct waiter - a way to wait for a wheel, and to read
- * @name: the first part of the names of its scenarios.
- * @run: waits and reads until it is killed.
- * @worker: the kernel's worker, if there is one; or NULL.
- * @reads: it does not poll, so it cannot wait for a ring.
- */
+/* A way to wait for a wheel, and to read */
 struct waiter {
-	const char *name;
-	void (*run)(void);
-	void (*worker)(void);
-	bool reads;
+	const char *name;	/* the first part of the names of its scenarios */
+	void (*run)(void);	/* waits and reads until it is killed */
+	void (*worker)(void);	/* the kernel's worker, if there is one; or NULL */
+	bool reads;	/* it does not poll, so it cannot wait for a ring */
 };
 
 /* The work of a coroutine. */
@@ -29,28 +23,19 @@ typedef void (*run_t)(void);
 #define MAX_RUNS	3
 #define MAX_DUE		12
 
-/**
- * struct act - the actions of others
- * @name: the last part of the names of its scenarios.
- * @clock_id: the clock of the wheel; or -1 if it has not been set up.
- * @due: when the first timers are due; they are added before all else.
- * @run: coroutines, up to the first NULL.
- * @waiters: the number of waiters of the kind.
- * @has_ring: the wheel has a ring.
- * @prepare: further preparation, the same in every schedule; or NULL.
- * @only: in lone_acts, the only way to wait that it is explored with, or NULL;
- * @also: and one waiter more, or NULL.
- */
+/* The actions of others */
 struct act {
-	const char *name;
-	clockid_t clock_id;
+	const char *name;	/* the last part of the names of its scenarios */
+	clockid_t clock_id;	/* the clock of the wheel; or -1 if it has not been set up */
+	/* When the first timers are due; they are added before all else. */
 	unsigned char due[MAX_DUE];
-	run_t run[MAX_RUNS];
-	unsigned int waiters;
+	run_t run[MAX_RUNS];	/* coroutines, up to the first NULL */
+	unsigned int waiters;	/* the number of waiters of the kind */
 	bool has_ring;
-	void (*prepare)(void);
+	void (*prepare)(void);	/* further preparation, the same in every schedule; or NULL */
+	/* In lone_acts, the only way to wait that it is explored with, or NULL. */
 	const char *only;
-	const char *also;
+	const char *also;	/* and one waiter more, or NULL */
 };
 
 struct scenario {

@@ -15,41 +15,23 @@
 
 #define MAX_COROUTINES	8
 
-/**
- * struct coroutine - a task, or the interrupt of the hrtimers
- * @task: as the kernel sees it.
- * @name: for people.
- * @run: its function.
- * @ready: it is blocked until this returns true; or NULL.
- * @arg: the argument of @ready.
- * @function: the function with the next operation,
- * @operation: and that operation.
- * @context: its registers, while another one runs.
- * @sp: its stack pointer.
- * @outcomes: it waits for a choice of this many outcomes; or 0,
- * @outcome: and this is the choice.
- * @yields: others go first,
- * @starved: and these, a bit each, have not run since it yielded last.
- * @is_waiter: it may not sleep while something is due.
- * @is_kernel: it belongs to the kernel, and never returns.
- * @ended: it has returned.
- */
+/* A task, or the interrupt of the hrtimers */
 struct coroutine {
-	struct task_struct task;
-	const char *name;
+	struct task_struct task;	/* as the kernel sees it */
+	const char *name;	/* for people */
 	void (*run)(void);
-	bool (*ready)(const void *arg);
-	const void *arg;
-	const char *function;
-	const char *operation;
-	jmp_buf context;
+	bool (*ready)(const void *arg);	/* it is blocked until this returns true; or NULL */
+	const void *arg;	/* the argument of @ready */
+	const char *function;	/* the function with the next operation */
+	const char *operation;	/* and that operation */
+	jmp_buf context;	/* its registers, while another one runs */
 	char *sp;
-	unsigned int outcomes;
-	unsigned int outcome;
-	unsigned int starved;
-	bool yields;
-	bool is_waiter;
-	bool is_kernel;
+	unsigned int outcomes;	/* it waits for a choice of this many outcomes; or 0 */
+	unsigned int outcome;	/* and this is the choice */
+	unsigned int starved;	/* and these, a bit each, have not run since it yielded last */
+	bool yields;	/* others go first */
+	bool is_waiter;	/* it may not sleep while something is due */
+	bool is_kernel;	/* it belongs to the kernel, and never returns */
 	bool ended;
 };
 

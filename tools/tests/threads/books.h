@@ -25,55 +25,31 @@
 #define MAX_BATCH	200
 #define MAX_RECORDS	(MAX_ADDERS * MAX_ADDS)
 
-/**
- * struct record - the account of one timer of this round
- * @id: the id that the add returned; 0 means that there is no such timer.
- * @read_id: the id in its event.
- * @deadline: the deadline of the add; 0 if it was relative, or modified since.
- * @delivered: how often it was read.
- * @cancelled: how often it was cancelled.
- * @wheel: the number of its wheel.
- * @periodic: it has an interval.
- * @long_lived: the thread that added it cancels it before the round ends.
- */
+/* The account of one timer of this round */
 struct record {
-	u64 id;
-	u64 read_id;
-	u64 deadline;
-	u32 delivered;
-	u32 cancelled;
+	u64 id;	/* the id that the add returned; 0 means that there is no such timer */
+	u64 read_id;	/* the id in its event */
+	u64 deadline;	/* the deadline of the add; 0 if it was relative, or modified since */
+	u32 delivered;	/* how often it was read */
+	u32 cancelled;	/* how often it was cancelled */
 	u32 wheel;
 	bool periodic;
-	bool long_lived;
+	bool long_lived;	/* the thread that added it cancels it before the round ends */
 };
 
-/**
- * struct wheel - an open file, and its account
- * @filp: the file.
- * @setup: its set-up, unless a timer comes first.
- * @slow_clock: its clock or, while that is not known, one that is never ahead.
- * @fast_clock: its clock or, while that is not known, one that is never behind.
- * @limited: a timer may not fit.
- * @ring: its ring, once it has been mapped.
- * @slots: how many slots the ring has.
- * @taking: held while events are taken from it.
- * @set_up: how often it was set up.
- * @awake: how many of its waiters wait again at once.
- * @added: how many timers were.
- * @delivered: how many events were read.
- * @cancelled: how many timers were.
- */
+/* An open file, and its account */
 struct wheel {
 	struct file *filp;
-	struct twheel_setup setup;
-	clockid_t slow_clock;
+	struct twheel_setup setup;	/* its set-up, unless a timer comes first */
+	clockid_t slow_clock;	/* its clock or, while that is not known, one that is never ahead */
+	/* Its clock or, while that is not known, one that is never behind. */
 	clockid_t fast_clock;
-	bool limited;
-	struct twheel_ring *ring;
-	u32 slots;
-	pthread_mutex_t taking;
-	u32 set_up;
-	int awake;
+	bool limited;	/* a timer may not fit */
+	struct twheel_ring *ring;	/* its ring, once it has been mapped */
+	u32 slots;	/* how many slots the ring has */
+	pthread_mutex_t taking;	/* held while events are taken from it */
+	u32 set_up;	/* how often it was set up */
+	int awake;	/* how many of its waiters wait again at once */
 	u64 added;
 	u64 delivered;
 	u64 cancelled;

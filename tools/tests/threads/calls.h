@@ -10,24 +10,15 @@
 #include <linux/fs.h>
 #include <linux/poll.h>
 
-/**
- * struct watch - a task that waits for a file, as poll(2) and epoll do
- * @table: the argument of the first call of the driver's poll.
- * @entry: its entry in the file's wait queue.
- * @queue: that queue.
- * @filp: the file.
- * @task: the task.
- * @triggered: it has been woken, and has to poll again.
- * @edge: epoll's EPOLLET: only a wake-up makes it poll again.
- */
+/* A task that waits for a file, as poll(2) and epoll do */
 struct watch {
-	poll_table table;
-	wait_queue_entry_t entry;
+	poll_table table;	/* the argument of the first call of the driver's poll */
+	wait_queue_entry_t entry;	/* its entry in the file's wait queue */
 	wait_queue_head_t *queue;
 	struct file *filp;
 	struct task_struct *task;
-	bool triggered;
-	bool edge;
+	bool triggered;	/* it has been woken, and has to poll again */
+	bool edge;	/* epoll's EPOLLET: only a wake-up makes it poll again */
 };
 
 int sys_open(u32 uid, struct file **filp);

@@ -20,55 +20,32 @@
 
 struct mem_cgroup;
 
-/**
- * struct task_struct - a thread that calls the kernel
- * @lock: protects @awake.
- * @woken: @awake has been set, or a signal sent.
- * @awake: it neither sleeps nor is about to.
- * @signalled: a signal is pending.
- * @killed: and that signal is fatal.
- * @chance: its random numbers.
- * @mm: whose control group is charged when it opens a file.
- * @active_memcg: the one that is charged for its allocations.
- * @mutexes: how many it holds.
- * @spins: how many spin locks it holds.
- * @in_irq: it is an interrupt.
- * @irqs_off: it holds one of them that turns interrupts off.
- * @in_user_access: user memory is open.
- * @pagefaults_off: how often page faults have been disabled: user memory may be missing then.
- * @unreadable: user memory from here on cannot be read.
- * @unwritable: user memory from here on cannot be written.
- * @user_end: user memory ends here.
- * @lean: one in this many allocations fails; 0 stands for none.
- * @alone: no other thread waits for what it does, and user memory stays.
- * @fault: the step after so many that may fail does; 0 stands for none.
- * @fault_lasts: and all steps after it, too.
- * @failed: how many did.
- * @interlude: the act of another thread during the next allocation, or NULL.
- */
+/* A thread that calls the kernel */
 struct task_struct {
-	pthread_mutex_t lock;
-	pthread_cond_t woken;
-	bool awake;
+	pthread_mutex_t lock;	/* protects @awake */
+	pthread_cond_t woken;	/* @awake has been set, or a signal sent */
+	bool awake;	/* it neither sleeps nor is about to */
 	bool signalled;
-	bool killed;
+	bool killed;	/* and that signal is fatal */
 	struct chance chance;
-	struct mm_struct *mm;
-	struct mem_cgroup *active_memcg;
-	unsigned int mutexes;
-	unsigned int spins;
+	struct mm_struct *mm;	/* whose control group is charged when it opens a file */
+	struct mem_cgroup *active_memcg;	/* the one that is charged for its allocations */
+	unsigned int mutexes;	/* how many it holds */
+	unsigned int spins;	/* how many spin locks it holds */
 	bool in_irq;
-	bool irqs_off;
+	bool irqs_off;	/* it holds a spin lock that turns interrupts off */
 	bool in_user_access;
+	/* How often page faults have been disabled: user memory may be missing then. */
 	unsigned int pagefaults_off;
-	unsigned long unreadable;
-	unsigned long unwritable;
+	unsigned long unreadable;	/* user memory from here on cannot be read */
+	unsigned long unwritable;	/* user memory from here on cannot be written */
 	unsigned long user_end;
-	unsigned int lean;
-	bool alone;
-	unsigned int fault;
-	bool fault_lasts;
-	unsigned int failed;
+	unsigned int lean;	/* one in this many allocations fails; 0 stands for none */
+	bool alone;	/* no other thread waits for what it does, and user memory stays */
+	unsigned int fault;	/* the step after so many that may fail does; 0 stands for none */
+	bool fault_lasts;	/* and all steps after it, too */
+	unsigned int failed;	/* how many did */
+	/* The act of another thread during the next allocation, or NULL. */
 	void (*interlude)(void);
 };
 

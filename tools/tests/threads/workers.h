@@ -11,13 +11,9 @@
 extern bool leaving;
 extern uint64_t nr_adders;
 
-/**
- * struct role - a waiter
- * @wheel: the wheel that it waits for.
- * @wait: its loop.
- */
+/* A waiter */
 struct role {
-	u32 wheel;
+	u32 wheel;	/* the wheel that it waits for */
 	void (*wait)(u32 wheel);
 };
 

@@ -39,20 +39,13 @@ static inline void free_pages_exact(void *pages, size_t size)
 /* A page is where it is. */
 struct page;
 
-/**
- * struct vm_area_struct - what mmap(2) maps: see sys_mmap()
- * @vm_start: its first address in the program.
- * @vm_end: the one behind it.
- * @vm_pgoff: the first page of the file.
- * @vm_flags: VM_SHARED, and what the driver sets.
- * @pages: the pages that the driver has inserted.
- */
+/* What mmap(2) maps: see sys_mmap() */
 struct vm_area_struct {
-	unsigned long vm_start;
-	unsigned long vm_end;
-	unsigned long vm_pgoff;
-	unsigned long vm_flags;
-	struct page **pages;
+	unsigned long vm_start;	/* its first address in the program */
+	unsigned long vm_end;	/* the one behind it */
+	unsigned long vm_pgoff;	/* the first page of the file */
+	unsigned long vm_flags;	/* VM_SHARED, and what the driver sets */
+	struct page **pages;	/* the pages that the driver has inserted */
 };
 
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
