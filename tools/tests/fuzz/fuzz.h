@@ -27,36 +27,24 @@
 #define FUZZ_DEAD	64	/* ids of timers that are gone */
 #define FUZZ_BATCH	100	/* entries of a batch, at most */
 
-/**
- * struct memory - memory of every kind, for arguments
- * @file: the file behind it.
- * @alias: a writable mapping of all of it.
- * @shared: it can be read and written.
- * @read_only: it can only be read.
- * @private: it can be written, but its pages have to be copied first.
- *
+/*
+ * Memory of every kind, for arguments.
  * After each of the last three, no memory is mapped.
  */
 struct memory {
-	int file;
-	char *alias;
-	char *shared;
-	char *read_only;
-	char *private;
+	int file;	/* the file behind it */
+	char *alias;	/* a writable mapping of all of it */
+	char *shared;	/* it can be read and written */
+	char *read_only;	/* it can only be read */
+	char *private;	/* it can be written, but its pages have to be copied first */
 };
 
-/**
- * struct spot - a place in memory
- * @at: its address, for the kernel.
- * @fill: where to write the data for the kernel, or NULL.
- * @readable: how many bytes from there can be read.
- * @writable: how many can be written.
- */
+/* A place in memory */
 struct spot {
-	char *at;
-	char *fill;
-	size_t readable;
-	size_t writable;
+	char *at;	/* its address, for the kernel */
+	char *fill;	/* where to write the data for the kernel, or NULL */
+	size_t readable;	/* how many bytes from there can be read */
+	size_t writable;	/* how many can be written */
 };
 
 /* memory.c */
@@ -74,48 +62,27 @@ struct model_timer {
 	uint64_t latest;
 };
 
-/**
- * struct model - a fuzzer's own wheel, and everything about it
- * @fd: the wheel.
- * @tick_ns: its tick.
- * @clock: its clock.
- * @max_timers: its limit.
- * @is_set_up: it has been set up.
- * @large: levels are so large that there may be no memory for some of them.
- * @added: like the next three, the counter in struct twheel_info.
- * @modified: see @added.
- * @cancelled: see @added.
- * @delivered: see @added.
- * @slots: how many slots its ring has; 0 if there is none.
- * @size: its size in bytes.
- * @ring: the ring, where it is mapped.
- * @head: its head, which the model alone writes.
- * @tail: the slot after the last event that polls have moved there.
- * @count: number of timers that exist.
- * @timer: those.
- * @dead: ids of timers that are gone.
- * @nr_dead: how many there are.
- */
+/* A fuzzer's own wheel, and everything about it */
 struct model {
 	int fd;
 	uint64_t tick_ns;
 	clockid_t clock;
-	uint64_t max_timers;
+	uint64_t max_timers;	/* its limit */
 	bool is_set_up;
-	bool large;
-	uint64_t added;
+	bool large;	/* levels are so large that there may be no memory for some of them */
+	uint64_t added;	/* like the next three, the counter in struct twheel_info */
 	uint64_t modified;
 	uint64_t cancelled;
 	uint64_t delivered;
-	uint32_t slots;
-	uint32_t size;
-	struct twheel_ring *ring;
-	uint32_t head;
-	uint32_t tail;
-	unsigned int count;
+	uint32_t slots;	/* how many slots its ring has; 0 if there is none */
+	uint32_t size;	/* its size in bytes */
+	struct twheel_ring *ring;	/* the ring, where it is mapped */
+	uint32_t head;	/* its head, which the model alone writes */
+	uint32_t tail;	/* the slot after the last event that polls have moved there */
+	unsigned int count;	/* number of timers that exist */
 	struct model_timer timer[FUZZ_TIMERS];
-	uint64_t dead[FUZZ_DEAD];
-	unsigned int nr_dead;
+	uint64_t dead[FUZZ_DEAD];	/* ids of timers that are gone */
+	unsigned int nr_dead;	/* how many there are */
 };
 
 /* The kinds of calls that are counted. */
@@ -126,43 +93,26 @@ enum fuzz_call {
 	NR_CALLS
 };
 
-/**
- * struct fuzz - the data that all fuzzers share
- * @stop: tells them to end.
- * @failed: something was wrong.
- * @large: the number of large wheels.
- * @max_timers: the module's limit.
- */
+/* The data that all fuzzers share */
 struct fuzz {
-	atomic_bool stop;
-	atomic_bool failed;
-	atomic_uint large;
-	uint64_t max_timers;
+	atomic_bool stop;	/* tells them to end */
+	atomic_bool failed;	/* something was wrong */
+	atomic_uint large;	/* the number of large wheels */
+	uint64_t max_timers;	/* the module's limit */
 };
 
-/**
- * struct fuzzer - a thread
- * @fuzz: the shared data.
- * @chance: decides what it does.
- * @memory: memory for its arguments.
- * @model: its own wheel.
- * @ring: its io_uring, for commands, if @has_ring.
- * @tight: before or after the last call, there were large wheels.
- * @done: calls of each kind that succeeded...
- * @refused: ... and that did not.
- * @ops: all of them.
- */
+/* A thread */
 struct fuzzer {
 	struct fuzz *fuzz;
 	struct chance chance;
 	struct memory memory;
 	struct model model;
-	struct io_uring ring;
+	struct io_uring ring;	/* its io_uring, for commands, if @has_ring */
 	bool has_ring;
-	bool tight;
-	uint64_t done[NR_CALLS];
-	uint64_t refused[NR_CALLS];
-	uint64_t ops;
+	bool tight;	/* before or after the last call, there were large wheels */
+	uint64_t done[NR_CALLS];	/* calls of each kind that succeeded */
+	uint64_t refused[NR_CALLS];	/* ... and that did not */
+	uint64_t ops;	/* all of them */
 };
 
 /* calls.c: counts calls; the first error is printed and ends everything. */

@@ -26,82 +26,48 @@
 #define MAX_BATCH	32
 #define MAX_ERRORS	8
 
-/**
- * struct record - the account of one timer
- * @id: the id that the add returned; 0 means that there is no such timer.
- * @read_id: as its event had it.
- * @delivered: how often it was read.
- * @cancelled: how often it was cancelled.
- * @wheel: the number of its wheel.
- */
+/* The account of one timer */
 struct record {
+	/* The id that the add returned; 0 means that there is no such timer. */
 	atomic_ullong id;
-	atomic_ullong read_id;
-	atomic_ushort delivered;
-	atomic_ushort cancelled;
-	atomic_uchar wheel;
+	atomic_ullong read_id;	/* as its event had it */
+	atomic_ushort delivered;	/* how often it was read */
+	atomic_ushort cancelled;	/* how often it was cancelled */
+	atomic_uchar wheel;	/* the number of its wheel */
 };
 
-/**
- * struct worker - one that calls the device
- * @books: where it writes.
- * @chance: decides what it does.
- * @ops: how many timers it has added, cancelled, modified or read, and how many
- *	other calls it has made.
- * @add: timers being added.
- * @number: records of the timers being cancelled or modified.
- * @id: their ids.
- * @modify: their new deadlines.
- * @event: events being read.
- */
+/* One that calls the device */
 struct worker {
 	struct books *books;
 	struct chance chance;
+	/* How many timers it has added, cancelled, modified or read, and its other calls. */
 	uint64_t ops;
 	struct twheel_add add[MAX_BATCH];
-	uint32_t number[MAX_BATCH];
+	uint32_t number[MAX_BATCH];	/* records of the timers being cancelled or modified */
 	uint64_t id[MAX_BATCH];
-	struct twheel_modify modify[MAX_BATCH];
+	struct twheel_modify modify[MAX_BATCH];	/* their new deadlines */
 	struct twheel_event event[MAX_BATCH];
 };
 
-/**
- * struct wheel - a wheel that workers share
- * @fd: its descriptor.
- * @clock: its clock.
- * @nr: its number.
- * @ring: its ring, or all zero.
- */
+/* A wheel that workers share */
 struct wheel {
 	int fd;
 	clockid_t clock;
 	unsigned int nr;
-	struct twheel_ring_view ring;
+	struct twheel_ring_view ring;	/* its ring, or all zero */
 };
 
-/**
- * struct books - the account of a race
- * @stop: makes the workers end.
- * @errors: number of errors.
- * @error: the first errors.
- * @next: number of the next record.
- * @capacity: number of records.
- * @worker: the workers.
- * @wheel: the wheels.
- * @wheels: how many there are.
- * @taking: held by the worker that takes events from a ring.
- * @record: the records.
- */
+/* The account of a race */
 struct books {
-	atomic_bool stop;
+	atomic_bool stop;	/* makes the workers end */
 	atomic_uint errors;
-	char error[MAX_ERRORS][160];
-	atomic_uint next;
-	uint32_t capacity;
+	char error[MAX_ERRORS][160];	/* the first errors */
+	atomic_uint next;	/* number of the next record */
+	uint32_t capacity;	/* number of records */
 	struct worker worker[MAX_WORKERS];
 	struct wheel wheel[MAX_WHEELS];
 	unsigned int wheels;
-	pthread_mutex_t taking;
+	pthread_mutex_t taking;	/* held by the worker that takes events from a ring */
 	struct record record[];
 };
 
@@ -120,17 +86,12 @@ void worker_modify(struct worker *worker, struct wheel *wheel, unsigned int coun
 unsigned int worker_read(struct worker *worker, struct wheel *wheel, unsigned int max);
 int poll_in(int fd, int timeout_ms);
 
-/**
- * struct race_options - the options of all races
- * @ops: number of operations, roughly.
- * @seed: the seed of random numbers.
- * @module: the module's file, or NULL.
- * @wall: the wheels that have a clock of their own have CLOCK_REALTIME or CLOCK_TAI.
- */
+/* The options of all races */
 struct race_options {
-	uint64_t ops;
-	uint64_t seed;
-	const char *module;
+	uint64_t ops;	/* number of operations, roughly */
+	uint64_t seed;	/* the seed of random numbers */
+	const char *module;	/* the module's file, or NULL */
+	/* The wheels that have a clock of their own have CLOCK_REALTIME or CLOCK_TAI. */
 	bool wall;
 };
 
