@@ -88,7 +88,7 @@ static uint64_t pending(struct twheel_loop *loop)
 	return info.pending + info.expired;
 }
 
-static void timers_go_on(void)
+DEVICE_TEST(timers_of_an_adopted_wheel_go_on)
 {
 	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 	uint64_t deadline[TIMERS];
@@ -119,7 +119,7 @@ static void timers_go_on(void)
 	twheel_loop_free(loop);
 }
 
-static void what_is_disowned_is_cancelled(void)
+DEVICE_TEST(what_is_disowned_by_adopting_is_cancelled)
 {
 	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 	unsigned int i;
@@ -136,14 +136,13 @@ static void what_is_disowned_is_cancelled(void)
 	twheel_loop_free(loop);
 }
 
-static void plain_timers_are_adopted(void)
+DEVICE_TEST(timers_that_no_loop_added_are_adopted)
 {
 	struct twheel_add adds[3] = {
 		{ .time_ns = 0, .data = 7 },
 		{ .time_ns = HOUR, .data = 8 },
 		{ .time_ns = 20 * MSEC, .interval_ns = 20 * MSEC, .data = 9 },
 	};
-	struct twheel_loop *loop;
 	int fd = new_wheel();
 
 	CHECK(twheel_add_batch(fd, adds, 3) == 3);
@@ -157,14 +156,13 @@ static void plain_timers_are_adopted(void)
 	twheel_loop_free(loop);
 }
 
-static void of_two_the_later_stays(void)
+DEVICE_TEST(of_two_timers_with_the_same_data_the_later_stays)
 {
 	struct twheel_add adds[3] = {
 		{ .time_ns = HOUR, .data = 1 },
 		{ .time_ns = 3 * HOUR, .data = 1 },
 		{ .time_ns = 2 * HOUR, .data = 1 },
 	};
-	struct twheel_loop *loop;
 	int fd = new_wheel();
 
 	CHECK(twheel_add_batch(fd, adds, 3) == 3);
@@ -175,7 +173,7 @@ static void of_two_the_later_stays(void)
 }
 
 /* The kernel gets the new deadline, so the next process has it. */
-static void a_timer_put_off_stays_put_off(void)
+DEVICE_TEST(a_timer_that_was_put_off_is_adopted_as_that)
 {
 	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 
@@ -192,7 +190,7 @@ static void a_timer_put_off_stays_put_off(void)
 }
 
 /* A message or a start leaves a timer without a handle in the wheel. */
-static void what_wakes_the_loop_is_not_adopted(void)
+DEVICE_TEST(what_wakes_the_loop_is_not_adopted)
 {
 	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 
@@ -211,9 +209,8 @@ static void die_in_the_middle(struct twheel_loop *loop, struct twheel_handle *ha
 }
 
 /* It was killed in a callback: the next process calls that one and those after it. */
-static void events_of_a_killed_process_are_called(void)
+DEVICE_TEST(events_of_a_killed_process_are_called)
 {
-	struct twheel_loop *loop;
 	int fd = new_wheel(), status;
 	unsigned int i;
 	pid_t child;
@@ -251,7 +248,7 @@ static void events_of_a_killed_process_are_called(void)
 	twheel_loop_free(loop);
 }
 
-static void bad_configs_are_einval(void)
+DEVICE_TEST(bad_configs_of_adopting_are_einval)
 {
 	struct twheel_loop_config bad[] = {
 		{ .resolve = NULL },
@@ -275,17 +272,3 @@ static void bad_configs_are_einval(void)
 	/* They still belong to the caller. */
 	CHECK(!close(pipes[0]) && !close(pipes[1]) && !close(fd));
 }
-
-const struct test adopt_tests[] = {
-	{ "timers of an adopted wheel go on", timers_go_on },
-	{ "adopting cancels what is disowned", what_is_disowned_is_cancelled },
-	{ "adopting takes timers that no loop added", plain_timers_are_adopted },
-	{ "of two timers with the same data the later one is adopted", of_two_the_later_stays },
-	{ "a timer that was put off is adopted as that", a_timer_put_off_stays_put_off },
-	{ "what wakes a loop is not adopted", what_wakes_the_loop_is_not_adopted },
-	{ "events of a process that was killed in a callback are called by the next one",
-	  events_of_a_killed_process_are_called },
-	{ "adopting with a bad config is EINVAL, and the descriptor stays",
-	  bad_configs_are_einval },
-	{ }
-};

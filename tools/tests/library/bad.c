@@ -15,9 +15,8 @@ static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
 	(void)message;
 }
 
-static void no_loop_is_einval(void)
+TEST(no_loop_is_einval)
 {
-	struct twheel_handle timer = { .callback = count_call };
 	struct twheel_message message = { .call = do_nothing };
 
 	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
@@ -37,9 +36,8 @@ static void no_loop_is_einval(void)
 	twheel_loop_free(NULL);
 }
 
-static void no_handle_is_einval(void)
+TEST(no_handle_is_einval)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle blank = { };
 	struct twheel_message message = { };
 
@@ -55,11 +53,8 @@ static void no_handle_is_einval(void)
 	twheel_handle_init(NULL, count_call, NULL);
 }
 
-static void times_out_of_range_are_einval(void)
+TEST(times_out_of_range_are_einval)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-
 	CHECK_FAILS(twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
 	CHECK_FAILS(twheel_start(loop, &timer, UINT64_MAX), EINVAL);
 	CHECK_FAILS(twheel_start_at(loop, &timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
@@ -78,13 +73,10 @@ static void times_out_of_range_are_einval(void)
 }
 
 /* Earlier, later, and as what it was started last. */
-static void starting_twice_starts_again(void)
+TEST(starting_twice_starts_again)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0, flushed;
+	int flushed;
 
-	timer.data = &called;
 	for (flushed = 0; flushed < 2; flushed++) {
 		CHECK(!twheel_repeat(loop, &timer, 5 * MSEC, 5 * MSEC));
 		CHECK(!flushed || !twheel_loop_flush(loop));
@@ -106,10 +98,8 @@ static void starting_twice_starts_again(void)
 	CHECK(called == 8);
 }
 
-static void stopping_twice_is_nothing(void)
+TEST(stopping_twice_is_nothing)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
 	int flushed;
 
 	CHECK(!twheel_stop(&timer));
@@ -124,23 +114,17 @@ static void stopping_twice_is_nothing(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
-static void again_before_any_start_is_einval(void)
+TEST(again_before_any_start_is_einval)
 {
-	struct twheel_handle timer = { .callback = count_call };
-
 	CHECK_FAILS(twheel_again(&timer, 1), EINVAL);
 	CHECK_FAILS(twheel_again(&timer, TWHEEL_SAME_DELAY), EINVAL);
 }
 
-static void running_in_another_loop_is_exdev(void)
+TEST(running_in_another_loop_is_exdev)
 {
 	struct twheel_loop_config config = { .backend = backend };
 	struct twheel_loop *other = twheel_loop_new(&config);
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
 
-	timer.data = &called;
 	CHECK(other);
 	CHECK(!twheel_start(loop, &timer, SEC));
 	CHECK_FAILS(twheel_start(other, &timer, 1), EXDEV);
@@ -150,7 +134,7 @@ static void running_in_another_loop_is_exdev(void)
 	twheel_loop_free(other);
 }
 
-static void a_config_that_makes_no_sense_is_einval(void)
+TEST(a_config_that_makes_no_sense_is_einval)
 {
 	static const struct twheel_loop_config configs[] = {
 		{ .tick_ns = TWHEEL_TICK_MIN_NS - 1 },
@@ -177,7 +161,7 @@ static void a_config_that_makes_no_sense_is_einval(void)
 	}
 }
 
-static void the_extremes_of_a_config_are_valid(void)
+TEST(the_extremes_of_a_config_are_valid)
 {
 	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MIN_NS });
 	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MAX_NS });
@@ -185,13 +169,12 @@ static void the_extremes_of_a_config_are_valid(void)
 	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MAX });
 }
 
-static void a_clock_has_one_name(void)
+TEST(a_clock_has_one_name)
 {
 	static const uint32_t clocks[] = { 0, TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_BOOTTIME,
 					   TWHEEL_CLOCK_REALTIME };
 	static const clockid_t is[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC, CLOCK_BOOTTIME,
 					CLOCK_REALTIME };
-	struct twheel_loop *loop;
 	uint64_t before;
 	unsigned int i;
 
@@ -203,10 +186,9 @@ static void a_clock_has_one_name(void)
 	}
 }
 
-static void the_environment_chooses_the_backend(void)
+TEST(the_environment_chooses_the_backend)
 {
 	const char *name = backend == TWHEEL_BACKEND_USER ? "user" : "device";
-	struct twheel_loop *loop;
 
 	CHECK(!setenv("TWHEEL_BACKEND", name, 1));
 	loop = twheel_loop_new(NULL);
@@ -220,7 +202,7 @@ static void the_environment_chooses_the_backend(void)
 	twheel_loop_free(loop);
 }
 
-static void the_kernel_is_for_those_that_ask_for_it(void)
+TEST(the_kernel_is_for_those_that_ask_for_it)
 {
 	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
 	struct twheel_loop *loop = twheel_loop_new(&config);
@@ -233,11 +215,8 @@ static void the_kernel_is_for_those_that_ask_for_it(void)
 
 /* ---- Descriptors that go away -------------------------------------------------- */
 
-static void a_closed_descriptor_is_ebadf(void)
+TEST(a_closed_descriptor_is_ebadf)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	CHECK(!close(twheel_loop_fd(loop)));
 	CHECK_FAILS(twheel_loop_flush(loop), EBADF);
@@ -248,12 +227,10 @@ static void a_closed_descriptor_is_ebadf(void)
 	CHECK(dup2(open("/dev/null", O_RDWR), twheel_loop_fd(loop)) >= 0);
 }
 
-static void a_descriptor_that_is_no_wheel_is_an_error(void)
+TEST(a_descriptor_that_is_no_wheel_is_an_error)
 {
 	const int error = backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY;
-	struct twheel_handle timer = { .callback = count_call };
 	int null = open("/dev/null", O_RDWR);
-	struct twheel_loop *loop = new_loop();
 
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
@@ -267,13 +244,10 @@ static void a_descriptor_that_is_no_wheel_is_an_error(void)
 	CHECK(!close(null));
 }
 
-static void what_could_not_be_flushed_waits(void)
+TEST(what_could_not_be_flushed_waits)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int fd = twheel_loop_fd(loop), saved = dup(fd), called = 0;
+	int fd = twheel_loop_fd(loop), saved = dup(fd);
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
 	CHECK_FAILS(twheel_loop_flush(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY);
@@ -284,12 +258,11 @@ static void what_could_not_be_flushed_waits(void)
 }
 
 /* Stops are collected only up to a limit. */
-static void a_stop_that_cannot_be_told_fails(void)
+DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 {
 	enum { TIMERS = 2000 };
 	static struct twheel_handle timer[TIMERS];
-	struct twheel_loop *loop = new_loop();
-	int fd = twheel_loop_fd(loop), saved = dup(fd), called = 0, stopped, i;
+	int fd = twheel_loop_fd(loop), saved = dup(fd), stopped, i;
 
 	for (i = 0; i < TIMERS; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
@@ -344,11 +317,11 @@ static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed, int *called)
 	return loop;
 }
 
-static void at_the_limit_owners_are_told(void)
+TEST(at_the_limit_owners_are_told)
 {
-	int called = 0, idle = 0, i;
-	struct twheel_loop *loop = crowded_loop(note_refused, &called);
+	int idle = 0, i;
 
+	loop = crowded_loop(note_refused, &called);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM && last_error == ENOSPC);
 	for (i = 0; i < MANY; i++)
@@ -358,11 +331,9 @@ static void at_the_limit_owners_are_told(void)
 	CHECK(called == ROOM);
 }
 
-static void at_the_limit_nothing_is_lost(void)
+TEST(at_the_limit_nothing_is_lost)
 {
-	int called = 0;
-	struct twheel_loop *loop = crowded_loop(NULL, &called);
-
+	loop = crowded_loop(NULL, &called);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	while (called < MANY) {
 		int before = called;
@@ -375,11 +346,9 @@ static void at_the_limit_nothing_is_lost(void)
 	CHECK(!twheel_loop_flush(loop));
 }
 
-static void at_the_limit_the_armed_wake(void)
+TEST(at_the_limit_the_armed_wake)
 {
-	int called = 0;
-	struct twheel_loop *loop = crowded_loop(NULL, &called);
-
+	loop = crowded_loop(NULL, &called);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	/* The starts can be in two ticks. */
 	while (called < ROOM) {
@@ -390,11 +359,11 @@ static void at_the_limit_the_armed_wake(void)
 }
 
 /* A callback of the wait makes room. */
-static void at_the_limit_waiting_goes_on(void)
+TEST(at_the_limit_waiting_goes_on)
 {
-	int called = 0, round;
-	struct twheel_loop *loop = crowded_loop(NULL, &called);
+	int round;
 
+	loop = crowded_loop(NULL, &called);
 	for (round = 0; round < 100 && called < MANY; round++) {
 		if (twheel_loop_wait(loop, 20 * MSEC) < 0) {
 			CHECK(errno == ENOSPC);
@@ -404,12 +373,12 @@ static void at_the_limit_waiting_goes_on(void)
 	CHECK(called == MANY);
 }
 
-static void a_flush_after_one_that_failed_does_all(void)
+TEST(a_flush_after_one_that_failed_does_all)
 {
-	int called = 0, late = 0, i;
-	struct twheel_loop *loop = crowded_loop(NULL, &called);
+	int late = 0, i;
 	struct twheel_handle timer = { .callback = count_call, .data = &late };
 
+	loop = crowded_loop(NULL, &called);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	for (i = 0; i < MANY - 1; i++)
@@ -421,11 +390,9 @@ static void a_flush_after_one_that_failed_does_all(void)
 	CHECK(late == 1 && called == 1);
 }
 
-static void an_owner_who_is_told_may_make_room(void)
+TEST(an_owner_who_is_told_may_make_room)
 {
-	int called = 0;
-	struct twheel_loop *loop = crowded_loop(note_refused, &called);
-
+	loop = crowded_loop(note_refused, &called);
 	to_stop = &crowd[0];
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM - 1);
@@ -441,11 +408,9 @@ static void refuse_and_start(struct twheel_loop *loop, struct twheel_handle *han
 		bail_out("start");
 }
 
-static void starting_what_was_refused_waits_for_the_next_flush(void)
+TEST(starting_what_was_refused_waits_for_the_next_flush)
 {
-	int called = 0;
-	struct twheel_loop *loop = crowded_loop(refuse_and_start, &called);
-
+	loop = crowded_loop(refuse_and_start, &called);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM);
 	CHECK(!twheel_loop_flush(loop));
@@ -454,10 +419,9 @@ static void starting_what_was_refused_waits_for_the_next_flush(void)
 
 /* ---- Handles that go away -------------------------------------------------------- */
 
-static void what_was_stopped_may_be_freed(void)
+TEST(what_was_stopped_may_be_freed)
 {
-	struct twheel_loop *loop = new_loop();
-	int called = 0, flushes, i;
+	int flushes, i;
 
 	for (flushes = 0; flushes < 3; flushes++) {
 		struct twheel_handle *timer[40];
@@ -482,11 +446,10 @@ static void what_was_stopped_may_be_freed(void)
 	CHECK(!called);
 }
 
-static void a_loop_may_be_freed_with_all_its_timers(void)
+TEST(a_loop_may_be_freed_with_all_its_timers)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer[3] = { };
-	int called = 0, i;
+	int i;
 
 	for (i = 0; i < 3; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
@@ -537,14 +500,11 @@ static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_hand
 	free_last_loop();
 }
 
-static void the_child_of_fork_is_kept_out(void)
+TEST(the_child_of_fork_is_kept_out)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call }, second = timer;
-	int called = 0;
+	struct twheel_handle second = { .callback = count_call };
 	pid_t child;
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	/* The loop's time is cached, so a start makes no calls. */
@@ -569,11 +529,10 @@ static void fork_once(struct twheel_loop *loop, struct twheel_handle *handle)
 		forked = fork();
 }
 
-static void the_child_of_a_callback_calls_no_more(void)
+TEST(the_child_of_a_callback_calls_no_more)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer[5];
-	int called = 0, ret, i;
+	int ret, i;
 
 	for (i = 0; i < 5; i++) {
 		twheel_handle_init(&timer[i], fork_once, &called);
@@ -590,7 +549,7 @@ static void the_child_of_a_callback_calls_no_more(void)
 
 /* ---- The calls ------------------------------------------------------------------- */
 
-static void batches_go_on_past_stale_ids(void)
+DEVICE_TEST(batches_go_on_past_stale_ids_and_tell_which)
 {
 	enum { TIMERS = 600 };
 	struct twheel_modify mods[TIMERS];
@@ -631,7 +590,7 @@ static void batches_go_on_past_stale_ids(void)
 	CHECK_FAILS(twheel_cancel_batch(fd, ids, results, 3), EBADF);
 }
 
-static void calls_without_memory_are_efault(void)
+DEVICE_TEST(system_calls_without_memory_are_efault)
 {
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 
@@ -645,47 +604,3 @@ static void calls_without_memory_are_efault(void)
 	CHECK_FAILS(twheel_modify_batch(fd, NULL, NULL, 1), EFAULT);
 	close(fd);
 }
-
-const struct test bad_tests[] = {
-	{ "without a loop, EINVAL", no_loop_is_einval },
-	{ "without a handle, a callback or a message, EINVAL", no_handle_is_einval },
-	{ "times out of range are EINVAL", times_out_of_range_are_einval },
-	{ "starting a running timer starts it again", starting_twice_starts_again },
-	{ "stopping what does not run returns 0", stopping_twice_is_nothing },
-	{ "again before any start is EINVAL", again_before_any_start_is_einval },
-	{ "what runs in another loop is EXDEV", running_in_another_loop_is_exdev },
-	{ "a config that makes no sense is EINVAL", a_config_that_makes_no_sense_is_einval },
-	{ "the extremes of a config are valid", the_extremes_of_a_config_are_valid },
-	{ "a clock has one name", a_clock_has_one_name },
-	{ "the environment chooses the backend", the_environment_chooses_the_backend },
-	{ "the kernel has the timers of loops that ask for it",
-	  the_kernel_is_for_those_that_ask_for_it },
-	{ "a descriptor that was closed is EBADF", a_closed_descriptor_is_ebadf },
-	{ "a descriptor that is no wheel is an error", a_descriptor_that_is_no_wheel_is_an_error },
-	{ "what could not be flushed waits for the next flush", what_could_not_be_flushed_waits },
-	{ "at the limit, those that could not be armed are told of", at_the_limit_owners_are_told },
-	{ "at the limit, and nobody to tell, nothing is lost", at_the_limit_nothing_is_lost },
-	{ "at the limit, and nobody to tell, those that are armed wake who waits",
-	  at_the_limit_the_armed_wake },
-	{ "at the limit, and nobody to tell, waiting again and again has all expire",
-	  at_the_limit_waiting_goes_on },
-	{ "a flush after one that failed does all there is to do",
-	  a_flush_after_one_that_failed_does_all },
-	{ "who is told of the limit may make room", an_owner_who_is_told_may_make_room },
-	{ "starting what was refused waits for the next flush",
-	  starting_what_was_refused_waits_for_the_next_flush },
-	{ "what was stopped may be freed, wherever it was", what_was_stopped_may_be_freed },
-	{ "a loop may be freed with all its timers", a_loop_may_be_freed_with_all_its_timers },
-	{ "the child of fork is kept out, and may have a loop of its own",
-	  the_child_of_fork_is_kept_out },
-	{ "the child of a callback calls no more", the_child_of_a_callback_calls_no_more },
-	{ }
-};
-
-const struct test call_tests[] = {
-	{ "batches go on past stale ids, and tell which", batches_go_on_past_stale_ids },
-	{ "a stop that the kernel cannot be told of fails, and the timer runs",
-	  a_stop_that_cannot_be_told_fails },
-	{ "calls without memory are EFAULT", calls_without_memory_are_efault },
-	{ }
-};

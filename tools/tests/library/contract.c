@@ -36,9 +36,8 @@ static void noted_init(struct noted *noted)
 	places = 0;
 }
 
-static void expires_once_and_never_early(void)
+TEST(a_timer_expires_once_and_never_early)
 {
-	struct twheel_loop *loop = new_loop();
 	struct noted timer;
 	uint64_t began;
 
@@ -68,12 +67,12 @@ static void comes_in_time(struct twheel_loop *loop, struct noted *timer, uint64_
 	CHECK(timer->called_ns <= deadline + MSEC + lateness_max);
 }
 
-static void no_callback_is_late(void)
+TEST(no_callback_is_late)
 {
 	static const uint64_t delays[] = { 0, 1, 999999, 7300000, 20 * MSEC, 301 * MSEC };
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .tick_ns = MSEC });
 	unsigned int i;
 
+	loop = new_loop_of((struct twheel_loop_config) { .tick_ns = MSEC });
 	for (i = 0; i < 2 * ARRAY_SIZE(delays); i++) {
 		uint64_t deadline = now_ns() + delays[i / 2];
 		struct noted timer;
@@ -91,10 +90,9 @@ static void no_callback_is_late(void)
 	}
 }
 
-static void come_in_the_order_of_their_ticks(void)
+TEST(timers_come_in_the_order_of_their_ticks)
 {
 	static const uint64_t ms[] = { 40, 10, 30, 50, 20 };
-	struct twheel_loop *loop = new_loop();
 	struct noted timer[ARRAY_SIZE(ms)];
 	unsigned int i;
 
@@ -107,9 +105,8 @@ static void come_in_the_order_of_their_ticks(void)
 		CHECK(timer[i].place == ms[i] / 10);
 }
 
-static void past_deadlines_come_with_the_next_dispatch(void)
+TEST(past_deadlines_come_with_the_next_dispatch)
 {
-	struct twheel_loop *loop = new_loop();
 	struct noted past, now;
 
 	noted_init(&past);
@@ -133,12 +130,12 @@ static struct twheel_loop *new_calendar_loop(void)
 	return new_loop_of(config);
 }
 
-static void deadlines_can_be_calendar_time(void)
+TEST(deadlines_can_be_calendar_time)
 {
-	struct twheel_loop *loop = new_calendar_loop();
 	uint64_t now = now_on(CLOCK_REALTIME);
 	struct noted soon, later;
 
+	loop = new_calendar_loop();
 	noted_init(&soon);
 	noted_init(&later);
 	CHECK(twheel_loop_now(loop) >= now);
@@ -157,11 +154,11 @@ static void set_calendar_by(int64_t change_ns)
 }
 
 /* In the tests' virtual machine, which has the device. */
-static void timers_follow_a_clock_that_is_set(void)
+TEST(timers_follow_a_clock_that_is_set)
 {
-	struct twheel_loop *loop = new_calendar_loop();
 	struct noted hour, day;
 
+	loop = new_calendar_loop();
 	if (access("/dev/twheel", F_OK))
 		return;
 	noted_init(&hour);
@@ -188,12 +185,11 @@ static void timers_follow_a_clock_that_is_set(void)
 }
 
 /* Postponing a timer is not a change, but all that a turn does has one time. */
-static void a_turn_without_changes_has_a_time_of_its_own(void)
+TEST(a_turn_without_changes_has_a_time_of_its_own)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before;
 
+	loop = new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	twheel_loop_timeout(loop);
 	CHECK(!twheel_again(&timer, HOUR));
@@ -211,14 +207,10 @@ static void a_turn_without_changes_has_a_time_of_its_own(void)
 	CHECK(timer.deadline >= before + 2 * MSEC);
 }
 
-static void timers_follow_a_clock_that_is_set_back(void)
+USER_TEST(timers_follow_a_clock_that_is_set_back)
 {
-	struct twheel_loop *loop;
 	struct noted hour, minute;
 
-	/* The device has the kernel's clock. */
-	if (backend != TWHEEL_BACKEND_USER)
-		return;
 	mocked_ns = 10 * HOUR;
 	loop = new_calendar_loop();
 	noted_init(&hour);
@@ -236,12 +228,11 @@ static void timers_follow_a_clock_that_is_set_back(void)
 	CHECK(twheel_loop_dispatch(loop) == 1 && hour.place == 2);
 }
 
-static void many_of_all_distances_come(void)
+TEST(many_of_all_distances_come)
 {
 	enum { MANY = 3000 };
 	struct twheel_handle *timer = calloc(MANY, sizeof(*timer));
-	struct twheel_loop *loop = new_loop();
-	int called = 0, stopped = 0, i;
+	int stopped = 0, i;
 
 	for (i = 0; i < MANY; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
@@ -257,13 +248,8 @@ static void many_of_all_distances_come(void)
 	free(timer);
 }
 
-static void the_descriptor_says_when_there_is_something(void)
+TEST(the_descriptor_says_when_there_is_something)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
-
-	timer.data = &called;
 	CHECK(!is_readable(loop));
 	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
@@ -274,15 +260,11 @@ static void the_descriptor_says_when_there_is_something(void)
 	CHECK(!is_readable(loop));
 }
 
-static void the_timeout_is_the_time_until_the_next_timer(void)
+TEST(the_timeout_is_the_time_until_the_next_timer)
 {
-	struct twheel_handle timer = { .callback = count_call };
 	struct twheel_message message = { .call = ignore };
-	struct twheel_loop *loop = new_loop();
-	int called = 0;
 	int64_t left;
 
-	timer.data = &called;
 	CHECK(twheel_loop_timeout(loop) == -1);
 	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	left = twheel_loop_timeout(loop);
@@ -313,15 +295,8 @@ static struct twheel_loop *calendar_loop_of(uint64_t now)
 }
 
 /* The clock can be set during a wait. */
-static void a_timeout_on_a_clock_that_is_set(void)
+USER_TEST(a_timeout_on_a_clock_that_is_set)
 {
-	struct twheel_handle timer = { .callback = count_call };
-	struct twheel_loop *loop;
-	int called = 0;
-
-	if (backend != TWHEEL_BACKEND_USER)
-		return;
-	timer.data = &called;
 	loop = calendar_loop_of(10 * HOUR);
 	CHECK(!twheel_start(loop, &timer, SEC / 2));
 	CHECK(twheel_loop_timeout(loop) == SEC / 2);
@@ -334,14 +309,11 @@ static void a_timeout_on_a_clock_that_is_set(void)
 }
 
 /* The descriptor is made when there is something to wait for already. */
-static void the_descriptor_may_be_asked_for_at_any_time(void)
+TEST(the_descriptor_may_be_asked_for_at_any_time)
 {
-	struct twheel_handle timer = { .callback = count_call };
 	struct twheel_message message = { .call = ignore };
-	struct twheel_loop *loop;
-	int called = 0, when;
+	int when;
 
-	timer.data = &called;
 	for (when = 0; when < 4; when++) {
 		loop = new_loop();
 		CHECK(!twheel_start(loop, &timer, 5 * MSEC));
@@ -357,9 +329,8 @@ static void the_descriptor_may_be_asked_for_at_any_time(void)
 	}
 }
 
-static void a_wait_ends(void)
+TEST(a_wait_ends)
 {
-	struct twheel_loop *loop = new_loop();
 	uint64_t began = now_ns();
 
 	CHECK(twheel_loop_wait(loop, 15 * MSEC) == 0);
@@ -371,21 +342,19 @@ static void a_wait_ends(void)
 
 /* ---- Putting off, repeating -------------------------------------------------- */
 
-static void a_start_that_is_stopped_never_reaches_the_kernel(void)
+TEST(a_start_that_is_stopped_never_reaches_the_kernel)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t before = added(loop);
 
+	loop = new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, SEC));
 	CHECK(twheel_stop(&timer) == 1);
 	CHECK(twheel_loop_timeout(loop) == -1);
 	CHECK(added(loop) == before);
 }
 
-static void again_puts_off_without_the_kernel(void)
+TEST(again_puts_off_without_the_kernel)
 {
-	struct twheel_loop *loop = new_loop();
 	struct noted timer;
 	uint64_t before, last = 0;
 	int i;
@@ -406,9 +375,8 @@ static void again_puts_off_without_the_kernel(void)
 	CHECK(run_for(loop, 1, 30) == 0);
 }
 
-static void again_brings_forward(void)
+TEST(again_brings_forward)
 {
-	struct twheel_loop *loop = new_loop();
 	struct noted timer;
 
 	noted_init(&timer);
@@ -419,13 +387,8 @@ static void again_brings_forward(void)
 	CHECK(run_for(loop, 1, 10) == 0);
 }
 
-static void again_starts_what_has_stopped(void)
+TEST(again_starts_what_has_stopped_or_expired)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
-
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	CHECK(twheel_stop(&timer) == 1);
 	CHECK(!twheel_again(&timer, 5 * MSEC));
@@ -438,10 +401,8 @@ static void again_starts_what_has_stopped(void)
 	CHECK(twheel_stop(&timer) == 1);
 }
 
-static void again_without_a_delay_has_that_of_the_start(void)
+TEST(again_without_a_delay_has_that_of_the_start)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
 	int i;
 
 	for (i = 0; i < 2; i++) {
@@ -461,15 +422,12 @@ static void again_without_a_delay_has_that_of_the_start(void)
 	}
 }
 
-static void repeating_keeps_phase_and_counts_what_was_missed(void)
+TEST(repeating_keeps_phase_and_counts_what_was_missed)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first, now;
 	int64_t left;
-	int called = 0;
 
-	timer.data = &called;
+	loop = new_loop_that_asks();
 	first = twheel_loop_now(loop) + 10 * MSEC;
 	CHECK(!twheel_repeat(loop, &timer, 10 * MSEC, 10 * MSEC));
 	CHECK(run_for(loop, 1, 1000) == 1);
@@ -486,12 +444,11 @@ static void repeating_keeps_phase_and_counts_what_was_missed(void)
 	CHECK(called == 2);
 }
 
-static void remaining_counts_down(void)
+TEST(what_remains_is_counted_on_the_time_of_the_loop)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	int64_t before;
 
+	loop = new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, SEC));
 	before = twheel_remaining(&timer);
 	CHECK(before == SEC);
@@ -520,11 +477,9 @@ static void free_the_other(struct twheel_loop *loop, struct twheel_handle *handl
 	free(victim);
 }
 
-static void a_callback_may_free_what_has_expired(void)
+TEST(a_callback_may_free_what_has_expired)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle first = { .callback = free_the_other };
-	int called = 0;
 
 	victim = malloc(sizeof(*victim));
 	twheel_handle_init(victim, count_call, &called);
@@ -537,11 +492,10 @@ static void a_callback_may_free_what_has_expired(void)
 	CHECK(!called);
 }
 
-static void a_callback_may_free_what_is_armed_or_queued(void)
+TEST(a_callback_may_free_what_is_armed_or_queued)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle first = { .callback = free_the_other };
-	int armed, called = 0;
+	int armed;
 
 	for (armed = 0; armed < 2; armed++) {
 		victim = malloc(sizeof(*victim));
@@ -573,11 +527,9 @@ static void stop_and_free_itself(struct twheel_loop *loop, struct twheel_handle 
 	free_itself(loop, handle);
 }
 
-static void a_callback_may_free_its_own(void)
+TEST(a_callback_may_free_its_own)
 {
 	struct twheel_handle *once = malloc(sizeof(*once)), *often = malloc(sizeof(*often));
-	struct twheel_loop *loop = new_loop();
-	int called = 0;
 
 	twheel_handle_init(once, free_itself, &called);
 	twheel_handle_init(often, stop_and_free_itself, &called);
@@ -595,13 +547,11 @@ static void start_at_once(struct twheel_loop *loop, struct twheel_handle *handle
 		bail_out("start");
 }
 
-static void what_a_callback_starts_comes_with_a_later_dispatch(void)
+TEST(what_a_callback_starts_comes_with_a_later_dispatch)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = start_at_once };
-	int called = 0, i;
+	int i;
 
-	timer.data = &called;
+	timer.callback = start_at_once;
 	CHECK(!twheel_start(loop, &timer, 0));
 	CHECK(!twheel_loop_flush(loop));
 	for (i = 1; i < 10; i++) {
@@ -622,11 +572,9 @@ static void stop_one_and_start_another(struct twheel_loop *loop, struct twheel_h
 }
 
 /* Not even instead of one that would have expired with this one. */
-static void a_stop_brings_no_start_forward(void)
+TEST(a_stop_brings_no_start_forward)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle first = { .callback = stop_one_and_start_another };
-	int called = 0;
 
 	first.data = &called;
 	twheel_handle_init(&stopped, count_call, &called);
@@ -644,12 +592,11 @@ static void a_stop_brings_no_start_forward(void)
  * The descriptor is readable, so events may be in flight already. The memory of every other
  * timer is freed after its stop; there are more of them than can be in flight at a time.
  */
-static void stopped_on_their_way(void)
+TEST(what_is_stopped_on_its_way_is_not_called)
 {
 	enum { TIMERS = 3000, FIRST = 400 };
 	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
-	struct twheel_loop *loop = new_loop();
-	int called = 0, turn, i;
+	int turn, i;
 
 	for (i = 0; i < TIMERS; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
@@ -680,16 +627,16 @@ static void start_late(struct twheel_loop *loop, struct twheel_handle *handle)
 }
 
 /* More timers than a dispatch handles at a time. */
-static void after_all_that_has_expired(void)
+TEST(what_a_callback_starts_waits_for_all_that_has_expired)
 {
 	enum { TIMERS = 20000 };
 	static struct twheel_handle timer[TIMERS];
 	uint64_t now = now_ns();
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+	int i;
+
+	loop = new_loop_of((struct twheel_loop_config) {
 		.tick_ns = TWHEEL_TICK_MIN_NS,
 	});
-	int called = 0, i;
-
 	twheel_handle_init(&late, count_call, &called);
 	for (i = 0; i < TIMERS; i++) {
 		twheel_handle_init(&timer[i], i ? count_call : start_late, &called);
@@ -702,15 +649,13 @@ static void after_all_that_has_expired(void)
 	CHECK(called == TIMERS + 1);
 }
 
-static void edges_tell_of_all_that_is_new(void)
+TEST(edge_triggered_epoll_tells_of_all_that_is_new)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = start_at_once };
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	int called = 0, i;
+	int i;
 
-	timer.data = &called;
+	timer.callback = start_at_once;
 	CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event));
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	CHECK(!twheel_loop_flush(loop));
@@ -731,11 +676,10 @@ static void leave(struct twheel_loop *loop, struct twheel_handle *handle)
 	longjmp(out, 1);
 }
 
-static void a_callback_may_leave_by_longjmp(void)
+TEST(a_callback_may_leave_by_longjmp)
 {
 	enum { MANY = 50 };
 	static struct twheel_handle timer[MANY];
-	struct twheel_loop *loop = new_loop();
 	static int called, left;
 	int i;
 
@@ -767,12 +711,11 @@ static void dispatch_inside(struct twheel_loop *loop, struct twheel_handle *hand
 		bail_out("dispatch");
 }
 
-static void a_callback_may_dispatch(void)
+TEST(a_callback_may_dispatch)
 {
 	enum { MANY = 20 };
 	static struct twheel_handle timer[MANY];
-	struct twheel_loop *loop = new_loop();
-	int called = 0, i;
+	int i;
 
 	for (i = 0; i < MANY; i++) {
 		twheel_handle_init(&timer[i], dispatch_inside, &called);
@@ -829,7 +772,7 @@ static void post_from_a_thread(struct request *request)
 	CHECK(!failed);
 }
 
-static void another_thread_hands_over_a_start_and_a_stop(void)
+TEST(another_thread_hands_over_a_start_and_a_stop)
 {
 	struct request request = { };
 
@@ -855,9 +798,8 @@ static void note_order(struct twheel_loop *loop, struct twheel_message *message)
 		bail_out("post");
 }
 
-static void messages_come_in_order_and_may_be_posted_again(void)
+TEST(messages_come_in_order_and_may_be_posted_again)
 {
-	struct twheel_loop *loop = new_loop();
 	struct request request[3] = { };
 	int i;
 
@@ -901,9 +843,8 @@ static void *post_many(void *arg)
 	return NULL;
 }
 
-static void no_message_of_many_threads_is_lost(void)
+TEST(no_message_of_many_threads_is_lost)
 {
-	struct twheel_loop *loop = new_loop();
 	pthread_t thread[POSTERS];
 	int i;
 
@@ -947,7 +888,7 @@ static void post_in_handler(int signal)
 }
 
 /* It interrupts the loop wherever that is: in a post, in a start, in a flush. */
-static void a_signal_handler_may_post(void)
+TEST(a_signal_handler_may_post)
 {
 	/* Over the device of a debug kernel, a post takes longer than 10 us. */
 	const long period = backend == TWHEEL_BACKEND_USER ? 10000 : 500000;
@@ -956,7 +897,6 @@ static void a_signal_handler_may_post(void)
 	struct sigaction action = { .sa_handler = post_in_handler, .sa_flags = SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct request own = { .message.call = deliver };
-	struct twheel_handle timer = { .callback = count_call };
 	unsigned int posted = 0, i;
 	timer_t often_id;
 	uint64_t end;
@@ -991,59 +931,3 @@ static void a_signal_handler_may_post(void)
 	CHECK(delivered == mailed + posted && mailed);
 	CHECK(!twheel_loop_flush(mailbox) && !is_readable(mailbox));
 }
-
-const struct test contract_tests[] = {
-	{ "a timer expires once, and never early", expires_once_and_never_early },
-	{ "no callback is late, however it is waited for", no_callback_is_late },
-	{ "timers come in the order of their ticks", come_in_the_order_of_their_ticks },
-	{ "deadlines that have passed come with the next dispatch",
-	  past_deadlines_come_with_the_next_dispatch },
-	{ "deadlines can be calendar time", deadlines_can_be_calendar_time },
-	{ "timers follow a clock that is set", timers_follow_a_clock_that_is_set },
-	{ "a turn without changes has a time of its own",
-	  a_turn_without_changes_has_a_time_of_its_own },
-	{ "the timeout is the time until the next timer",
-	  the_timeout_is_the_time_until_the_next_timer },
-	{ "a timeout on a clock that is set", a_timeout_on_a_clock_that_is_set },
-	{ "the descriptor may be asked for at any time",
-	  the_descriptor_may_be_asked_for_at_any_time },
-	{ "timers follow a clock that is set back, without the kernel",
-	  timers_follow_a_clock_that_is_set_back },
-	{ "timers of all distances come, but for those that were stopped",
-	  many_of_all_distances_come },
-	{ "the descriptor says when there is something to do",
-	  the_descriptor_says_when_there_is_something },
-	{ "a wait ends when its time has passed", a_wait_ends },
-	{ "a start that is stopped before the flush never reaches the kernel",
-	  a_start_that_is_stopped_never_reaches_the_kernel },
-	{ "again puts a deadline off, and the kernel is told once it passes",
-	  again_puts_off_without_the_kernel },
-	{ "again brings a deadline forward", again_brings_forward },
-	{ "again starts what has stopped or expired", again_starts_what_has_stopped },
-	{ "again without a delay has that of the start, or the period",
-	  again_without_a_delay_has_that_of_the_start },
-	{ "what repeats keeps its phase, and counts what was missed",
-	  repeating_keeps_phase_and_counts_what_was_missed },
-	{ "what remains is counted on the loop's time", remaining_counts_down },
-	{ "a callback may free another that has expired", a_callback_may_free_what_has_expired },
-	{ "a callback may free another that is armed or queued",
-	  a_callback_may_free_what_is_armed_or_queued },
-	{ "a callback may free its own handle", a_callback_may_free_its_own },
-	{ "what a callback starts comes with a later dispatch",
-	  what_a_callback_starts_comes_with_a_later_dispatch },
-	{ "a stop does not bring forward what the same callback starts",
-	  a_stop_brings_no_start_forward },
-	{ "a timer that is stopped on its way is not called", stopped_on_their_way },
-	{ "what a callback starts waits for all that has expired", after_all_that_has_expired },
-	{ "edge-triggered epoll tells of all that is new", edges_tell_of_all_that_is_new },
-	{ "a callback may leave by longjmp, and nothing is lost",
-	  a_callback_may_leave_by_longjmp },
-	{ "a callback may dispatch", a_callback_may_dispatch },
-	{ "another thread hands over a start and a stop",
-	  another_thread_hands_over_a_start_and_a_stop },
-	{ "messages come in order, and may be posted again",
-	  messages_come_in_order_and_may_be_posted_again },
-	{ "no message of many threads is lost", no_message_of_many_threads_is_lost },
-	{ "a signal handler may post", a_signal_handler_may_post },
-	{ }
-};

@@ -21,20 +21,38 @@
 #include "options.h"
 #include "tap.h"
 
+/* A test; its name with spaces is printed. Some are for one backend. */
 struct test {
 	const char *name;
 	void (*run)(void);
+	uint32_t backend;
+	struct test *next;
 };
 
-extern const struct test contract_tests[];
-extern const struct test bad_tests[];
-extern const struct test misuse_tests[];
-extern const struct test run_tests[];
-extern const struct test model_tests[];
-/* Only for the device. */
-extern const struct test call_tests[];
-extern const struct test misuse_device_tests[];
-extern const struct test adopt_tests[];
+void add_test(struct test *test);
+
+#define TEST_OVER(name_, backend_)					\
+	static void name_(void);					\
+	static void __attribute__((constructor)) add_##name_(void)	\
+	{								\
+		static struct test test = {				\
+			.name = #name_,					\
+			.run = name_,					\
+			.backend = backend_,				\
+		};							\
+									\
+		add_test(&test);					\
+	}								\
+	static void name_(void)
+
+#define TEST(name)		TEST_OVER(name, TWHEEL_BACKEND_ANY)
+#define USER_TEST(name)		TEST_OVER(name, TWHEEL_BACKEND_USER)
+#define DEVICE_TEST(name)	TEST_OVER(name, TWHEEL_BACKEND_DEVICE)
+
+/* What each test begins with: a loop, and a timer that counts its calls. */
+extern struct twheel_loop *loop;
+extern struct twheel_handle timer;
+extern int called;
 
 /* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER. */
 extern uint32_t backend;
@@ -73,7 +91,7 @@ bool fails(int ret, int error);
 /* In a child, a check that fails is its exit status. */
 bool child_is_content(pid_t child);
 
-/* A loop of the backend; it is freed when the next one is made. */
+/* Replace the loop. It is freed when the next one is made. */
 struct twheel_loop *new_loop(void);
 struct twheel_loop *new_loop_of(struct twheel_loop_config config);
 void free_last_loop(void);

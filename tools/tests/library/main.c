@@ -15,7 +15,12 @@ uint64_t seed = 1;
 uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
 
+struct twheel_loop *loop;
+struct twheel_handle timer;
+int called;
+
 static struct twheel_loop *last_loop;
+static struct test *tests, **last_test = &tests;
 
 static jmp_buf failed;
 static pid_t pid;
@@ -168,29 +173,42 @@ static bool passes(const struct test *test)
 	return true;
 }
 
+void add_test(struct test *test)
+{
+	*last_test = test;
+	last_test = &test->next;
+}
+
 static void run(const struct test *test, char **names)
 {
-	char full[256];
+	char full[256], *letter;
 
-	for (; test->name; test++) {
-		snprintf(full, sizeof(full), "%s: %s",
-			 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
-		if (!wanted(full, names))
-			continue;
-		nr_wanted++;
-		if (only_list) {
-			puts(full);
-			continue;
-		}
-		tap_result(passes(test), "%s", full);
-		mocked_ns = 0;
-		free_last_loop();
+	if (test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
+		return;
+	snprintf(full, sizeof(full), "%s: %s",
+		 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
+	for (letter = full; *letter; letter++)
+		if (*letter == '_')
+			*letter = ' ';
+	if (!wanted(full, names))
+		return;
+	nr_wanted++;
+	if (only_list) {
+		puts(full);
+		return;
 	}
+	mocked_ns = 0;
+	called = 0;
+	loop = new_loop();
+	twheel_handle_init(&timer, count_call, &called);
+	tap_result(passes(test), "%s", full);
+	free_last_loop();
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t late_ms = 2000;
+	const struct test *test;
 	bool user = false;
 	const struct program_option list[] = {
 		{ "user", NULL, "test it without the device", .flag = &user },
@@ -213,16 +231,8 @@ int main(int argc, char **argv)
 	lateness_max = late_ms * MSEC;
 	pid = getpid();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run(contract_tests, names);
-	run(bad_tests, names);
-	run(misuse_tests, names);
-	run(run_tests, names);
-	run(model_tests, names);
-	if (backend == TWHEEL_BACKEND_DEVICE) {
-		run(call_tests, names);
-		run(misuse_device_tests, names);
-		run(adopt_tests, names);
-	}
+	for (test = tests; test; test = test->next)
+		run(test, names);
 	if (!nr_wanted) {
 		fputs("twheel-library: no such test; see twheel-library --list\n", stderr);
 		return 2;

@@ -22,7 +22,7 @@ static int next_descriptor(void)
 	return fd;
 }
 
-static void a_loop_that_cannot_be_made_leaves_no_descriptor(void)
+TEST(a_loop_that_cannot_be_made_leaves_no_descriptor)
 {
 	const struct twheel_loop_config config = { .backend = backend };
 	struct twheel_loop *last;
@@ -39,10 +39,8 @@ static void a_loop_that_cannot_be_made_leaves_no_descriptor(void)
 	twheel_loop_free(last);
 }
 
-static void a_loop_can_have_descriptor_0(void)
+TEST(a_loop_can_have_descriptor_0)
 {
-	struct twheel_handle timer = { .callback = count_call };
-	struct twheel_loop *loop;
 	pid_t child = fork();
 
 	if (!child) {
@@ -57,7 +55,7 @@ static void a_loop_can_have_descriptor_0(void)
 }
 
 /* Nothing is kept of a loop that was freed. */
-static void the_memory_of_a_loop_is_freed(void)
+TEST(the_memory_of_a_loop_is_freed)
 {
 	size_t before;
 	int i;
@@ -81,10 +79,9 @@ static void arrive(struct twheel_loop *loop, struct twheel_message *message)
 	arrived++;
 }
 
-static void messages_of_a_loop_that_was_freed_may_be_posted_again(void)
+TEST(messages_of_a_loop_that_was_freed_may_be_posted_again)
 {
 	struct twheel_message message[2] = { { .call = arrive }, { .call = arrive } };
-	struct twheel_loop *loop = new_loop();
 	int i;
 
 	arrived = 0;
@@ -101,14 +98,10 @@ static void messages_of_a_loop_that_was_freed_may_be_posted_again(void)
 
 /* ---- Waits ------------------------------------------------------------------------ */
 
-static void a_wait_outlasts_what_was_put_off(void)
+TEST(a_wait_outlasts_what_was_put_off)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t began = now_ns();
-	int called = 0;
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 5 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_again(&timer, 60 * MSEC));
@@ -118,9 +111,8 @@ static void a_wait_outlasts_what_was_put_off(void)
 	CHECK(now_ns() >= began + 60 * MSEC);
 }
 
-static void a_wait_that_a_message_ends_counts_it(void)
+TEST(a_wait_that_a_message_ends_counts_it)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_message message = { .call = arrive };
 
 	CHECK(!twheel_loop_post(loop, &message));
@@ -128,10 +120,8 @@ static void a_wait_that_a_message_ends_counts_it(void)
 }
 
 /* A closed descriptor is always ready, with POLLNVAL. */
-static void a_wait_for_a_closed_descriptor_is_ebadf(void)
+TEST(a_wait_for_a_closed_descriptor_is_ebadf)
 {
-	struct twheel_handle timer = { .callback = count_call };
-	struct twheel_loop *loop = new_loop();
 	int fd = twheel_loop_fd(loop);
 	int kept = dup(fd);
 
@@ -143,10 +133,8 @@ static void a_wait_for_a_closed_descriptor_is_ebadf(void)
 	CHECK(dup2(kept, fd) == fd && !close(kept));
 }
 
-static void a_start_that_cannot_wake_fails(void)
+TEST(a_start_that_cannot_wake_fails)
 {
-	struct twheel_handle timer = { .callback = count_call };
-	struct twheel_loop *loop = new_loop();
 	int fd = twheel_loop_fd(loop);
 	int kept = dup(fd);
 
@@ -168,13 +156,13 @@ static uint64_t cpu_ns(void)
 }
 
 /* Nothing expires for a while, and there is no report that there is no room. */
-static void a_wait_at_the_limit_does_not_spin(void)
+TEST(a_wait_at_the_limit_does_not_spin)
 {
 	struct twheel_handle timer[4] = { };
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
 	uint64_t began = now_ns(), used = cpu_ns();
-	int called = 0, waits = 0, i;
+	int waits = 0, i;
 
+	loop = new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
 	for (i = 0; i < 4; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
 		CHECK(!twheel_start(loop, &timer[i], (300 + i) * MSEC));
@@ -191,11 +179,10 @@ static void a_wait_at_the_limit_does_not_spin(void)
 
 /* ---- Flushes that are forgotten --------------------------------------------------- */
 
-static void a_start_without_a_flush_is_seen(void)
+TEST(a_start_without_a_flush_is_seen)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer[3] = { };
-	int called = 0, round, i;
+	int round, i;
 
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 3; i++) {
@@ -214,14 +201,10 @@ static void a_start_without_a_flush_is_seen(void)
 }
 
 /* The library does not see a turn of the program's loop end, so it caches no time. */
-static void a_turn_without_a_flush_has_its_own_time(void)
+TEST(a_turn_without_a_flush_has_its_own_time)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t last;
-	int called = 0;
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 30 * MSEC));
 	CHECK(becomes_readable(loop) && !twheel_loop_dispatch(loop));
 	CHECK(!twheel_again(&timer, 30 * MSEC));
@@ -233,13 +216,13 @@ static void a_turn_without_a_flush_has_its_own_time(void)
 }
 
 /* One system call for all starts; the timer that it adds is removed when they are flushed. */
-static void starts_wake_once(void)
+TEST(starts_wake_once)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
 	struct twheel_handle timer[5] = { };
 	uint64_t before = added(loop);
-	int called = 0, i;
+	int i;
 
+	loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
 	for (i = 0; i < 5; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
 		CHECK(!twheel_start(loop, &timer[i], HOUR));
@@ -252,14 +235,11 @@ static void starts_wake_once(void)
 	CHECK(twheel_loop_count(loop) == 5);
 }
 
-static void nothing_wakes_a_program_that_asks(void)
+TEST(nothing_wakes_a_program_that_asks)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	struct twheel_message message = { .call = arrive };
-	int called = 0;
 
-	timer.data = &called;
+	loop = new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	sleep_for(5 * MSEC);
 	CHECK(!is_readable(loop));
@@ -275,16 +255,11 @@ static void nothing_wakes_a_program_that_asks(void)
 }
 
 /* Without threads, there is nothing that the descriptor is needed for. */
-static void a_loop_of_one_thread_has_no_descriptor(void)
+USER_TEST(a_loop_of_one_thread_has_no_descriptor)
 {
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0, fd = next_descriptor();
-	struct twheel_loop *loop = new_loop();
+	int fd = next_descriptor();
 	int64_t left;
 
-	if (backend != TWHEEL_BACKEND_USER)
-		return;
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	while (!called) {
 		left = twheel_loop_timeout(loop);
@@ -296,12 +271,11 @@ static void a_loop_of_one_thread_has_no_descriptor(void)
 }
 
 /* Asking for the time of a loop does not make it usable. */
-static void the_time_of_a_lost_loop_is_not_kept(void)
+TEST(the_time_of_a_lost_loop_is_not_kept)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	pid_t child;
 
+	loop = new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	twheel_loop_timeout(loop);
 	child = fork();
@@ -330,7 +304,7 @@ static void check_with_another_device(void)
 	twheel_loop_free(loop);
 }
 
-static void a_node_that_is_no_wheel_is_enodev(void)
+DEVICE_TEST(a_node_that_is_no_wheel_is_enodev)
 {
 	pid_t child;
 
@@ -348,30 +322,3 @@ static void a_node_that_is_no_wheel_is_enodev(void)
 	}
 	CHECK(child_is_content(child) | !!rename(TWHEEL_DEVICE ".away", TWHEEL_DEVICE));
 }
-
-const struct test misuse_tests[] = {
-	{ "a loop that cannot be made leaves no descriptor",
-	  a_loop_that_cannot_be_made_leaves_no_descriptor },
-	{ "a loop can have descriptor 0", a_loop_can_have_descriptor_0 },
-	{ "the memory of a loop is freed", the_memory_of_a_loop_is_freed },
-	{ "messages of a loop that was freed may be posted again",
-	  messages_of_a_loop_that_was_freed_may_be_posted_again },
-	{ "a wait outlasts a timer that was put off", a_wait_outlasts_what_was_put_off },
-	{ "a wait that a message ends counts it", a_wait_that_a_message_ends_counts_it },
-	{ "a wait for a closed descriptor is EBADF", a_wait_for_a_closed_descriptor_is_ebadf },
-	{ "a start that cannot wake the program fails", a_start_that_cannot_wake_fails },
-	{ "a wait at the limit does not spin", a_wait_at_the_limit_does_not_spin },
-	{ "a start without a flush is seen", a_start_without_a_flush_is_seen },
-	{ "a turn of the program without a flush has its own time",
-	  a_turn_without_a_flush_has_its_own_time },
-	{ "starts wake the program once, and take no room", starts_wake_once },
-	{ "no start wakes a program that asks for the timeout", nothing_wakes_a_program_that_asks },
-	{ "a loop of one thread has no descriptor", a_loop_of_one_thread_has_no_descriptor },
-	{ "the time of a loop that is lost is not kept", the_time_of_a_lost_loop_is_not_kept },
-	{ }
-};
-
-const struct test misuse_device_tests[] = {
-	{ "a node that is no wheel is ENODEV, or does without", a_node_that_is_no_wheel_is_enodev },
-	{ }
-};

@@ -36,13 +36,13 @@ static uint64_t some_delay(void)
 	return chance_below(&chance, 1ULL << chance_below(&chance, 50));
 }
 
-static void called(struct twheel_loop *loop, struct twheel_handle *handle);
+static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle);
 
 static void renew(struct account *account)
 {
 	free(account->handle);
 	account->handle = malloc(sizeof(*account->handle));
-	twheel_handle_init(account->handle, called, account);
+	twheel_handle_init(account->handle, note_expiry, account);
 }
 
 static void account_start(struct twheel_loop *loop, struct account *account)
@@ -117,7 +117,7 @@ static void do_something(struct twheel_loop *loop)
 	}
 }
 
-static void called(struct twheel_loop *loop, struct twheel_handle *handle)
+static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct account *account = handle->data;
 	uint64_t now = twheel_loop_now(loop);
@@ -214,24 +214,17 @@ static void check_against_account(uint32_t size, uint64_t tick)
 	CHECK(nr_called > ROUNDS);
 }
 
-static void a_usual_wheel(void)
+TEST(random_operations_on_a_usual_wheel)
 {
 	check_against_account(256, MSEC);
 }
 
-static void a_small_wheel(void)
+TEST(random_operations_on_a_small_wheel)
 {
 	check_against_account(3, 10 * USEC);
 }
 
-static void a_large_wheel(void)
+TEST(random_operations_on_a_large_wheel)
 {
 	check_against_account(10000, 7 * USEC);
 }
-
-const struct test model_tests[] = {
-	{ "random operations on the usual wheel are as accounted for", a_usual_wheel },
-	{ "random operations on a small wheel are as accounted for", a_small_wheel },
-	{ "random operations on a large wheel are as accounted for", a_large_wheel },
-	{ }
-};

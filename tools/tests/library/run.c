@@ -12,13 +12,10 @@
 
 /* ---- Running and counting ---------------------------------------------------------- */
 
-static void a_timer_is_running_until_it_expires(void)
+TEST(a_timer_is_running_until_it_expires)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0, flushed;
+	int flushed;
 
-	timer.data = &called;
 	CHECK(!twheel_is_running(NULL));
 	CHECK(!twheel_is_running(&timer));
 	for (flushed = 0; flushed < 2; flushed++) {
@@ -46,12 +43,11 @@ static void stop_the_last(struct twheel_loop *loop, struct twheel_handle *timer)
 	CHECK(twheel_loop_count(loop) == 1);
 }
 
-static void the_count_is_exact_at_any_time(void)
+TEST(the_count_is_exact_at_any_time)
 {
 	enum { TIMERS = 1200 };
 	static struct twheel_handle timer[TIMERS];
-	struct twheel_loop *loop = new_loop();
-	int called = 0, i;
+	int i;
 
 	for (i = 0; i < TIMERS; i++) {
 		twheel_handle_init(&timer[i], count_call, &called);
@@ -72,11 +68,10 @@ static void the_count_is_exact_at_any_time(void)
 	CHECK_FAILS(twheel_loop_count(NULL), EINVAL);
 }
 
-static void a_run_ends_with_the_last_timer(void)
+TEST(a_run_ends_with_the_last_timer)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer[3] = { };
-	int called = 0, i;
+	int i;
 
 	CHECK(!twheel_loop_run(loop));
 	for (i = 0; i < 3; i++) {
@@ -95,14 +90,10 @@ static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
 	(void)message;
 }
 
-static void a_run_goes_on_after_a_message(void)
+TEST(a_run_goes_on_after_a_message)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_message message = { .call = do_nothing };
-	struct twheel_handle timer = { .callback = count_call };
-	int called = 0;
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	CHECK(!twheel_loop_post(loop, &message));
 	CHECK(!twheel_loop_run(loop));
@@ -115,13 +106,9 @@ static void stop_the_third_time(struct twheel_loop *loop, struct twheel_handle *
 		CHECK(!twheel_loop_stop(loop));
 }
 
-static void a_callback_stops_the_run(void)
+TEST(a_callback_stops_the_run)
 {
-	struct twheel_loop *loop = new_loop();
-	struct twheel_handle timer = { .callback = stop_the_third_time };
-	int called = 0;
-
-	timer.data = &called;
+	timer.callback = stop_the_third_time;
 	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
 	CHECK(!twheel_loop_run(loop));
 	CHECK(called == 3 && twheel_is_running(&timer));
@@ -144,11 +131,10 @@ static void run_inside(struct twheel_loop *loop, struct twheel_handle *timer)
 	CHECK(called == 3);
 }
 
-static void a_stop_ends_the_innermost_run(void)
+TEST(a_stop_ends_the_innermost_run)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle timer[2] = { };
-	int called = 0, i;
+	int i;
 
 	for (i = 0; i < 2; i++) {
 		twheel_handle_init(&timer[i], i ? count_call : run_inside, &called);
@@ -158,11 +144,10 @@ static void a_stop_ends_the_innermost_run(void)
 	CHECK(called == 2);
 }
 
-static void timers_that_do_not_count_end_the_run(void)
+TEST(timers_that_do_not_count_end_the_run)
 {
-	struct twheel_loop *loop = new_loop();
 	struct twheel_handle often = { .callback = count_call }, once = often;
-	int beats = 0, called = 0;
+	int beats = 0;
 
 	often.data = &beats;
 	once.data = &called;
@@ -184,15 +169,12 @@ static void timers_that_do_not_count_end_the_run(void)
 
 /* ---- Periods ----------------------------------------------------------------------- */
 
-static void the_period_of_a_running_timer_changes(void)
+TEST(the_period_of_a_running_timer_changes)
 {
-	struct twheel_loop *loop = new_loop_that_asks();
-	struct twheel_handle timer = { .callback = count_call };
 	uint64_t first;
 	int64_t left;
-	int called = 0;
 
-	timer.data = &called;
+	loop = new_loop_that_asks();
 	CHECK_FAILS(twheel_set_interval(NULL, 1), EINVAL);
 	CHECK_FAILS(twheel_set_interval(&timer, 1), ENOENT);
 	first = twheel_loop_now(loop) + 10 * MSEC;
@@ -311,7 +293,7 @@ static void use_as_it_should_be(struct twheel_loop *loop)
 	free_last_loop();
 }
 
-static void debugging_finds_what_is_wrong(void)
+TEST(debugging_finds_memory_that_changed_and_a_second_thread)
 {
 	void *elsewhere[2] = { elsewhere, elsewhere };
 
@@ -334,15 +316,11 @@ static void ignore_it(int signal)
 	(void)signal;
 }
 
-static void a_run_goes_on_after_a_signal(void)
+TEST(a_run_goes_on_after_a_signal)
 {
-	struct twheel_handle timer = { .callback = count_call };
 	const struct itimerval soon = { .it_value.tv_usec = 10000 };
 	struct sigaction action = { .sa_handler = ignore_it };
-	struct twheel_loop *loop = new_loop();
-	int called = 0;
 
-	timer.data = &called;
 	CHECK(!twheel_start(loop, &timer, 50 * MSEC));
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
@@ -358,15 +336,13 @@ static void stop_it(int signal)
 }
 
 /* Wherever the signal arrives, also just before the loop waits. */
-static void a_signal_handler_stops_the_run(void)
+TEST(a_signal_handler_stops_the_run)
 {
-	struct twheel_handle timer = { .callback = count_call };
 	struct sigaction action = { .sa_handler = stop_it };
 	struct itimerval soon = { };
-	int called = 0, i;
+	int i;
 
 	to_stop = new_loop();
-	timer.data = &called;
 	CHECK(!twheel_start(to_stop, &timer, HOUR));
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	for (i = 0; i < 100; i++) {
@@ -378,15 +354,15 @@ static void a_signal_handler_stops_the_run(void)
 }
 
 /* The program learns of each start of 20,000 how many there are. */
-static void counting_is_quick(void)
+TEST(counting_is_quick)
 {
 	enum { TIMERS = 20000 };
 	struct twheel_loop_config limited = { .max_timers = TIMERS };
-	struct twheel_loop *loop = new_loop_of(limited);
 	struct twheel_handle *timer = calloc(TIMERS, sizeof(*timer));
 	uint64_t began = now_ns();
 	int i;
 
+	loop = new_loop_of(limited);
 	for (i = 0; i < TIMERS; i++) {
 		timer[i].callback = count_call;
 		CHECK(!twheel_start(loop, &timer[i], HOUR));
@@ -399,22 +375,3 @@ static void counting_is_quick(void)
 	}
 	free(timer);
 }
-
-const struct test run_tests[] = {
-	{ "a timer is running until it expires or is stopped",
-	  a_timer_is_running_until_it_expires },
-	{ "the count is exact at any time", the_count_is_exact_at_any_time },
-	{ "a run ends with the last timer", a_run_ends_with_the_last_timer },
-	{ "a run goes on after a message", a_run_goes_on_after_a_message },
-	{ "a callback stops the run", a_callback_stops_the_run },
-	{ "a stop ends the innermost run", a_stop_ends_the_innermost_run },
-	{ "timers that do not count do not keep the run going",
-	  timers_that_do_not_count_end_the_run },
-	{ "the period of a running timer changes", the_period_of_a_running_timer_changes },
-	{ "TWHEEL_DEBUG finds memory that changed, and a second thread",
-	  debugging_finds_what_is_wrong },
-	{ "a run goes on after a signal", a_run_goes_on_after_a_signal },
-	{ "a signal handler stops the run", a_signal_handler_stops_the_run },
-	{ "counting timers is quick", counting_is_quick },
-	{ }
-};
