@@ -24,31 +24,48 @@ static int next_descriptor(void)
 
 TEST(a_loop_that_cannot_be_made_leaves_no_descriptor)
 {
-	const struct twheel_loop_config config = { .backend = backend };
-	struct twheel_loop *last;
+	struct twheel_loop_config config = { .backend = backend };
 	int fails_at = 0, fd = next_descriptor();
+	struct twheel_loop *last;
 
-	do {
-		mallocs_left = fails_at++;
-		last = twheel_loop_new(&config);
-		CHECK(last || errno == ENOMEM);
-		mallocs_left = -1;
-		CHECK(last || next_descriptor() == fd);
-	} while (!last);
-	CHECK(fails_at > 1);
-	twheel_loop_free(last);
+	/* The second one needs more memory. */
+	for (; config.clock <= TWHEEL_CLOCK_REALTIME; config.clock += TWHEEL_CLOCK_REALTIME) {
+		do {
+			mallocs_left = fails_at++;
+			last = twheel_loop_new(&config);
+			CHECK(last || errno == ENOMEM);
+			mallocs_left = -1;
+			CHECK(last || next_descriptor() == fd);
+		} while (!last);
+		CHECK(fails_at > 1);
+		fails_at = 1;
+		twheel_loop_free(last);
+	}
+}
+
+static int arrived;
+
+static void arrive(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+	arrived++;
 }
 
 TEST(a_loop_can_have_descriptor_0)
 {
+	struct twheel_message message = { .call = arrive };
 	pid_t child = fork();
 
 	if (!child) {
 		CHECK(!close(0));
 		loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
-		CHECK(twheel_loop_fd(loop) == 0);
-		CHECK(!twheel_start(loop, &timer, HOUR));
-		CHECK(twheel_stop(&timer) == 1);
+		CHECK(twheel_loop_fd(loop) == 0 && fcntl(0, F_GETFD) == FD_CLOEXEC);
+		CHECK(!twheel_start(loop, &timer, HOUR) && becomes_readable(loop));
+		CHECK(twheel_stop(&timer) == 1 && !twheel_loop_flush(loop));
+		CHECK(!twheel_loop_post(loop, &message) && becomes_readable(loop));
+		free_last_loop();
+		CHECK(next_descriptor() == 0);
 		_exit(0);
 	}
 	CHECK(child_is_content(child));
@@ -68,15 +85,6 @@ TEST(the_memory_of_a_loop_is_freed)
 		free_last_loop();
 	}
 	CHECK(mallinfo2().uordblks == before);
-}
-
-static int arrived;
-
-static void arrive(struct twheel_loop *loop, struct twheel_message *message)
-{
-	(void)loop;
-	(void)message;
-	arrived++;
 }
 
 TEST(messages_of_a_loop_that_was_freed_may_be_posted_again)
@@ -111,55 +119,11 @@ TEST(a_wait_outlasts_what_was_put_off)
 	CHECK(now_ns() >= began + 60 * MSEC);
 }
 
-TEST(a_wait_that_a_message_ends_counts_it)
-{
-	struct twheel_message message = { .call = arrive };
-
-	CHECK(!twheel_loop_post(loop, &message));
-	CHECK(twheel_loop_wait(loop, 1000 * MSEC) == 1);
-}
-
-/* A closed descriptor is always ready, with POLLNVAL. */
-TEST(a_wait_for_a_closed_descriptor_is_ebadf)
-{
-	int fd = twheel_loop_fd(loop);
-	int kept = dup(fd);
-
-	CHECK(!twheel_start(loop, &timer, HOUR));
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(kept >= 0 && !close(fd));
-	errno = 0;
-	CHECK(twheel_loop_wait(loop, 30 * MSEC) == -1 && errno == EBADF);
-	CHECK(dup2(kept, fd) == fd && !close(kept));
-}
-
-TEST(a_start_that_cannot_wake_fails)
-{
-	int fd = twheel_loop_fd(loop);
-	int kept = dup(fd);
-
-	CHECK(kept >= 0 && !close(fd));
-	CHECK_FAILS(twheel_start(loop, &timer, 5 * MSEC), EBADF);
-	CHECK_FAILS(twheel_start_at(loop, &timer, HOUR), EBADF);
-	CHECK_FAILS(twheel_repeat(loop, &timer, MSEC, MSEC), EBADF);
-	CHECK(!twheel_is_running(&timer) && !twheel_loop_count(loop));
-	CHECK(dup2(kept, fd) == fd && !close(kept));
-	CHECK(!twheel_start(loop, &timer, HOUR));
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return used.tv_sec * SEC + used.tv_nsec;
-}
-
 /* Nothing expires for a while, and there is no report that there is no room. */
 TEST(a_wait_at_the_limit_does_not_spin)
 {
 	struct twheel_handle timer[4] = { };
-	uint64_t began = now_ns(), used = cpu_ns();
+	uint64_t began = now_ns(), used = now_on(CLOCK_PROCESS_CPUTIME_ID);
 	int waits = 0, i;
 
 	loop = new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
@@ -174,7 +138,7 @@ TEST(a_wait_at_the_limit_does_not_spin)
 	}
 	CHECK(waits < 20);
 	CHECK(now_ns() >= began + 300 * MSEC);
-	CHECK(cpu_ns() - used < 200 * MSEC);
+	CHECK(now_on(CLOCK_PROCESS_CPUTIME_ID) - used < 200 * MSEC);
 }
 
 /* ---- Flushes that are forgotten --------------------------------------------------- */
@@ -268,25 +232,6 @@ USER_TEST(a_loop_of_one_thread_has_no_descriptor)
 		CHECK(twheel_loop_dispatch(loop) >= 0);
 	}
 	CHECK(next_descriptor() == fd);
-}
-
-/* Asking for the time of a loop does not make it usable. */
-TEST(the_time_of_a_lost_loop_is_not_kept)
-{
-	pid_t child;
-
-	loop = new_loop_that_asks();
-	CHECK(!twheel_start(loop, &timer, MSEC));
-	twheel_loop_timeout(loop);
-	child = fork();
-	if (!child) {
-		CHECK(twheel_loop_now(loop));
-		CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
-		errno = 0;
-		CHECK(!twheel_loop_timeout(loop) && errno == EOWNERDEAD);
-		_exit(0);
-	}
-	CHECK(child_is_content(child));
 }
 
 /* ---- Nodes that are not the device --------------------------------------------------------- */

@@ -40,6 +40,8 @@ static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle);
 
 static void renew(struct account *account)
 {
+	if (account->handle)
+		memset(account->handle, 0xff, sizeof(*account->handle));
 	free(account->handle);
 	account->handle = malloc(sizeof(*account->handle));
 	twheel_handle_init(account->handle, note_expiry, account);
