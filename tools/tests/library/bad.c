@@ -9,15 +9,9 @@
 
 /* ---- Arguments --------------------------------------------------------------- */
 
-static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
-{
-	(void)loop;
-	(void)message;
-}
-
 TEST(no_loop_is_einval)
 {
-	struct twheel_message message = { .call = do_nothing };
+	struct twheel_message message = { .call = count_message };
 
 	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
 	CHECK_FAILS(twheel_start_at(NULL, &timer, 1), EINVAL);
@@ -248,19 +242,16 @@ TEST(what_could_not_be_flushed_waits)
 DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 {
 	enum { TIMERS = 2000 };
-	static struct twheel_handle timer[TIMERS];
 	int fd = twheel_loop_fd(loop), saved = dup(fd), stopped, i;
 
-	for (i = 0; i < TIMERS; i++) {
-		twheel_handle_init(&timer[i], count_call, &called);
-		CHECK(!twheel_start(loop, &timer[i], 20 * MSEC));
-	}
+	for (i = 0; i < TIMERS; i++)
+		CHECK(!twheel_start(loop, &timers[i], 20 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
-	for (stopped = 0; stopped < TIMERS && twheel_stop(&timer[stopped]) == 1; stopped++)
+	for (stopped = 0; stopped < TIMERS && twheel_stop(&timers[stopped]) == 1; stopped++)
 		;
 	CHECK(stopped < TIMERS && errno == ENOTTY);
-	CHECK(twheel_remaining(&timer[stopped]) >= 0);
+	CHECK(twheel_remaining(&timers[stopped]) >= 0);
 	CHECK(dup2(saved, fd) >= 0);
 	CHECK(!close(saved));
 	CHECK(run_for(loop, TIMERS - stopped, 1000) == TIMERS - stopped);
@@ -271,7 +262,6 @@ DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 
 enum { ROOM = 10, MANY = 25 };
 
-static struct twheel_handle crowd[MANY];
 static int refused, last_error;
 static struct twheel_handle *to_stop;
 
@@ -286,7 +276,7 @@ static void note_refused(struct twheel_loop *loop, struct twheel_handle *handle,
 	to_stop = NULL;
 }
 
-static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed, int *called)
+static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed)
 {
 	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
 		.max_timers = ROOM,
@@ -296,11 +286,8 @@ static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed, int *called)
 
 	refused = 0;
 	to_stop = NULL;
-	for (i = 0; i < MANY; i++) {
-		twheel_handle_init(&crowd[i], count_call, called);
-		if (twheel_start(loop, &crowd[i], 20 * MSEC))
-			bail_out("start");
-	}
+	for (i = 0; i < MANY; i++)
+		CHECK(!twheel_start(loop, &timers[i], 20 * MSEC));
 	return loop;
 }
 
@@ -308,11 +295,11 @@ TEST(at_the_limit_owners_are_told)
 {
 	int idle = 0, i;
 
-	loop = crowded_loop(note_refused, &called);
+	loop = crowded_loop(note_refused);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM && last_error == ENOSPC);
 	for (i = 0; i < MANY; i++)
-		idle += twheel_remaining(&crowd[i]) == -1 && !crowd[i].data;
+		idle += twheel_remaining(&timers[i]) == -1 && !timers[i].data;
 	CHECK(idle == MANY - ROOM);
 	CHECK(run_for(loop, ROOM, 1000) == ROOM);
 	CHECK(called == ROOM);
@@ -320,7 +307,7 @@ TEST(at_the_limit_owners_are_told)
 
 TEST(at_the_limit_nothing_is_lost)
 {
-	loop = crowded_loop(NULL, &called);
+	loop = crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	while (called < MANY) {
 		int before = called;
@@ -335,7 +322,7 @@ TEST(at_the_limit_nothing_is_lost)
 
 TEST(at_the_limit_the_armed_wake)
 {
-	loop = crowded_loop(NULL, &called);
+	loop = crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	/* The starts can be in two ticks. */
 	while (called < ROOM) {
@@ -350,11 +337,11 @@ TEST(a_flush_after_one_that_failed_does_all)
 	int late = 0, i;
 	struct twheel_handle timer = { .callback = count_call, .data = &late };
 
-	loop = crowded_loop(NULL, &called);
+	loop = crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	for (i = 0; i < MANY - 1; i++)
-		CHECK(twheel_stop(&crowd[i]) == 1);
+		CHECK(twheel_stop(&timers[i]) == 1);
 	CHECK(!twheel_loop_flush(loop));
 	sleep_for(5 * MSEC);
 	CHECK(becomes_readable(loop));
@@ -364,8 +351,8 @@ TEST(a_flush_after_one_that_failed_does_all)
 
 TEST(an_owner_who_is_told_may_make_room)
 {
-	loop = crowded_loop(note_refused, &called);
-	to_stop = &crowd[0];
+	loop = crowded_loop(note_refused);
+	to_stop = &timers[0];
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM - 1);
 	CHECK(run_for(loop, ROOM, 1000) == ROOM);
@@ -382,7 +369,7 @@ static void refuse_and_start(struct twheel_loop *loop, struct twheel_handle *han
 
 TEST(starting_what_was_refused_waits_for_the_next_flush)
 {
-	loop = crowded_loop(refuse_and_start, &called);
+	loop = crowded_loop(refuse_and_start);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM);
 	CHECK(!twheel_loop_flush(loop));
@@ -393,7 +380,7 @@ TEST(starting_what_was_refused_waits_for_the_next_flush)
 
 static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_handle *timer)
 {
-	struct twheel_message message = { .call = do_nothing };
+	struct twheel_message message = { .call = count_message };
 	struct twheel_handle other = { .callback = count_call };
 	int called = 0;
 
@@ -454,12 +441,11 @@ static void fork_once(struct twheel_loop *loop, struct twheel_handle *handle)
 
 TEST(the_child_of_a_callback_calls_no_more)
 {
-	struct twheel_handle timer[5];
 	int ret, i;
 
 	for (i = 0; i < 5; i++) {
-		twheel_handle_init(&timer[i], fork_once, &called);
-		CHECK(!twheel_start(loop, &timer[i], MSEC));
+		twheel_handle_init(&timers[i], fork_once, &called);
+		CHECK(!twheel_start(loop, &timers[i], MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
 	sleep_for(4 * MSEC);

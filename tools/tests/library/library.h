@@ -49,10 +49,15 @@ void add_test(struct test *test);
 #define USER_TEST(name)		TEST_OVER(name, TWHEEL_BACKEND_USER)
 #define DEVICE_TEST(name)	TEST_OVER(name, TWHEEL_BACKEND_DEVICE)
 
-/* What each test begins with: a loop, and a timer that counts its calls. */
+#define NR_TIMERS	20000
+
+/* What each test begins with: a loop, and timers and messages that count their calls. */
 extern struct twheel_loop *loop;
-extern struct twheel_handle timer;
+extern struct twheel_handle timer, timers[NR_TIMERS];
+extern unsigned int messages;
 extern int called;
+
+void count_message(struct twheel_loop *loop, struct twheel_message *message);
 
 /* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER. */
 extern uint32_t backend;

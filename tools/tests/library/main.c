@@ -16,7 +16,8 @@ uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
 
 struct twheel_loop *loop;
-struct twheel_handle timer;
+struct twheel_handle timer, timers[NR_TIMERS];
+unsigned int messages;
 int called;
 
 static struct twheel_loop *last_loop;
@@ -122,6 +123,13 @@ void count_call(struct twheel_loop *loop, struct twheel_handle *handle)
 	++*(int *)handle->data;
 }
 
+void count_message(struct twheel_loop *loop, struct twheel_message *message)
+{
+	(void)loop;
+	(void)message;
+	messages++;
+}
+
 uint64_t added(struct twheel_loop *loop)
 {
 	struct twheel_info info;
@@ -182,6 +190,7 @@ void add_test(struct test *test)
 static void run(const struct test *test, char **names)
 {
 	char full[256], *letter;
+	int i;
 
 	if (test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
 		return;
@@ -199,8 +208,11 @@ static void run(const struct test *test, char **names)
 	}
 	mocked_ns = 0;
 	called = 0;
+	messages = 0;
 	loop = new_loop();
 	twheel_handle_init(&timer, count_call, &called);
+	for (i = 0; i < NR_TIMERS; i++)
+		timers[i] = timer;
 	tap_result(passes(test), "%s", full);
 	free_last_loop();
 }

@@ -47,14 +47,12 @@ static void stop_the_last(struct twheel_loop *loop, struct twheel_handle *timer)
 TEST(the_count_is_exact_at_any_time)
 {
 	enum { TIMERS = 20000 };
-	static struct twheel_handle timer[TIMERS];
 	uint64_t began = now_on(CLOCK_PROCESS_CPUTIME_ID);
 	int i;
 
 	loop = new_loop_of((struct twheel_loop_config) { .max_timers = TIMERS });
 	for (i = 0; i < TIMERS; i++) {
-		twheel_handle_init(&timer[i], count_call, &called);
-		CHECK(!twheel_start(loop, &timer[i], i < TIMERS - 3 ? HOUR : MSEC));
+		CHECK(!twheel_start(loop, &timers[i], i < TIMERS - 3 ? HOUR : MSEC));
 		if (i == TIMERS / 2)
 			CHECK(!twheel_loop_flush(loop));
 		CHECK(twheel_loop_count(loop) == i + 1);
@@ -62,21 +60,15 @@ TEST(the_count_is_exact_at_any_time)
 	/* Without looking at each timer every time. */
 	CHECK(now_on(CLOCK_PROCESS_CPUTIME_ID) < began + SEC / 2);
 	for (i = 0; i < TIMERS - 3; i++) {
-		CHECK(twheel_stop(&timer[i]) == 1);
+		CHECK(twheel_stop(&timers[i]) == 1);
 		CHECK(twheel_loop_count(loop) == TIMERS - i - 1);
 	}
 	/* When the first of three is called, two are left. */
-	timer[TIMERS - 3].callback = stop_the_last;
-	timer[TIMERS - 3].data = &timer[TIMERS - 1];
+	timers[TIMERS - 3].callback = stop_the_last;
+	timers[TIMERS - 3].data = &timers[TIMERS - 1];
 	CHECK(run_for(loop, 2, 1000) == 2);
 	CHECK(twheel_loop_count(loop) == 0);
 	CHECK_FAILS(twheel_loop_count(NULL), EINVAL);
-}
-
-static void do_nothing(struct twheel_loop *loop, struct twheel_message *message)
-{
-	(void)loop;
-	(void)message;
 }
 
 static void ignore_it(int signal)
@@ -89,7 +81,7 @@ TEST(a_run_ends_with_the_last_timer)
 {
 	const struct itimerval soon = { .it_value.tv_usec = 10000 };
 	struct sigaction action = { .sa_handler = ignore_it };
-	struct twheel_message message = { .call = do_nothing };
+	struct twheel_message message = { .call = count_message };
 	struct twheel_handle other = timer;
 
 	CHECK(!twheel_loop_run(loop));
@@ -135,12 +127,11 @@ static void run_inside(struct twheel_loop *loop, struct twheel_handle *timer)
 
 TEST(a_stop_ends_the_innermost_run)
 {
-	struct twheel_handle timer[2] = { };
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		twheel_handle_init(&timer[i], i ? count_call : run_inside, &called);
-		CHECK(!twheel_start(loop, &timer[i], MSEC + 20 * i * MSEC));
+		twheel_handle_init(&timers[i], i ? count_call : run_inside, &called);
+		CHECK(!twheel_start(loop, &timers[i], MSEC + 20 * i * MSEC));
 	}
 	CHECK(!twheel_loop_run(loop));
 	CHECK(called == 2);
