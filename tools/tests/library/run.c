@@ -191,8 +191,8 @@ TEST(the_period_of_a_running_timer_changes)
 
 /* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
 
-/* Check that the function aborts in a child, with a message. */
-static bool aborts(void (*function)(struct twheel_loop *loop))
+/* Check that the function aborts in a child, with a message, while a timer is running. */
+static bool aborts(void (*function)(void))
 {
 	char text[256] = "";
 	int pipes[2], status;
@@ -204,7 +204,10 @@ static bool aborts(void (*function)(struct twheel_loop *loop))
 		dup2(pipes[1], STDERR_FILENO);
 		signal(SIGABRT, SIG_DFL);
 		setenv("TWHEEL_DEBUG", "1", 1);
-		function(new_loop());
+		loop = new_loop();
+		CHECK(!twheel_start(loop, &timer, 5 * MSEC));
+		CHECK(!twheel_loop_flush(loop));
+		function();
 		_exit(0);
 	}
 	close(pipes[1]);
@@ -214,35 +217,22 @@ static bool aborts(void (*function)(struct twheel_loop *loop))
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
 }
 
-static struct twheel_handle watched;
-static int watched_calls;
-
-static void start_watched(struct twheel_loop *loop)
+static void stop_without_a_callback(void)
 {
-	twheel_handle_init(&watched, count_call, &watched_calls);
-	CHECK(!twheel_start(loop, &watched, 5 * MSEC));
-	CHECK(!twheel_loop_flush(loop));
+	timer.callback = NULL;
+	twheel_stop(&timer);
 }
 
-static void stop_without_a_callback(struct twheel_loop *loop)
+static void expire_without_a_callback(void)
 {
-	start_watched(loop);
-	watched.callback = NULL;
-	twheel_stop(&watched);
-}
-
-static void expire_without_a_callback(struct twheel_loop *loop)
-{
-	start_watched(loop);
-	watched.callback = NULL;
+	timer.callback = NULL;
 	sleep_for(20 * MSEC);
 	twheel_loop_dispatch(loop);
 }
 
-static void expire_in_another_loop(struct twheel_loop *loop)
+static void expire_in_another_loop(void)
 {
-	start_watched(loop);
-	watched.loop = NULL;
+	timer.loop = NULL;
 	sleep_for(20 * MSEC);
 	twheel_loop_dispatch(loop);
 }
@@ -251,11 +241,10 @@ static void expire_in_another_loop(struct twheel_loop *loop)
 static int broken_link;
 static void *broken_to;
 
-static void overwrite_while_linked(struct twheel_loop *loop)
+static void overwrite_while_linked(void)
 {
-	start_watched(loop);
-	watched.link[broken_link] = broken_to;
-	twheel_stop(&watched);
+	timer.link[broken_link] = broken_to;
+	twheel_stop(&timer);
 }
 
 static void *dispatch_there(void *loop)
@@ -264,25 +253,21 @@ static void *dispatch_there(void *loop)
 	return NULL;
 }
 
-static void use_in_two_threads(struct twheel_loop *loop)
+static void use_in_two_threads(void)
 {
 	pthread_t thread;
 
-	start_watched(loop);
 	pthread_create(&thread, NULL, dispatch_there, loop);
 	pthread_join(thread, NULL);
 }
 
 /* Made and filled here, run there, stopped and freed here; with a lock, as in Python. */
-static void use_as_it_should_be(struct twheel_loop *loop)
+static void use_as_it_should_be(void)
 {
-	pthread_t thread;
-
-	twheel_handle_init(&watched, count_call, &watched_calls);
-	CHECK(!twheel_start(loop, &watched, HOUR));
-	pthread_create(&thread, NULL, dispatch_there, loop);
-	pthread_join(thread, NULL);
-	CHECK(twheel_stop(&watched) == 1);
+	loop = new_loop();
+	CHECK(!twheel_start(loop, &timers[0], HOUR));
+	use_in_two_threads();
+	CHECK(twheel_stop(&timers[0]) == 1);
 	free_last_loop();
 }
 
