@@ -23,18 +23,18 @@
 #include "uring.c"
 #include "options.h"
 
-/* main() of the harness, which takes no arguments. */
+/* It also has the order of the tests; main() below runs those that are wanted. */
 #define main run_all_tests
 TEST_HARNESS_MAIN
 #undef main
 
 static void usage(FILE *out)
 {
-	fputs("Usage: twheel-selftest [--late-max MS] [NAME...]\n"
+	fputs("Usage: twheel-selftest [--late-max MS | --list] [NAME...]\n"
 	      "Test /dev/twheel and print the results as TAP. With NAMEs, run only the\n"
-	      "tests whose full name, as in the results, contains one of them.\n"
+	      "tests whose name, with or without its variant, contains one of them.\n"
 	      "  --late-max MS how late an event may be read; 500 by default\n"
-	      "  --list        print the names of all tests\n"
+	      "  --list        print the names of the tests\n"
 	      "  --hold        arm some timers, print \"ready\" and wait to be killed\n"
 	      "  --hold-map    the same with a mapped ring, and no descriptor left\n"
 	      "  --is-open FD  exit with 0 if the file descriptor is open, else with 1\n"
@@ -77,66 +77,77 @@ static int hold(bool mapped)
 		pause();
 }
 
-static bool wanted(const struct __fixture_metadata *fixture, const struct __test_metadata *test,
-		   int count, char **names)
+/* A test of one variant. */
+struct test {
+	struct __fixture_metadata *fixture;
+	struct __fixture_variant_metadata *variant;
+	struct __test_metadata *test;
+	char name[256];		/* in the results */
+};
+
+/* Return whether its name, with or without the variant, contains one of these, or there are none. */
+static bool is_selected(const struct test *t, char **names)
 {
-	char full[256];
+	char plain[256];
 	int i;
 
-	snprintf(full, sizeof(full), "%s.%s", fixture->name, test->name);
-	for (i = 0; i < count; i++) {
-		if (strstr(full, names[i]))
-			return true;
-	}
-	return false;
+	snprintf(plain, sizeof(plain), "%s.%s", t->fixture->name, t->test->name);
+	for (i = 0; names[i] && !strstr(t->name, names[i]) && !strstr(plain, names[i]); i++)
+		;
+	return !*names || names[i];
 }
 
-/* Return whether the full name of a test contains this one. */
-static bool exists_test(char *name)
+/* Do this with the tests that are selected; returns how many. */
+static int for_each_test(char **names, void (*act)(const struct test *test))
 {
-	struct __fixture_metadata *fixture;
-	struct __test_metadata *test;
+	static struct __fixture_variant_metadata none = { .name = "" };
+	struct __fixture_variant_metadata *v;
+	struct __fixture_metadata *f;
+	struct __test_metadata *t;
+	int n = 0;
 
-	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
-		for (test = fixture->tests; test; test = test->next) {
-			if (wanted(fixture, test, 1, &name))
-				return true;
+	for (f = __fixture_list; f; f = f->next) {
+		for (v = f->variant ?: &none; v; v = v->next) {
+			for (t = f->tests; t; t = t->next) {
+				struct test test = { f, v, t, "" };
+
+				snprintf(test.name, sizeof(test.name), "%s%s%s.%s", f->name,
+					 *v->name ? "." : "", v->name, t->name);
+				if (!is_selected(&test, names))
+					continue;
+				act(&test);
+				n++;
+			}
 		}
 	}
-	fprintf(stderr, "twheel-selftest: no test \"%s\"; see twheel-selftest --list\n", name);
-	return false;
+	return n;
 }
 
-/* Removes unselected tests from the harness's lists. */
-static void keep_only(int count, char **names)
+static void count_test(const struct test *test)
 {
-	struct __fixture_metadata *fixture;
-	struct __test_metadata **link;
-
-	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
-		link = &fixture->tests;
-		while (*link) {
-			if (wanted(fixture, *link, count, names))
-				link = &(*link)->next;
-			else
-				*link = (*link)->next;
-		}
-	}
+	(void)test;
 }
 
-static void list_tests(void)
+static void print_name(const struct test *test)
 {
-	struct __fixture_metadata *fixture;
-	struct __test_metadata *test;
+	puts(test->name);
+}
 
-	for (fixture = __fixture_list; fixture; fixture = fixture->next) {
-		for (test = fixture->tests; test; test = test->next)
-			printf("%s.%s\n", fixture->name, test->name);
-	}
+static void run(const struct test *test)
+{
+	static struct __test_results *results;
+
+	if (!results)
+		results = map_fd(-1, sizeof(*results), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, 0);
+	test->test->results = results;
+	__run_test(test->fixture, test->variant, test->test);
 }
 
 int main(int argc, char **argv)
 {
+	bool list = argc > 1 && !strcmp(argv[1], "--list");
+	char **names;
 	int i;
 
 	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
@@ -144,14 +155,8 @@ int main(int argc, char **argv)
 		argv += 2;
 		argc -= 2;
 	}
-	if (argc == 1)
-		return run_all_tests(argc, argv);
-	if (!strcmp(argv[1], "--help")) {
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
 		usage(stdout);
-		return 0;
-	}
-	if (argc == 2 && !strcmp(argv[1], "--list")) {
-		list_tests();
 		return 0;
 	}
 	if (argc == 2 && !strcmp(argv[1], "--hold"))
@@ -160,14 +165,23 @@ int main(int argc, char **argv)
 		return hold(true);
 	if (argc == 3 && !strcmp(argv[1], "--is-open"))
 		return fcntl(atoi(argv[2]), F_GETFD) < 0;
-	if (argv[1][0] == '-') {
+	if (argc > 1 && argv[1][0] == '-' && !list) {
 		usage(stderr);
 		return 2;
 	}
-	for (i = 1; i < argc; i++) {
-		if (!exists_test(argv[i]))
+	names = argv + 1 + list;
+	for (i = 0; names[i]; i++) {
+		char *one[2] = { names[i] };
+
+		if (!for_each_test(one, count_test)) {
+			fprintf(stderr, "twheel-selftest: no test \"%s\"; see --list\n", names[i]);
 			return 2;
+		}
 	}
-	keep_only(argc - 1, argv + 1);
-	return run_all_tests(argc, argv);
+	if (list)
+		return !for_each_test(names, print_name);
+	ksft_print_header();
+	ksft_set_plan(for_each_test(names, count_test));
+	for_each_test(names, run);
+	ksft_finished();
 }
