@@ -396,8 +396,7 @@ static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool
 		ASSERT_TRUE(arm(&books, base - i % 50 * USEC, TWHEEL_ABSTIME));
 	ASSERT_GT(base - MSEC, now_ns())
 		TH_LOG("the machine is too slow for this test");
-	while (now_ns() < base + 10 * USEC)
-		;
+	sleep_until(base + 10 * USEC);
 	if (by_modify)
 		ret = tw_modify(fd, last, 0, TWHEEL_ABSTIME);
 	else

@@ -264,6 +264,7 @@ TEST_F(waiting, ends_when_another_poll_takes_due_timers)
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 3));
 	ASSERT_TRUE(start_waiter(&self->waiter, self->fd, variant->wait));
+	sleep_until(deadline - MSEC);
 	/* A waiter that reads may take the event first. */
 	while (!readable(self->fd) && !self->waiter.result)
 		;
