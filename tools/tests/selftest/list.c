@@ -323,128 +323,40 @@ TEST_F(list, a_signal_in_the_middle) /* SECURITY: calls */
 	}
 }
 
-/*
- * A thousand threads add and cancel. Each has one timer that stays, and publishes the
- * others that it has cancelled.
- */
-#define CHANGERS	1000
-#define CHANGES		20
-#define SEQ_BITS	40
-
-struct changer {
-	int fd;
-	unsigned int nr;
-	__u64 stays;
-	atomic_ullong cancelled;	/* the last one */
-};
-
-static pthread_barrier_t all_started;
-static atomic_int changing;
-
-static void *change(void *arg)
+/* Each call finds other timers come and gone. */
+TEST_F(list, while_others_come_and_go) /* SECURITY: concurrent calls */
 {
-	struct changer *me = arg;
-	__u64 seq, id;
-
-	pthread_barrier_wait(&all_started);
-	for (seq = 1; seq <= CHANGES; seq++) {
-		id = add_after(me->fd, HOUR, (__u64)(me->nr + 1) << SEQ_BITS | seq);
-		if (!id || tw_cancel(me->fd, id))
-			break;
-		me->cancelled = seq;
-		usleep(1000);
-	}
-	changing--;
-	return seq > CHANGES ? NULL : me;
-}
-
-/* Checks the result of a call that came after @cancelled had been cancelled. */
-static bool listed_is_right(const struct twheel_listed *listed, int n, unsigned char *seen,
-			    const __u64 *cancelled)
-{
-	const __u64 mask = (1ULL << SEQ_BITS) - 1;
-	int i;
-
-	for (i = 0; i < n; i++) {
-		__u64 nr = listed[i].data >> SEQ_BITS, seq = listed[i].data & mask;
-
-		if (!nr ? seen[listed[i].data]++ : seq <= cancelled[nr - 1])
-			return false;
-	}
-	return true;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct twheel_listed *one = a, *other = b;
-
-	return one->id < other->id ? -1 : one->id > other->id;
-}
-
-/* One walk, in calls of any size; returns the error, or "". */
-static const char *walk_and_check(struct changer *changer, struct chance *chance)
-{
-	static struct twheel_listed listed[4 * CHANGERS];
-	static unsigned char seen[CHANGERS];
-	static __u64 cancelled[CHANGERS];
-	unsigned int i, n = 0;
-	__u64 cursor = 0;
-	int ret;
-
-	memset(seen, 0, sizeof(seen));
-	do {
-		unsigned int count = 1 + chance_below(chance, 300);
-
-		for (i = 0; i < CHANGERS; i++)
-			cancelled[i] = changer[i].cancelled;
-		if (n + count > ARRAY_SIZE(listed))
-			return "too many";
-		ret = tw_list(changer->fd, &cursor, listed + n, count);
-		if (ret < 0)
-			return "an error";
-		if (!listed_is_right(listed + n, ret, seen, cancelled))
-			return "one twice, or one that was cancelled";
-		n += ret;
-	} while (ret);
-	for (i = 0; i < CHANGERS; i++) {
-		if (!seen[i])
-			return "one missing";
-	}
-	qsort(listed, n, sizeof(*listed), by_id);
-	for (i = 1; i < n; i++) {
-		if (listed[i - 1].id == listed[i].id)
-			return "an id twice";
-	}
-	return "";
-}
-
-TEST_F_TIMEOUT(list, while_a_thousand_threads_change, 120) /* SECURITY: concurrent calls */
-{
-	static struct changer changer[CHANGERS];
+	static __u64 stays[NR_LISTED], other[NR_LISTED];
 	struct chance chance = { .state = 424242 };
-	static pthread_t thread[CHANGERS];
-	pthread_attr_t attr;
-	void *failed;
-	unsigned int i;
+	static struct twheel_listed listed[300];
+	unsigned int i, nr, round;
+	__u64 cursor, gone = 0;
+	int ret, k;
 
-	changing = CHANGERS;
-	ASSERT_EQ(0, pthread_barrier_init(&all_started, NULL, CHANGERS + 1));
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 65536);
-	for (i = 0; i < CHANGERS; i++) {
-		changer[i].fd = self->fd;
-		changer[i].nr = i;
-		changer[i].stays = add_after(self->fd, HOUR, i);
-		ASSERT_NE(0, changer[i].stays);
+	for (i = 0; i < NR_LISTED; i++) {
+		ASSERT_NE(0, stays[i] = add_after(self->fd, HOUR, i));
+		ASSERT_NE(0, other[i] = add_after(self->fd, HOUR, NR_LISTED));
 	}
-	for (i = 0; i < CHANGERS; i++)
-		ASSERT_EQ(0, pthread_create(&thread[i], &attr, change, &changer[i]));
-	pthread_barrier_wait(&all_started);
-	while (changing)
-		ASSERT_STREQ("", walk_and_check(changer, &chance));
-	for (i = 0; i < CHANGERS; i++) {
-		ASSERT_EQ(0, pthread_join(thread[i], &failed));
-		EXPECT_EQ(NULL, failed);
+	for (round = 0; round < 20; round++) {
+		for (cursor = nr = 0; ; ) {
+			ret = tw_list(self->fd, &cursor, listed, 1 + chance_below(&chance, 300));
+			ASSERT_LE(0, ret);
+			if (!ret)
+				break;
+			for (k = 0; k < ret; k++) {
+				/* Those that stay are listed in the order of their slots. */
+				ASSERT_GE(NR_LISTED, listed[k].data);
+				if (listed[k].data < NR_LISTED)
+					ASSERT_EQ(stays[nr++], listed[k].id);
+				ASSERT_NE(gone, listed[k].id);
+			}
+			for (i = 0; i < 100; i++) {
+				__u64 *id = &other[chance_below(&chance, NR_LISTED)];
+
+				ASSERT_EQ(0, tw_cancel(self->fd, gone = *id));
+				ASSERT_NE(0, *id = add_after(self->fd, HOUR, NR_LISTED));
+			}
+		}
+		EXPECT_EQ(NR_LISTED, nr);
 	}
-	EXPECT_EQ(CHANGERS, tw_info(self->fd).pending);
 }

@@ -19,7 +19,6 @@
 #include "batch.c"
 #include "list.c"
 #include "wall.c"
-#include "threads.c"
 #include "uring.c"
 #include "options.h"
 
@@ -85,7 +84,7 @@ struct test {
 	char name[256];		/* in the results */
 };
 
-/* Return whether its name, with or without the variant, contains one of these, or there are none. */
+/* Return whether one of these is in its name, with or without the variant, or there are none. */
 static bool is_selected(const struct test *t, char **names)
 {
 	char plain[256];
@@ -98,7 +97,7 @@ static bool is_selected(const struct test *t, char **names)
 }
 
 /* Do this with the tests that are selected; returns how many. */
-static int for_each_test(char **names, void (*act)(const struct test *test))
+static int act_on_tests(char **names, void (*act)(const struct test *test))
 {
 	static struct __fixture_variant_metadata none = { .name = "" };
 	struct __fixture_variant_metadata *v;
@@ -173,15 +172,15 @@ int main(int argc, char **argv)
 	for (i = 0; names[i]; i++) {
 		char *one[2] = { names[i] };
 
-		if (!for_each_test(one, count_test)) {
+		if (!act_on_tests(one, count_test)) {
 			fprintf(stderr, "twheel-selftest: no test \"%s\"; see --list\n", names[i]);
 			return 2;
 		}
 	}
 	if (list)
-		return !for_each_test(names, print_name);
+		return !act_on_tests(names, print_name);
 	ksft_print_header();
-	ksft_set_plan(for_each_test(names, count_test));
-	for_each_test(names, run);
+	ksft_set_plan(act_on_tests(names, count_test));
+	act_on_tests(names, run);
 	ksft_finished();
 }

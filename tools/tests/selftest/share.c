@@ -52,6 +52,45 @@ TEST_F(sharing, dup_shares_the_wheel)
 	EXPECT_EQ(id, event.id);
 }
 
+/* Set-up in two threads at once: one gets it, the other EBUSY. */
+struct setup_race {
+	int fd, ret;
+	pthread_barrier_t *start;
+};
+
+static void *set_up(void *arg)
+{
+	struct setup_race *race = arg;
+
+	pthread_barrier_wait(race->start);
+	race->ret = tw_setup(race->fd, 3 * MSEC, 10, CLOCK_MONOTONIC, 0);
+	return NULL;
+}
+
+TEST_F(sharing, two_setups_at_once) /* SECURITY: concurrent calls */
+{
+	struct setup_race race[2];
+	pthread_barrier_t start;
+	pthread_t thread[2];
+	int round, i;
+
+	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
+	for (round = 0; round < 50; round++) {
+		int fd = tw_open(O_NONBLOCK);
+
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 2; i++) {
+			race[i] = (struct setup_race) { .fd = fd, .start = &start };
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, set_up, &race[i]));
+		}
+		for (i = 0; i < 2; i++)
+			ASSERT_EQ(0, pthread_join(thread[i], NULL));
+		EXPECT_EQ(-EBUSY, race[0].ret + race[1].ret);
+		EXPECT_TRUE(!race[0].ret || !race[1].ret);
+		close(fd);
+	}
+}
+
 /* A child's calls on the wheel; it exits with 0 if all succeeded. */
 static int use_inherited(int fd, __u64 id)
 {
