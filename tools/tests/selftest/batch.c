@@ -4,7 +4,6 @@
  * others are untouched.
  */
 #include <sys/eventfd.h>
-#include <sys/time.h>
 
 #include "selftest.h"
 
@@ -636,29 +635,15 @@ TEST_F(batch, cancel_and_modify_only_read_their_array)
 	EXPECT_EQ(2, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, read_only_copy(id, sizeof(id)), 2));
 }
 
-static atomic_uint signals;
-
-static void count_signal(int signal)
-{
-	(void)signal;
-	signals++;
-}
-
 /* Wherever a signal ends a batch, the count shows where. */
 TEST_F(batch, a_signal_in_the_middle) /* SECURITY: calls */
 {
-	struct sigaction action = { .sa_handler = count_signal };
-	struct itimerval every = {
-		.it_interval.tv_usec = 2000,
-		.it_value.tv_usec = 2000,
-	};
 	static struct twheel_add add[MAX_BATCH];
 	unsigned int round, done;
 	int ret;
 
 	fill_adds(add, MAX_BATCH);
-	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, setitimer(ITIMER_REAL, &every, NULL));
+	ASSERT_TRUE(start_signals(2000, 0));
 	for (round = 1; round <= 20 || !signals; round++) {
 		for (done = 0; done < MAX_BATCH; done += ret) {
 			ret = tw_batch(self->fd, TWHEEL_ADD_BATCH, add + done, MAX_BATCH - done);

@@ -188,26 +188,6 @@ static bool has_ended(pid_t pid)
 	return true;
 }
 
-/*
- * Of two blocked readers the first is woken, waits for its memory, and leaves the event to the
- * next.
- */
-FIXTURE(a_stalled_read)
-{
-	int fd;
-	pid_t reader[2];
-};
-
-FIXTURE_SETUP(a_stalled_read)
-{
-	self->fd = open_wheel(_metadata, 0);
-}
-
-FIXTURE_TEARDOWN(a_stalled_read)
-{
-	close(self->fd);
-}
-
 static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 {
 	struct twheel_event event, *to = &event;
@@ -222,44 +202,22 @@ static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 	return wait_asleep(pid) < 0 ? -1 : pid;
 }
 
-TEST_F(a_stalled_read, wakes_the_next) /* SECURITY: missing pages */
+/* The first is woken, waits for its memory, and leaves the event to the next. */
+TEST_F(waiters, that_read_and_are_stalled_wake_the_next) /* SECURITY: missing pages */
 {
 	/* Late enough for the readers to be ready, even on a busy host. */
 	__u64 deadline = now_ns() + 2 * SEC;
+	pid_t reader[2];
 	int i;
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 7));
 	for (i = 0; i < 2; i++)
-		ASSERT_LT(0, self->reader[i] = start_reader_of(self->fd, 7, !i));
-	EXPECT_TRUE(has_ended(self->reader[1]));
-	ASSERT_EQ(0, waitpid(self->reader[0], NULL, WNOHANG));
-	ASSERT_EQ(0, kill(self->reader[0], SIGKILL));
-	ASSERT_TRUE(has_ended(self->reader[0]));
+		ASSERT_LT(0, reader[i] = start_reader_of(self->fd, 7, !i));
+	EXPECT_TRUE(has_ended(reader[1]));
+	ASSERT_EQ(0, waitpid(reader[0], NULL, WNOHANG));
+	ASSERT_EQ(0, kill(reader[0], SIGKILL));
+	ASSERT_TRUE(has_ended(reader[0]));
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
-}
-
-/*
- * A timer falls due while a call is stalled.
- */
-FIXTURE(a_poll)
-{
-	int fd;
-	__u64 deadline;
-	struct holder holder;
-};
-
-FIXTURE_SETUP(a_poll)
-{
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	self->deadline = now_ns() + SEC;
-	ASSERT_NE(0, add_at(self->fd, self->deadline, 7));
-	ASSERT_TRUE(start_holder(&self->holder, self->fd, hold_in_add));
-}
-
-FIXTURE_TEARDOWN(a_poll)
-{
-	EXPECT_TRUE(end_holder(&self->holder));
-	close(self->fd);
 }
 
 static int (*const poll_kinds[])(struct waiter *waiter) = {
@@ -267,17 +225,23 @@ static int (*const poll_kinds[])(struct waiter *waiter) = {
 	in_ring_poll, in_aio,
 };
 
-TEST_F(a_poll, is_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
+/* SECURITY: missing pages */
+TEST_F(waiters, that_poll_are_woken_while_a_call_is_stalled)
 {
 	struct waiter waiter[ARRAY_SIZE(poll_kinds)];
+	__u64 deadline = now_ns() + SEC;
+	struct holder holder;
 	unsigned int i;
 
+	ASSERT_NE(0, add_at(self->fd, deadline, 7));
+	ASSERT_TRUE(start_holder(&holder, self->fd, hold_in_add));
 	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
 		ASSERT_TRUE(start_waiter(&waiter[i], self->fd, poll_kinds[i]));
 	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
 		EXPECT_EQ(1, result_of(&waiter[i]))
 			TH_LOG("kind %u", i);
-	EXPECT_GT(self->deadline + SEC, now_ns());
+	EXPECT_GT(deadline + SEC, now_ns());
+	EXPECT_TRUE(end_holder(&holder));
 }
 
 static int read_nowait(int fd, struct twheel_event *event, unsigned int max)

@@ -30,6 +30,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -268,6 +269,23 @@ static inline int epoll_for(int epoll, int timeout_ms)
 	return ret == 1 ? (int)event.events : ret;
 }
 
+static atomic_uint signals;
+
+static inline void count_signal(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+/* A signal every @usec microseconds, as the first may come before the call; @flags: SA_*. */
+static inline bool start_signals(unsigned int usec, int flags)
+{
+	struct itimerval every = { .it_interval.tv_usec = usec, .it_value.tv_usec = usec };
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	return !sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &every, NULL);
+}
+
 /* The value of @field in the fdinfo of @fd, or ~0. */
 static inline unsigned long long fdinfo_field(int fd, const char *field)
 {
@@ -425,11 +443,12 @@ static inline int open_wheel(struct __test_metadata *_metadata, int flags)
 	return fd;
 }
 
-/* What a fixture of one wheel has, and how it ends. */
-#define FIXTURE_OF_WHEEL(name)					\
+/* What a fixture of one wheel has, besides other members, and how it ends. */
+#define FIXTURE_OF_WHEEL(name, ...)				\
 FIXTURE(name)							\
 {								\
 	int fd;							\
+	__VA_ARGS__						\
 };								\
 								\
 FIXTURE_TEARDOWN(name)						\
@@ -439,8 +458,8 @@ FIXTURE_TEARDOWN(name)						\
 struct name##_fixture
 
 /* Make such a fixture; @flags as for open(). */
-#define WHEEL_FIXTURE(name, flags)				\
-FIXTURE_OF_WHEEL(name);						\
+#define WHEEL_FIXTURE(name, flags, ...)				\
+FIXTURE_OF_WHEEL(name, __VA_ARGS__);				\
 								\
 FIXTURE_SETUP(name)						\
 {								\
