@@ -269,19 +269,16 @@ static inline int epoll_for(int epoll, int timeout_ms)
 	return ret == 1 ? (int)event.events : ret;
 }
 
-static atomic_uint signals;
-
-static inline void count_signal(int signal)
+static inline void note_signal(int signal)
 {
 	(void)signal;
-	signals++;
 }
 
 /* A signal every @usec microseconds, as the first may come before the call; @flags: SA_*. */
 static inline bool start_signals(unsigned int usec, int flags)
 {
 	struct itimerval every = { .it_interval.tv_usec = usec, .it_value.tv_usec = usec };
-	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+	struct sigaction action = { .sa_handler = note_signal, .sa_flags = flags };
 
 	return !sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &every, NULL);
 }
