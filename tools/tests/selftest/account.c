@@ -13,11 +13,7 @@
 #define PER_CALL	1000
 
 /* @fd stays unchanged, and shows the account of the user. */
-FIXTURE(accounts)
-{
-	int fd;
-	__u64 before;
-};
+FIXTURE_OF_WHEEL(accounts, __u64 before;);
 
 static __u64 charged(int fd)
 {
@@ -28,11 +24,6 @@ FIXTURE_SETUP(accounts)
 {
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	self->before = charged(self->fd);
-}
-
-FIXTURE_TEARDOWN(accounts)
-{
-	close(self->fd);
 }
 
 /* The object size of a cache: kmalloc-512, kmalloc-cg-2k; 0 for others. */

@@ -266,28 +266,25 @@ TEST_F(input, setup_accepts_the_bounds) /* SECURITY: extreme times and sizes */
 	}
 }
 
-TEST_F(input, setup_twice_is_ebusy)
+TEST_F(input, setup_twice_or_after_the_first_timer_is_ebusy)
 {
-	struct twheel_info before;
+	int with_timer = open_wheel(_metadata, O_NONBLOCK);
+	struct twheel_info before[2];
+	__u64 id;
 
 	ASSERT_EQ(0, tw_setup(self->fd, 5 * MSEC, 10, MONO, 7));
-	before = tw_info(self->fd);
+	ASSERT_NE(0, id = add_after(with_timer, HOUR, 1));
+	before[0] = tw_info(self->fd);
+	before[1] = tw_info(with_timer);
 	EXPECT_EQ(-EBUSY, tw_setup(self->fd, TICK, SIZE, MONO, 0));
 	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 5 * MSEC, 10, MONO, 7));
-	EXPECT_STREQ("", changes(self->fd, &before));
-}
-
-TEST_F(input, setup_after_the_first_timer_is_ebusy)
-{
-	__u64 id = add_after(self->fd, HOUR, 1);
-	struct twheel_info before = tw_info(self->fd);
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 5 * MSEC, 10, MONO, 0));
-	EXPECT_STREQ("", changes(self->fd, &before));
-	ASSERT_EQ(0, tw_cancel(self->fd, id));
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 5 * MSEC, 10, MONO, 0))
+	EXPECT_EQ(-EBUSY, tw_setup(with_timer, 5 * MSEC, 10, MONO, 0));
+	EXPECT_STREQ("", changes(self->fd, &before[0]));
+	EXPECT_STREQ("", changes(with_timer, &before[1]));
+	ASSERT_EQ(0, tw_cancel(with_timer, id));
+	EXPECT_EQ(-EBUSY, tw_setup(with_timer, 5 * MSEC, 10, MONO, 0))
 		TH_LOG("the wheel is empty again, but it has had its first timer");
+	close(with_timer);
 }
 
 TEST_F(input, setup_is_possible_after_calls_that_made_no_timer)
@@ -318,7 +315,7 @@ TEST_F(input, add_checks_the_interval_against_the_tick_of_the_wheel)
 	EXPECT_EQ(2, tw_info(self->fd).pending);
 }
 
-TEST_F(input, add_accepts_the_bounds_of_time) /* SECURITY: extreme times and sizes */
+TEST_F(input, add_and_modify_accept_the_bounds_of_time) /* SECURITY: extreme times and sizes */
 {
 	struct twheel_query query;
 	struct twheel_event event;
@@ -342,8 +339,16 @@ TEST_F(input, add_accepts_the_bounds_of_time) /* SECURITY: extreme times and siz
 	EXPECT_EQ(past, event.id);
 	EXPECT_EQ(0, event.deadline_ns);
 	EXPECT_EQ(2, tw_info(self->fd).pending);
+
+	EXPECT_EQ(0, tw_modify(self->fd, far, TWHEEL_TIME_MAX_NS, 0));
+	ASSERT_EQ(0, tw_query(self->fd, far, &query));
+	EXPECT_EQ(TWHEEL_TIME_MAX_NS, query.deadline_ns);
+	EXPECT_EQ(0, tw_modify(self->fd, farther, 0, TWHEEL_ABSTIME));
+	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+	EXPECT_EQ(farther, event.id);
+	EXPECT_EQ(0, event.deadline_ns);
+	EXPECT_EQ(0, tw_modify(self->fd, far, TWHEEL_TIME_MAX_NS, TWHEEL_ABSTIME));
 	EXPECT_EQ(0, tw_cancel(self->fd, far));
-	EXPECT_EQ(0, tw_cancel(self->fd, farther));
 }
 
 TEST_F(input, add_ignores_the_id_and_writes_nothing_else_back) /* SECURITY: kernel information */
@@ -385,20 +390,6 @@ TEST_F(input, a_timer_whose_id_cannot_be_handed_back_does_not_exist) /* SECURITY
 	EXPECT_FALSE(readable(self->fd));
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
 	EXPECT_STREQ("", changes(self->fd, &before));
-}
-
-/* An add brings in its memory for writing before it checks what is there. */
-TEST_F(input, an_invalid_add_in_read_only_memory_that_is_missing_is_efault)
-{
-	int file = memfd_create("twheel-selftest", MFD_CLOEXEC);
-	struct twheel_add add = { .flags = ~0U }, *page;
-
-	ASSERT_EQ(sizeof(add), pwrite(file, &add, sizeof(add), 0));
-	page = map_fd(file, sizeof(add), PROT_READ, MAP_SHARED, 0);
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_ADD, page));
-	/* It is present now. */
-	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_ADD, page));
-	close(file);
 }
 
 /* Ids that are no timer of @fd; @id is one of its timers, @other one of another fd. */
@@ -448,26 +439,6 @@ TEST_F(input, ids_that_are_no_timer_are_enoent) /* SECURITY: wheels */
 TEST_F(input, ids_are_enoent_in_a_wheel_that_never_had_a_timer)
 {
 	expect_enoent(_metadata, self->fd, 0, 1);
-}
-
-TEST_F(input, modify_accepts_the_bounds_of_time) /* SECURITY: extreme times and sizes */
-{
-	__u64 id = add_after(self->fd, HOUR, 1);
-	struct twheel_query query;
-	struct twheel_event event;
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, tw_modify(self->fd, id, TWHEEL_TIME_MAX_NS, TWHEEL_ABSTIME));
-	ASSERT_EQ(0, tw_query(self->fd, id, &query));
-	EXPECT_EQ(TWHEEL_TIME_MAX_NS, query.deadline_ns);
-	EXPECT_EQ(0, tw_modify(self->fd, id, TWHEEL_TIME_MAX_NS, 0));
-	ASSERT_EQ(0, tw_query(self->fd, id, &query));
-	EXPECT_EQ(TWHEEL_TIME_MAX_NS, query.deadline_ns);
-	EXPECT_EQ(0, tw_modify(self->fd, id, 0, TWHEEL_ABSTIME));
-	ASSERT_EQ(1, tw_read(self->fd, &event, 1));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(0, event.deadline_ns);
-	EXPECT_EQ(3, tw_info(self->fd).modified);
 }
 
 TEST_F(input, unknown_commands_are_enotty) /* SECURITY: arguments */

@@ -155,10 +155,7 @@ TEST_F_TIMEOUT(timing, ten_thousand_timers_within_two_seconds, 60)
 /*
  * The same deliveries in wheels of many shapes.
  */
-FIXTURE(shape)
-{
-	int fd;
-};
+FIXTURE_OF_WHEEL(shape);
 
 FIXTURE_VARIANT(shape)
 {
@@ -167,10 +164,7 @@ FIXTURE_VARIANT(shape)
 	clockid_t clock;
 };
 
-FIXTURE_VARIANT_ADD(shape, of_2) { MSEC, 2, CLOCK_MONOTONIC };
 FIXTURE_VARIANT_ADD(shape, of_3) { MSEC, 3, CLOCK_MONOTONIC };
-FIXTURE_VARIANT_ADD(shape, of_10) { MSEC, 10, CLOCK_MONOTONIC };
-FIXTURE_VARIANT_ADD(shape, of_256) { MSEC, 256, CLOCK_MONOTONIC };
 FIXTURE_VARIANT_ADD(shape, of_65536) { MSEC, 65536, CLOCK_MONOTONIC };
 FIXTURE_VARIANT_ADD(shape, microsecond_of_2) { USEC, 2, CLOCK_MONOTONIC };
 FIXTURE_VARIANT_ADD(shape, microsecond_of_256) { USEC, 256, CLOCK_MONOTONIC };
@@ -182,11 +176,6 @@ FIXTURE_SETUP(shape)
 {
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	ASSERT_EQ(0, tw_setup(self->fd, variant->tick, variant->size, variant->clock, 0));
-}
-
-FIXTURE_TEARDOWN(shape)
-{
-	close(self->fd);
 }
 
 TEST_F(shape, delivers_each_timer_once_in_order_and_not_early)
@@ -316,61 +305,26 @@ TEST_F(timing, what_is_due_when_added_is_delivered_at_once_whatever_the_tick)
 	EXPECT_EQ(-EAGAIN, tw_read(self->fd, &event, 1));
 }
 
-TEST_F(timing, a_tick_of_an_hour_holds_timers_until_its_boundary)
+TEST_F(timing, what_is_due_when_added_or_modified_queues_at_that_moment)
 {
-	struct twheel_query query;
-	__u64 deadline, id;
-
-	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 2, CLOCK_MONOTONIC, 0));
-	/* Unless the uptime is just under a multiple of an hour. */
-	while (boundary_of(now_ns() + 2 * SEC, HOUR) != boundary_of(now_ns(), HOUR))
-		sleep_for(SEC);
-	deadline = now_ns() + MSEC;
-	id = add_at(self->fd, deadline, 1);
-	ASSERT_NE(0, id);
-	sleep_for(100 * MSEC);
-	EXPECT_FALSE(readable(self->fd));
-	ASSERT_EQ(0, tw_query(self->fd, id, &query));
-	EXPECT_EQ(deadline, query.deadline_ns);
-	EXPECT_EQ(TWHEEL_PENDING, query.state);
-	EXPECT_EQ(0, query.remaining_ns);
-	EXPECT_EQ(0, tw_cancel(self->fd, id));
-}
-
-TEST_F(timing, what_is_due_when_added_queues_at_that_moment)
-{
-	static const __u64 order[] = { 1, 2, 3, 4, 5 };
-	struct twheel_event event[8];
-	int i;
-
-	ASSERT_NE(0, add_at(self->fd, 0, 1));
-	ASSERT_NE(0, add_after(self->fd, MSEC, 2));
-	ASSERT_TRUE(wait_expired(self->fd, 2));
-	/* Their deadlines are earlier, but they come later. */
-	ASSERT_NE(0, add_at(self->fd, 1, 3));
-	ASSERT_NE(0, add_at(self->fd, 0, 4));
-	ASSERT_NE(0, add_after(self->fd, MSEC, 5));
-	ASSERT_TRUE(wait_expired(self->fd, 5));
-	ASSERT_EQ(5, tw_read(self->fd, event, 8));
-	for (i = 0; i < 5; i++)
-		EXPECT_EQ(order[i], event[i].data);
-}
-
-TEST_F(timing, what_is_due_when_modified_queues_at_that_moment)
-{
-	static const __u64 order[] = { 2, 1, 4, 3 };
+	static const __u64 order[] = { 2, 3, 4, 1, 5, 6 };
 	struct twheel_event event[8];
 	__u64 expired, pending;
 	int i;
 
 	ASSERT_NE(0, expired = add_at(self->fd, 0, 1));
-	ASSERT_NE(0, add_at(self->fd, 0, 2));
-	ASSERT_NE(0, pending = add_after(self->fd, HOUR, 3));
-	ASSERT_EQ(0, tw_modify(self->fd, expired, 0, TWHEEL_ABSTIME));
+	ASSERT_NE(0, add_after(self->fd, MSEC, 2));
+	ASSERT_NE(0, pending = add_after(self->fd, HOUR, 5));
+	ASSERT_TRUE(wait_expired(self->fd, 2));
+	/* Their deadlines are earlier, but they come later. */
+	ASSERT_NE(0, add_at(self->fd, 1, 3));
 	ASSERT_NE(0, add_at(self->fd, 0, 4));
+	ASSERT_EQ(0, tw_modify(self->fd, expired, 0, TWHEEL_ABSTIME));
 	ASSERT_EQ(0, tw_modify(self->fd, pending, 0, 0));
-	ASSERT_EQ(4, tw_read(self->fd, event, 8));
-	for (i = 0; i < 4; i++)
+	ASSERT_NE(0, add_after(self->fd, MSEC, 6));
+	ASSERT_TRUE(wait_expired(self->fd, 6));
+	ASSERT_EQ(6, tw_read(self->fd, event, 8));
+	for (i = 0; i < 6; i++)
 		EXPECT_EQ(order[i], event[i].data);
 }
 
@@ -378,48 +332,34 @@ TEST_F(timing, what_is_due_when_modified_queues_at_that_moment)
  * With this many timers and levels, an expiry takes a while. A timer that is added or
  * modified during that, and is due at once, comes after all of them.
  */
-static void queue_behind_backlog(struct __test_metadata *_metadata, int fd, bool by_modify)
+TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
 {
 	const unsigned int count = 4000;
 	struct twheel_event event;
 	struct ledger books;
-	__u64 base, last = 0;
+	__u64 base, last[2];
 	unsigned int i;
-	int ret = 0;
 
-	ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
-	books = open_ledger(fd, count);
+	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
+	books = open_ledger(self->fd, count);
 	base = now_ns() + 4 * SEC;
-	if (by_modify)
-		last = add_after(fd, HOUR, count);
+	ASSERT_NE(0, last[0] = add_after(self->fd, HOUR, count));
 	for (i = 0; i < count; i++)
 		ASSERT_TRUE(arm(&books, base - i % 50 * USEC, TWHEEL_ABSTIME));
 	ASSERT_GT(base - MSEC, now_ns())
 		TH_LOG("the machine is too slow for this test");
 	sleep_until(base + 10 * USEC);
-	if (by_modify)
-		ret = tw_modify(fd, last, 0, TWHEEL_ABSTIME);
-	else
-		last = add_at(fd, 0, count);
-	ASSERT_EQ(0, ret);
-	ASSERT_NE(0, last);
+	ASSERT_EQ(0, tw_modify(self->fd, last[0], 0, TWHEEL_ABSTIME));
+	ASSERT_NE(0, last[1] = add_at(self->fd, 0, count));
 	for (i = 0; i < count; i++) {
-		ASSERT_EQ(1, wait_and_read(fd, &event, 1));
+		ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
 		check_event(_metadata, &books, &event, now_ns(), HOUR);
 	}
-	ASSERT_EQ(1, tw_read(fd, &event, 1));
-	EXPECT_EQ(last, event.id);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(1, tw_read(self->fd, &event, 1));
+		EXPECT_EQ(last[i], event.id);
+	}
 	free(books.timer);
-}
-
-TEST_F(timing, what_is_due_when_added_queues_behind_a_backlog)
-{
-	queue_behind_backlog(_metadata, self->fd, false);
-}
-
-TEST_F(timing, what_is_due_when_modified_queues_behind_a_backlog)
-{
-	queue_behind_backlog(_metadata, self->fd, true);
 }
 
 #define BACKLOG		3000

@@ -84,17 +84,6 @@ TEST_F(wall_clock, a_delay_becomes_a_deadline)
 	EXPECT_GE(HOUR / 2, query.remaining_ns);
 }
 
-TEST_F(wall_clock, never_early_and_at_the_tick)
-{
-	__u64 deadline = now_on(variant->clock) + 20 * MSEC;
-	struct twheel_event event;
-
-	ASSERT_NE(0, add_at(self->fd, deadline, 7));
-	ASSERT_EQ(1, wait_and_read(self->fd, &event, 1));
-	EXPECT_LE(boundary_of(deadline, MSEC), now_on(variant->clock));
-	EXPECT_EQ(deadline, event.deadline_ns);
-}
-
 /* In a child, after a while. */
 static pid_t set_later(__s64 change)
 {
