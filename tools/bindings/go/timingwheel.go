@@ -34,29 +34,21 @@ type TimingWheel struct {
 	base   time.Time
 	next   atomic.Uint32
 	once   sync.Once
+	begun  chan struct{} // closed by Start or Stop; timers that expire before that wait
 	done   chan struct{} // closed when nothing is read any more
 	shards [shards]shard
 }
-
-type state int
-
-const (
-	created state = iota // timers expire silently, and wait for Start
-	started
-	stopped
-)
 
 // A shard maps keys to timers. A key is what the device returns with an expired timer: the
 // index of a slot and its generation. A stale key finds nothing.
 type shard struct {
 	sync.Mutex
-	state state
-	slots []slot
-	free  []uint32
-	early []uint64 // expired before Start
-	add   add
-	index uint64   // in the wheel
-	_     [64]byte // each shard has its own cache lines
+	stopped bool
+	slots   []slot
+	free    []uint32
+	add     add
+	index   uint64   // in the wheel
+	_       [64]byte // each shard has its own cache lines
 }
 
 type slot struct {
@@ -107,7 +99,7 @@ func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
 	} else if wheelSize > 65536 {
 		wheelSize = 65536
 	}
-	tw := &TimingWheel{base: time.Now(), done: make(chan struct{})}
+	tw := &TimingWheel{base: time.Now(), begun: make(chan struct{}), done: make(chan struct{})}
 	for i := range tw.shards {
 		tw.shards[i].index = uint64(i)
 	}
@@ -144,19 +136,7 @@ func (tw *TimingWheel) Device() bool {
 // Start begins to run the tasks of expired timers.
 func (tw *TimingWheel) Start() {
 	tw.once.Do(func() {
-		for i := range tw.shards {
-			sh := &tw.shards[i]
-			sh.Lock()
-			if sh.state == created {
-				sh.state = started
-			}
-			early := sh.early
-			sh.early = nil
-			sh.Unlock()
-			for _, key := range early {
-				tw.expired(key)
-			}
-		}
+		close(tw.begun)
 		if tw.device != nil {
 			go tw.run()
 		} else {
@@ -177,10 +157,13 @@ func (tw *TimingWheel) Stop() {
 				t.std.Stop()
 			}
 		}
-		sh.state, sh.slots, sh.free, sh.early = stopped, nil, nil, nil
+		sh.stopped, sh.slots, sh.free = true, nil, nil
 		sh.Unlock()
 	}
-	tw.once.Do(func() { close(tw.done) })
+	tw.once.Do(func() {
+		close(tw.begun)
+		close(tw.done)
+	})
 	if tw.device != nil {
 		tw.device.file.Close()
 	}
@@ -245,7 +228,7 @@ func (t *Timer) Stop() bool {
 	}
 	t.shard.Lock()
 	defer t.shard.Unlock()
-	running := t.running && t.shard.state != stopped
+	running := t.running && !t.shard.stopped
 	t.disarm()
 	return running
 }
@@ -256,7 +239,7 @@ func (t *Timer) Stop() bool {
 func (t *Timer) Reset(d time.Duration) bool {
 	t.shard.Lock()
 	defer t.shard.Unlock()
-	running := t.running && t.shard.state != stopped
+	running := t.running && !t.shard.stopped
 	now := t.wheel.now()
 	if t.scheduled != nil {
 		t.scheduled.expires = time.Now().UTC().Add(d)
@@ -286,7 +269,7 @@ func after(now, d time.Duration) time.Duration {
 // arm starts a timer that is not armed. The shard is locked.
 func (t *Timer) arm(now, d time.Duration) {
 	sh, tw := t.shard, t.wheel
-	if sh.state == stopped {
+	if sh.stopped {
 		return
 	}
 	if d < 0 {
@@ -303,7 +286,10 @@ func (t *Timer) arm(now, d time.Duration) {
 		}
 	}
 	key := t.key
-	t.std = time.AfterFunc(d, func() { tw.expired(key) })
+	t.std = time.AfterFunc(d, func() {
+		<-tw.begun
+		tw.expired(key)
+	})
 }
 
 // disarm stops a timer. The shard is locked.
@@ -365,10 +351,6 @@ func (tw *TimingWheel) expired(key uint64) {
 	sh := &tw.shards[key%shards]
 	sh.Lock()
 	defer sh.Unlock()
-	if sh.state == created {
-		sh.early = append(sh.early, key)
-		return
-	}
 	t := sh.take(key)
 	if t == nil {
 		return
