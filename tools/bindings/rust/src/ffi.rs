@@ -21,7 +21,7 @@ pub struct Handle {
 
 impl Handle {
     pub fn new(callback: Callback) -> Handle {
-        Handle { callback, data: std::ptr::null(), count: 0, private: [0], rest: [0; 7] }
+        Handle { callback, data: std::ptr::null(), count: 1, private: [0], rest: [0; 7] }
     }
 }
 
@@ -43,18 +43,23 @@ pub struct Config {
     pub flags: u32,
     pub unarmed: usize,
     pub data: usize,
-    pub reserved: [u64; 4],
+    pub resolve: Option<unsafe extern "C" fn(*mut Loop, u64) -> *mut Handle>,
+    pub reserved: [u64; 3],
 }
 
-pub const CLOCK_REALTIME: u32 = 0x10000;
-pub const CLOCK_BOOTTIME: u32 = 0x10007;
+pub const LOOP_KERNEL: u32 = 4;
 pub const SAME_DELAY: u64 = u64::MAX;
 pub const TIME_MAX: u64 = i64::MAX as u64;
+
 #[link(name = "twheel")]
 extern "C" {
     pub fn twheel_loop_new(config: *const Config) -> *mut Loop;
+    pub fn twheel_loop_adopt(fd: c_int, config: *const Config) -> *mut Loop;
+    pub fn twheel_loop_data(lp: *const Loop) -> *const c_void;
     pub fn twheel_loop_free(lp: *mut Loop);
     pub fn twheel_loop_count(lp: *mut Loop) -> i64;
+    pub fn twheel_loop_ref(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_unref(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_fd(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_timeout(lp: *mut Loop) -> i64;
     pub fn twheel_loop_backend(lp: *const Loop) -> c_int;

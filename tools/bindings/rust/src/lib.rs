@@ -27,16 +27,18 @@
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
+mod error;
 mod ffi;
 mod post;
 mod queue;
 mod timer;
 
-use std::os::raw::c_int;
-use std::os::unix::io::{AsRawFd, RawFd};
+use std::os::unix::io::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::{any::Any, cell::Cell, io, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{any::Any, cell::Cell, io, mem::forget, pin::Pin, ptr, rc::Rc, sync::Arc, time::Duration};
 
+use error::{call, fail};
+pub use error::{Error, Result};
 pub use post::Poster;
 pub use queue::{Key, Queue};
 pub use timer::Timer;
@@ -51,6 +53,20 @@ pub enum Backend {
     User = 2,
 }
 
+/// The clock of a loop. Those that can be set are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// The calendar's.
+    Realtime = 0x10000,
+    /// The default.
+    #[default]
+    Monotonic = 0x10001,
+    /// Goes on while the machine is suspended.
+    Boottime = 0x10007,
+    /// The calendar's without leap seconds; over the device.
+    Tai = 0x1000b,
+}
+
 /// The parameters of a loop; `Default` has the library's.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
@@ -60,12 +76,12 @@ pub struct Config {
     pub max_timers: u64,
     /// Buckets per level, 2 to 65536; 0 stands for 256.
     pub wheel_size: u32,
-    /// Whether the clock advances while the machine is suspended.
-    pub boottime: bool,
-    /// Whether the clock is that of the calendar, which can be set.
-    pub realtime: bool,
+    /// The clock of the loop.
+    pub clock: Clock,
     /// The backend of the loop.
     pub backend: Backend,
+    /// Whether [`Backend::Any`] prefers the device.
+    pub kernel: bool,
 }
 
 /// A set of timers. Clones are the same loop; it is dropped with the last of its clones,
@@ -74,23 +90,47 @@ pub struct Config {
 pub struct Loop(Rc<Inner>);
 
 struct Inner {
-    raw: *mut ffi::Loop,
+    raw: Cell<*mut ffi::Loop>, // null: its wheel could not be adopted
+    resolve: Option<Box<Resolve>>,
     dispatching: Cell<bool>,
+    stopped: Cell<bool>,
     panic: Cell<Option<Box<dyn Any + Send>>>, // of a callback
     posted: Arc<post::Shared>,
 }
 
+type Resolve = dyn Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>>;
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.posted.close();
+        self.posted.set_loop(ptr::null_mut());
         // SAFETY: no timer and no other thread refers to it any more.
-        unsafe { ffi::twheel_loop_free(self.raw) }
+        unsafe { ffi::twheel_loop_free(self.raw.get()) }
     }
 }
 
-/// The result of a function that returns -1 with errno set.
-fn check(result: c_int) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+/// The library's callback, for a timer that the program keeps.
+unsafe extern "C" fn resolve(raw: *mut ffi::Loop, data: u64) -> *mut ffi::Handle {
+    // SAFETY: the loop's data is its Inner, which is alive.
+    let owner = unsafe {
+        let inner = ffi::twheel_loop_data(raw) as *const Inner;
+        Rc::increment_strong_count(inner);
+        Loop(Rc::from_raw(inner))
+    };
+    owner.0.raw.set(raw);
+    let found = catch_unwind(AssertUnwindSafe(|| {
+        let find = owner.0.resolve.as_ref()?;
+        // SAFETY: it does not move. This copy must not be the last one.
+        let timer = unsafe { Pin::into_inner_unchecked(find(&owner, data)?) };
+        let is_own = Rc::ptr_eq(&timer.owner.0, &owner.0);
+        (is_own && Rc::strong_count(&timer) > 1).then(|| timer.handle())
+    }));
+    match found {
+        Ok(handle) => handle.unwrap_or(ptr::null_mut()),
+        Err(panic) => {
+            forget(owner.0.panic.replace(Some(panic)));
+            ptr::null_mut()
+        }
+    }
 }
 
 /// Nanoseconds, or the library's maximum.
@@ -100,39 +140,83 @@ fn nanoseconds(time: Duration) -> u64 {
 
 impl Loop {
     /// Makes a loop with the usual parameters.
-    pub fn new() -> io::Result<Loop> {
+    pub fn new() -> Result<Loop> {
         Loop::with(&Config::default())
     }
 
     /// Makes a loop. The environment variable `TWHEEL_BACKEND` chooses between device and
     /// memory if the config does not.
-    pub fn with(config: &Config) -> io::Result<Loop> {
+    pub fn with(config: &Config) -> Result<Loop> {
+        Loop::make(config, None, None)
+    }
+
+    /// Makes a loop over the device whose timers another process may adopt: each has a number
+    /// ([`Timer::set_data`]), for which `resolve` returns the timer. The program keeps the timer.
+    /// A closure that refers to it needs a [`std::rc::Weak`]: the loop lives as long as its timers.
+    pub fn resolving(
+        config: &Config,
+        resolve: impl Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>> + 'static,
+    ) -> Result<Loop> {
+        Loop::make(config, None, Some(Box::new(resolve)))
+    }
+
+    /// Makes such a loop over the wheel of another process. `resolve` is called for all of its
+    /// timers, which then run; one for which it returns `None` is cancelled, and expired timers
+    /// may be called again (twheel_loop_adopt(3)). A failure closes only this descriptor.
+    pub fn adopt(
+        wheel: OwnedFd,
+        resolve: impl Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>> + 'static,
+    ) -> Result<Loop> {
+        Loop::make(&Config::default(), Some(wheel), Some(Box::new(resolve)))
+    }
+
+    fn make(config: &Config, wheel: Option<OwnedFd>, find: Option<Box<Resolve>>) -> Result<Loop> {
+        let owner = Loop(Rc::new(Inner {
+            raw: Cell::new(ptr::null_mut()),
+            resolve: find,
+            dispatching: Cell::new(true),
+            stopped: Cell::default(),
+            panic: Cell::default(),
+            posted: post::Shared::new(),
+        }));
         let config = ffi::Config {
             tick_ns: nanoseconds(config.tick),
             max_timers: config.max_timers,
             wheel_size: config.wheel_size,
-            clock: match (config.boottime, config.realtime) {
-                (false, false) => 0,
-                (true, false) => ffi::CLOCK_BOOTTIME,
-                (false, true) => ffi::CLOCK_REALTIME,
-                (true, true) => return Err(io::ErrorKind::InvalidInput.into()),
-            },
+            clock: if wheel.is_some() { 0 } else { config.clock as u32 },
             backend: config.backend as u32,
+            flags: if config.kernel { ffi::LOOP_KERNEL } else { 0 },
+            data: Rc::as_ptr(&owner.0) as usize,
+            resolve: owner.0.resolve.as_ref().map(|_| resolve as _),
             ..Default::default()
         };
         // SAFETY: the config lives while it is read.
-        let raw = unsafe { ffi::twheel_loop_new(&config) };
+        let (function, raw) = match &wheel {
+            None => ("twheel_loop_new", unsafe { ffi::twheel_loop_new(&config) }),
+            Some(wheel) => ("twheel_loop_adopt", unsafe {
+                ffi::twheel_loop_adopt(wheel.as_raw_fd(), &config)
+            }),
+        };
+        let error = io::Error::last_os_error();
+        owner.0.raw.set(raw);
         if raw.is_null() {
-            return Err(io::Error::last_os_error());
+            return fail(function, error);
         }
-        let (dispatching, panic) = Default::default();
-        Ok(Loop(Rc::new(Inner { raw, dispatching, panic, posted: post::Shared::new(raw) })))
+        wheel.map(OwnedFd::into_raw_fd); // it is the library's
+        owner.0.posted.set_loop(raw);
+        owner.0.dispatching.set(false);
+        owner.resume();
+        Ok(owner)
+    }
+
+    fn raw(&self) -> *mut ffi::Loop {
+        self.0.raw.get()
     }
 
     /// The backend of the loop.
     pub fn backend(&self) -> Backend {
         // SAFETY: here and below, the loop lives as long as `self`.
-        match unsafe { ffi::twheel_loop_backend(self.0.raw) } {
+        match unsafe { ffi::twheel_loop_backend(self.raw()) } {
             1 => Backend::Device,
             _ => Backend::User,
         }
@@ -140,12 +224,12 @@ impl Loop {
 
     /// The loop's time: the one that delays count from.
     pub fn now(&self) -> Duration {
-        Duration::from_nanos(unsafe { ffi::twheel_loop_now(self.0.raw) })
+        Duration::from_nanos(unsafe { ffi::twheel_loop_now(self.raw()) })
     }
 
     /// Updates the loop's time, after work that took long, so that no delay ends early.
     pub fn update(&self) {
-        unsafe { ffi::twheel_loop_update(self.0.raw) };
+        unsafe { ffi::twheel_loop_update(self.raw()) };
     }
 
     /// For other threads, to call functions in this one.
@@ -162,44 +246,85 @@ impl Loop {
     /// `None` if no timer runs, or if the descriptor of the device shows it. For programs that
     /// call this before each wait: from then on, a change does not make the descriptor readable.
     pub fn timeout(&self) -> Option<Duration> {
-        let left = unsafe { ffi::twheel_loop_timeout(self.0.raw) };
+        let left = unsafe { ffi::twheel_loop_timeout(self.raw()) };
         u64::try_from(left).ok().map(Duration::from_nanos)
     }
 
     /// Applies all changes, as the next dispatch would. If there is no room for a timer, the
     /// flush fails, and the timer waits for the next one.
-    pub fn flush(&self) -> io::Result<()> {
-        check(unsafe { ffi::twheel_loop_flush(self.0.raw) }).map(drop)
+    pub fn flush(&self) -> Result<()> {
+        unsafe { call!(twheel_loop_flush(self.raw())) }.map(drop)
     }
 
     /// Calls back for all expired timers, and returns how many. Does not wait.
-    pub fn dispatch(&self) -> io::Result<usize> {
-        self.enter(|raw| unsafe { ffi::twheel_loop_dispatch(raw) })
+    pub fn dispatch(&self) -> Result<usize> {
+        self.enter(|raw| unsafe { call!(twheel_loop_dispatch(raw)) })
     }
 
     /// Flushes, waits for at most this long, or with `None` without a limit, and dispatches.
-    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<usize> {
         let ns = timeout.map_or(-1, |t| nanoseconds(t) as i64);
-        self.enter(|raw| unsafe { ffi::twheel_loop_wait(raw, ns) })
+        self.enter(|raw| unsafe { call!(twheel_loop_wait(raw, ns)) })
+    }
+
+    /// Waits and dispatches, also after a signal, until no timer is left, or after [`Loop::stop`].
+    pub fn run(&self) -> Result<()> {
+        while !self.0.stopped.replace(false) && self.count()? > 0 {
+            self.wait_on()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for anything but a signal.
+    fn wait_on(&self) -> Result<usize> {
+        self.wait(None).or_else(|error| match error.cause.kind() {
+            io::ErrorKind::Interrupted => Ok(0),
+            _ => Err(error),
+        })
+    }
+
+    /// Makes [`Loop::run`] return after the callbacks of all timers that have expired. Without
+    /// a run, the next one ends at once.
+    pub fn stop(&self) {
+        self.0.stopped.set(true);
+    }
+
+    /// The number of running timers; [`Loop::add_ref`] adds one to it.
+    pub fn count(&self) -> Result<u64> {
+        unsafe { call!(twheel_loop_count(self.raw())) }
+    }
+
+    /// Makes [`Loop::run`] wait as for one more timer, such as for what other threads post.
+    pub fn add_ref(&self) -> Result<()> {
+        unsafe { call!(twheel_loop_ref(self.raw())) }.map(drop)
+    }
+
+    /// Makes [`Loop::run`] wait for one timer less: for one that repeats without end.
+    pub fn unref(&self) -> Result<()> {
+        unsafe { call!(twheel_loop_unref(self.raw())) }.map(drop)
     }
 
     /// Runs a function that calls back. A callback is not called while it runs, so none
-    /// may wait or dispatch. Then calls what other threads have posted. A panic resumes here,
-    /// after the others.
-    fn enter(&self, call: impl FnOnce(*mut ffi::Loop) -> c_int) -> io::Result<usize> {
+    /// may wait or dispatch. Then calls what other threads have posted.
+    fn enter(&self, call: impl FnOnce(*mut ffi::Loop) -> Result<u64>) -> Result<usize> {
         if self.0.dispatching.replace(true) {
-            return Err(io::Error::new(io::ErrorKind::Other, "called by a callback"));
+            return fail("called by a callback", io::ErrorKind::Other);
         }
-        let result = check(call(self.0.raw));
+        let result = call(self.raw());
         for call in self.0.posted.take() {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-                std::mem::forget(self.0.panic.replace(Some(panic)));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(self))) {
+                forget(self.0.panic.replace(Some(panic)));
             }
         }
         self.0.dispatching.set(false);
-        match self.0.panic.take() {
-            Some(panic) => resume_unwind(panic),
-            None => result,
+        self.resume();
+        result.map(|called| called as usize)
+    }
+
+    /// Resumes the panic of a callback, after the other callbacks.
+    fn resume(&self) {
+        if let Some(panic) = self.0.panic.take() {
+            resume_unwind(panic);
         }
     }
 }
@@ -207,6 +332,6 @@ impl Loop {
 /// Readable when there is something to dispatch. -1 at the limit of open descriptors.
 impl AsRawFd for Loop {
     fn as_raw_fd(&self) -> RawFd {
-        unsafe { ffi::twheel_loop_fd(self.0.raw) }
+        unsafe { ffi::twheel_loop_fd(self.raw()) }
     }
 }

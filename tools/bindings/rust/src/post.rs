@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-use crate::{check, ffi};
+use crate::{call, fail, ffi, Loop, Result};
 use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::{io, ptr::null_mut};
+use std::{io::ErrorKind, ptr::null_mut};
 
-pub(crate) type Call = Box<dyn FnOnce() + Send>;
+pub(crate) type Call = Box<dyn FnOnce(&Loop) + Send>;
 
 struct Mailbox {
     raw: *mut ffi::Loop, // null when the loop is gone
@@ -35,9 +35,9 @@ unsafe extern "C" fn arrived(_: *mut ffi::Loop, message: *mut ffi::Message) {
 }
 
 impl Shared {
-    pub(crate) fn new(raw: *mut ffi::Loop) -> Arc<Shared> {
+    pub(crate) fn new() -> Arc<Shared> {
         let message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
-        let mailbox = Mutex::new(Mailbox { raw, calls: Vec::new(), posted: false });
+        let mailbox = Mutex::new(Mailbox { raw: null_mut(), calls: Vec::new(), posted: false });
         Arc::new(Shared { message, mailbox })
     }
 
@@ -50,23 +50,23 @@ impl Shared {
         std::mem::take(&mut self.lock().calls)
     }
 
-    /// Refuses calls from now on.
-    pub(crate) fn close(&self) {
-        self.lock().raw = null_mut();
+    /// Accepts calls if there is a loop.
+    pub(crate) fn set_loop(&self, raw: *mut ffi::Loop) {
+        self.lock().raw = raw;
     }
 }
 
 impl Poster {
     /// Has the loop's next `wait` or `dispatch` call a function, after its timers. It fails when
     /// the loop is gone.
-    pub fn post(&self, call: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub fn post(&self, call: impl FnOnce(&Loop) + Send + 'static) -> Result<()> {
         let mut mailbox = self.0.lock();
         if mailbox.raw.is_null() {
-            return Err(io::ErrorKind::NotConnected.into());
+            return fail("post", ErrorKind::NotConnected);
         }
         if !mailbox.posted {
             // SAFETY: the loop exists, and the message lives as long as it.
-            check(unsafe { ffi::twheel_loop_post(mailbox.raw, self.0.message.get()) })?;
+            unsafe { call!(twheel_loop_post(mailbox.raw, self.0.message.get())) }?;
             mailbox.posted = true;
         }
         mailbox.calls.push(Box::new(call));

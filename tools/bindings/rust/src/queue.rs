@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-use crate::{Loop, Timer};
-use std::{cell::RefCell, collections::VecDeque, io, pin::Pin, rc::Rc, time::Duration};
+use crate::{Loop, Result, Timer};
+use std::{cell::RefCell, collections::VecDeque, pin::Pin, rc::Rc, time::Duration};
 
 /// A value's key in a queue. When the value has left the queue, the key finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds a value that comes back after a delay.
-    pub fn push(&mut self, value: T, delay: Duration) -> io::Result<Key> {
+    pub fn push(&mut self, value: T, delay: Duration) -> Result<Key> {
         let index = match self.free.last() {
             Some(&index) => index,
             None => self.grow(),
@@ -72,7 +72,7 @@ impl<T> Queue<T> {
     }
 
     /// Takes a value early; `None` if it has left the queue.
-    pub fn remove(&mut self, key: Key) -> io::Result<Option<T>> {
+    pub fn remove(&mut self, key: Key) -> Result<Option<T>> {
         let entry = match self.find(key) {
             Some(entry) => entry,
             None => return Ok(None),
@@ -86,7 +86,7 @@ impl<T> Queue<T> {
     }
 
     /// Gives a value a new delay; returns whether it was still waiting.
-    pub fn reset(&mut self, key: Key, delay: Duration) -> io::Result<bool> {
+    pub fn reset(&mut self, key: Key, delay: Duration) -> Result<bool> {
         match self.find(key) {
             Some(entry) if entry.timer.remaining().is_some() => {
                 entry.timer.as_ref().again(delay).map(|_| true)
@@ -102,9 +102,9 @@ impl<T> Queue<T> {
 }
 
 impl<T> Iterator for Queue<T> {
-    type Item = io::Result<T>;
+    type Item = Result<T>;
 
-    fn next(&mut self) -> Option<io::Result<T>> {
+    fn next(&mut self) -> Option<Result<T>> {
         while self.len > 0 {
             let index = self.expired.borrow_mut().pop_front();
             if let Some(index) = index {
@@ -113,10 +113,8 @@ impl<T> Iterator for Queue<T> {
                     self.len -= 1;
                     return Some(Ok(value));
                 }
-            } else if let Err(error) = self.owner.wait(None) {
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Some(Err(error));
-                }
+            } else if let Err(error) = self.owner.wait_on() {
+                return Some(Err(error));
             }
         }
         None

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-use crate::{check, ffi, nanoseconds, Loop};
+use crate::{call, ffi, nanoseconds, Loop, Result};
 use std::cell::{Cell, UnsafeCell};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::{io, marker::PhantomPinned, pin::Pin, time::Duration};
+use std::{marker::PhantomPinned, pin::Pin, time::Duration};
 
 /// A timer of a loop. Dropping it stops it.
 ///
@@ -11,11 +11,12 @@ use std::{io, marker::PhantomPinned, pin::Pin, time::Duration};
 /// may do anything that the program may except wait, and may drop its own timer.
 ///
 /// The library keeps a running timer's address, so functions that start one take it pinned.
+#[repr(C)]
 pub struct Timer<F: FnMut(u32) + 'static = Box<dyn FnMut(u32)>> {
-    handle: UnsafeCell<ffi::Handle>,
+    handle: UnsafeCell<ffi::Handle>, // the first member: see expired()
     callback: UnsafeCell<Option<F>>, // None while it runs
     gone: Cell<*const Cell<bool>>,   // set when the timer is dropped while it runs
-    owner: Loop,
+    pub(crate) owner: Loop,
     _pin: PhantomPinned,
 }
 
@@ -31,59 +32,71 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         }
     }
 
-    /// The handle, for the library to keep: it is pinned.
-    fn pinned(self: Pin<&Self>) -> *mut ffi::Handle {
-        let handle = self.handle.get();
-        // SAFETY: it is alive, and the library does not act on it at the moment.
-        unsafe {
-            (*handle).data = &*self as *const Self as *const _;
-            (*handle).count = 1;
+    /// The handle, from which the library's callbacks get the timer.
+    pub(crate) fn handle(&self) -> *mut ffi::Handle {
+        let handle = self as *const Self as *mut ffi::Handle;
+        if self.owner.raw().is_null() {
+            // SAFETY: the library could not adopt the wheel, and does not have the handle any more.
+            unsafe { *handle = ffi::Handle::new(expired::<F>) };
         }
         handle
     }
 
+    /// The handle, for the library to keep: it is pinned.
+    fn pinned(self: Pin<&Self>) -> *mut ffi::Handle {
+        // SAFETY: it is alive, and the library does not act on it at the moment.
+        unsafe { (*self.handle()).count = 1 };
+        self.handle()
+    }
+
+    /// The number of a timer that another process may adopt; set it before the start.
+    pub fn set_data(&self, data: u64) {
+        // SAFETY: as above.
+        unsafe { (*self.handle()).data = data as *const _ };
+    }
+
     /// Starts the timer, also if it is running: it expires once, after a delay.
-    pub fn start(self: Pin<&Self>, delay: Duration) -> io::Result<()> {
-        let raw = self.owner.0.raw;
+    pub fn start(self: Pin<&Self>, delay: Duration) -> Result<()> {
+        let raw = self.owner.raw();
         // SAFETY: here and below, the handle does not move until drop() has stopped it, and
         // the loop is not freed before that.
-        check(unsafe { ffi::twheel_start(raw, self.pinned(), nanoseconds(delay)) }).map(drop)
+        unsafe { call!(twheel_start(raw, self.pinned(), nanoseconds(delay))) }.map(drop)
     }
 
     /// The same with a deadline, as a time of [`Loop::now`]'s clock.
-    pub fn start_at(self: Pin<&Self>, deadline: Duration) -> io::Result<()> {
-        let (raw, deadline) = (self.owner.0.raw, nanoseconds(deadline));
-        check(unsafe { ffi::twheel_start_at(raw, self.pinned(), deadline) }).map(drop)
+    pub fn start_at(self: Pin<&Self>, deadline: Duration) -> Result<()> {
+        let (raw, deadline) = (self.owner.raw(), nanoseconds(deadline));
+        unsafe { call!(twheel_start_at(raw, self.pinned(), deadline)) }.map(drop)
     }
 
     /// Starts the timer, also if it is running: it expires after a delay, and then repeats.
-    pub fn repeat(self: Pin<&Self>, delay: Duration, interval: Duration) -> io::Result<()> {
-        let (raw, delay, interval) = (self.owner.0.raw, nanoseconds(delay), nanoseconds(interval));
-        check(unsafe { ffi::twheel_repeat(raw, self.pinned(), delay, interval) }).map(drop)
+    pub fn repeat(self: Pin<&Self>, delay: Duration, interval: Duration) -> Result<()> {
+        let (raw, delay, interval) = (self.owner.raw(), nanoseconds(delay), nanoseconds(interval));
+        unsafe { call!(twheel_repeat(raw, self.pinned(), delay, interval)) }.map(drop)
     }
 
     /// Postpones the deadline, or restarts a timer that has expired or been stopped. It must
     /// have been started before. `None` is the delay of that start, or the interval.
-    pub fn again(self: Pin<&Self>, delay: impl Into<Option<Duration>>) -> io::Result<()> {
+    pub fn again(self: Pin<&Self>, delay: impl Into<Option<Duration>>) -> Result<()> {
         let delay = delay.into().map_or(ffi::SAME_DELAY, nanoseconds);
-        check(unsafe { ffi::twheel_again(self.pinned(), delay) }).map(drop)
+        unsafe { call!(twheel_again(self.pinned(), delay)) }.map(drop)
     }
 
     /// Changes the interval of a running timer, from its next expiry on; zero ends repeating.
-    pub fn set_interval(&self, interval: Duration) -> io::Result<()> {
+    pub fn set_interval(&self, interval: Duration) -> Result<()> {
         let interval = nanoseconds(interval);
-        check(unsafe { ffi::twheel_set_interval(self.handle.get(), interval) }).map(drop)
+        unsafe { call!(twheel_set_interval(self.handle(), interval)) }.map(drop)
     }
 
     /// Stops the timer. Returns whether it was running: if so, its callback is not called
     /// any more.
-    pub fn stop(&self) -> io::Result<bool> {
-        check(unsafe { ffi::twheel_stop(self.handle.get()) }).map(|stopped| stopped > 0)
+    pub fn stop(&self) -> Result<bool> {
+        unsafe { call!(twheel_stop(self.handle())) }.map(|stopped| stopped > 0)
     }
 
     /// The time until the timer expires, from the loop's time; `None` if it does not run.
     pub fn remaining(&self) -> Option<Duration> {
-        let left = unsafe { ffi::twheel_remaining(self.handle.get()) };
+        let left = unsafe { ffi::twheel_remaining(self.handle()) };
         u64::try_from(left).ok().map(Duration::from_nanos)
     }
 }
@@ -92,7 +105,7 @@ impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
     fn drop(&mut self) {
         // Only in the child of fork(), where its count fails too, is nothing called for the loop.
         // Else the descriptor is not the loop's, and the library would write to freed memory.
-        if self.stop().is_err() && unsafe { ffi::twheel_loop_count(self.owner.0.raw) } >= 0 {
+        if self.stop().is_err() && unsafe { ffi::twheel_loop_count(self.owner.raw()) } >= 0 {
             std::process::abort();
         }
         // SAFETY: if set, it is in the frame of expired(), which is still running.
@@ -108,7 +121,7 @@ unsafe extern "C" fn expired<F: FnMut(u32) + 'static>(_: *mut ffi::Loop, handle:
     // SAFETY: the timer that runs is alive, and stays so until the closure is called; after
     // that, unless it is gone.
     unsafe {
-        let timer = (*handle).data as *const Timer<F>;
+        let timer = handle as *const Timer<F>;
         let owner = (*timer).owner.clone();
         let count = (*handle).count;
         let mut callback = match (*(*timer).callback.get()).take() {

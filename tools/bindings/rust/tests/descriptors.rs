@@ -16,7 +16,7 @@ fn without_descriptors() {
     };
     assert_eq!(error.raw_os_error(), Some(24)); // EMFILE
     let wait = |wheel: Loop| wheel.wait(Some(Duration::ZERO));
-    assert_eq!(Loop::new().and_then(wait).unwrap_err().raw_os_error(), Some(24));
+    assert_eq!(Loop::new().and_then(wait).unwrap_err().cause.raw_os_error(), Some(24));
     drop(files);
     Loop::new().and_then(wait).unwrap();
 }

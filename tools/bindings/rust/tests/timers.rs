@@ -5,12 +5,14 @@
 #![deny(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::collections::HashMap;
+use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
-use twheel::{Backend, Config, Loop, Queue, Timer};
+use twheel::{Backend, Clock, Config, Loop, Queue, Result, Timer};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -175,7 +177,7 @@ fn other_threads_post() {
     let threads: Vec<_> = (0..3).map(|_| (wheel.poster(), sum.clone())).map(|(poster, sum)| {
         std::thread::spawn(move || for _ in 0..1000 {
             let sum = sum.clone();
-            poster.post(move || { sum.fetch_add(1, SeqCst); }).unwrap();
+            poster.post(move |_| { sum.fetch_add(1, SeqCst); }).unwrap();
         })
     }).collect();
     while sum.load(SeqCst) < 3000 {
@@ -183,15 +185,91 @@ fn other_threads_post() {
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     let poster = wheel.poster();
-    poster.post(|| panic!("posted")).unwrap();
+    poster.post(|_| panic!("posted")).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| wheel.wait(None))).is_err());
     drop(wheel);
-    assert!(poster.post(|| ()).is_err());
+    assert!(poster.post(|_| ()).is_err());
+}
+
+#[test]
+fn run_ends_when_no_timer_is_left_or_at_stop() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let (timer, often) = (wheel.timer(callback), wheel.timer(|_| ()));
+    often.as_ref().repeat(ms(10_000), MS).unwrap();
+    wheel.unref().unwrap();
+    timer.as_ref().start(ms(5)).unwrap();
+    assert_eq!(wheel.count().unwrap(), 1);
+    wheel.run().unwrap();
+    assert_eq!((count.get(), wheel.count().unwrap()), (1, 0));
+    wheel.add_ref().unwrap();
+    let poster = wheel.poster();
+    std::thread::spawn(move || poster.post(|wheel| wheel.stop()).unwrap()).join().unwrap();
+    wheel.run().unwrap();
+    wheel.stop();
+    wheel.run().unwrap(); // it ends at once
+    assert_eq!(wheel.count().unwrap(), 1);
+    let inner = wheel.clone();
+    let stop = wheel.timer(move |_| inner.stop());
+    stop.as_ref().repeat(MS, MS).unwrap();
+    wheel.run().unwrap();
+    assert!(stop.stop().unwrap() && often.stop().unwrap());
+}
+
+/// The timers of a process, by their numbers; it does not know others.
+fn adopt(wheel: OwnedFd, numbers: &[u64]) -> Result<(Loop, Rc<Cell<u32>>, Timers)> {
+    let (count, _) = counter();
+    let timers = Timers::default();
+    let (counted, known, numbers) = (count.clone(), Rc::downgrade(&timers), numbers.to_vec());
+    let wheel = Loop::adopt(wheel, move |wheel, number| {
+        let (known, count) = (known.upgrade()?, counted.clone());
+        let mut known = known.borrow_mut();
+        let make = || {
+            let add: Box<dyn FnMut(u32)> = Box::new(move |n| count.set(count.get() + n));
+            let timer = Rc::pin(Timer::new(wheel, add));
+            timer.set_data(number);
+            timer
+        };
+        numbers.contains(&number).then(|| known.entry(number).or_insert_with(make).clone())
+    })?;
+    Ok((wheel, count, timers))
+}
+
+type Timers = Rc<RefCell<HashMap<u64, Pin<Rc<Timer>>>>>;
+
+#[test]
+#[allow(unsafe_code)] // a descriptor that was passed on
+fn timers_outlive_their_process() {
+    let null = || std::fs::File::open("/dev/null").unwrap().into();
+    assert_eq!(code(adopt(null(), &[])), 19); // ENODEV
+    let config = Config { clock: Clock::Tai, ..Default::default() };
+    if new().backend() == Backend::User {
+        return;
+    }
+    let wheel = Loop::resolving(&config, |_, _| None).unwrap();
+    let make = |number, delay| {
+        let timer = wheel.timer(|_| panic!("of the previous process"));
+        timer.set_data(number);
+        timer.as_ref().start(delay).unwrap();
+        timer
+    };
+    let old = [make(7, MS), make(8, ms(3_600_000)), make(9, ms(10))];
+    wheel.flush().unwrap();
+    let passed_on = unsafe { OwnedFd::from_raw_fd(wheel.as_raw_fd()) };
+    std::mem::forget((old, wheel)); // dropping a timer stops it, but a process just ends
+    let (wheel, count, timers) = adopt(passed_on, &[7, 8]).unwrap();
+    wait_for(&wheel, ms(30));
+    assert_eq!((count.get(), wheel.count().unwrap()), (1, 1));
+    let later = timers.borrow()[&8].clone();
+    assert!(later.remaining().unwrap() > ms(3_000_000));
+    later.as_ref().again(MS).unwrap();
+    wheel.run().unwrap();
+    assert_eq!(count.get(), 2);
 }
 
 #[test]
 fn deadlines_and_intervals() {
-    let wheel = Loop::with(&Config { realtime: true, ..Default::default() }).unwrap();
+    let wheel = Loop::with(&Config { clock: Clock::Realtime, ..Default::default() }).unwrap();
     let (count, callback) = counter();
     let timer = wheel.timer(callback);
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -245,8 +323,8 @@ fn a_forgotten_timer_is_called_still() {
     assert_eq!(count.get(), 1);
 }
 
-fn code<T>(result: io::Result<T>) -> i32 {
-    result.err().and_then(|error| error.raw_os_error()).unwrap_or(0)
+fn code<T>(result: Result<T>) -> i32 {
+    result.err().and_then(|error| error.cause.raw_os_error()).unwrap_or(0)
 }
 
 #[test]
@@ -254,12 +332,14 @@ fn bad_input_is_an_error() {
     const EINVAL: i32 = 22;
     let wheel = new();
     let timer = wheel.timer(|_| ());
-    assert_eq!(code(timer.as_ref().again(MS)), EINVAL);
+    let error = timer.as_ref().again(MS).unwrap_err();
+    assert_eq!(error.to_string(), "twheel_again: Invalid argument (os error 22)");
     assert_eq!(code(timer.as_ref().repeat(MS, Duration::ZERO)), EINVAL);
     timer.as_ref().start(Duration::MAX).unwrap();
     timer.as_ref().start(MS).unwrap();
     assert!(timer.stop().unwrap());
     for config in [
+        Config { clock: Clock::Tai, backend: Backend::User, ..Config::default() },
         Config { tick: Duration::from_nanos(1), ..Config::default() },
         Config { tick: Duration::MAX, ..Config::default() },
         Config { wheel_size: 1, ..Config::default() },
@@ -289,7 +369,7 @@ fn the_timeout_is_the_time_until_the_next_timer() {
 #[test]
 fn other_clocks_and_sizes() {
     let config = Config {
-        boottime: true,
+        clock: Clock::Boottime,
         wheel_size: 3,
         tick: ms(2),
         ..Config::default()
