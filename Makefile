@@ -87,11 +87,9 @@ install-library: $(LIB) $(SHARED_LIB) ## only the library and its headers, witho
 
 install-go: ## timers for Go; also install-rust, install-python
 	cd tools/bindings/go && install -D -m 644 go.mod device.go timingwheel.go -t $(GO_DIR)
-	install -D -m 644 tools/bindings/go/example/main.go -t $(GO_DIR)/example
 
 install-rust:
 	install -D -m 644 tools/bindings/rust/src/*.rs -t $(RUST_DIR)/src
-	install -D -m 644 tools/bindings/rust/examples/heartbeat.rs -t $(RUST_DIR)/examples
 	sed '/^version = /s/"0.0.0".*/"$(VERSION)"/' tools/bindings/rust/Cargo.toml \
 		>$(RUST_DIR)/Cargo.toml
 	echo '{"files":{},"package":null}' >$(RUST_DIR)/.cargo-checksum.json
