@@ -3,17 +3,18 @@
 package timingwheel
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math/rand"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // late is how late a timer may be. The machine that runs the tests may be busy;
@@ -45,6 +46,13 @@ func in(t *testing.T, got, deadline time.Time) {
 	}
 }
 
+func check(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if !ok {
+		t.Error(what)
+	}
+}
+
 func never(t *testing.T, what string, fired chan time.Time, d time.Duration) {
 	t.Helper()
 	select {
@@ -58,207 +66,138 @@ func tell(c chan time.Time) func() {
 	return func() { c <- time.Now() }
 }
 
-func TestAfterFuncIsNeitherEarlyNorLate(t *testing.T) {
-	tw := start(t)
-	fired := make(chan time.Time)
-	for _, ms := range []time.Duration{0, 1, 5, 10, 50, 100, 500, 1000} {
-		began := time.Now()
-		tw.AfterFunc(ms*time.Millisecond, tell(fired))
-		in(t, <-fired, began.Add(ms*time.Millisecond))
-	}
-	tw.AfterFunc(-1, tell(fired))
-	in(t, <-fired, time.Now().Add(-late/2))
-}
+type schedule func(time.Time) time.Time
 
-type intervals struct {
-	list  []time.Duration
-	asked []time.Time
-}
-
-func (s *intervals) Next(previous time.Time) time.Time {
-	s.asked = append(s.asked, previous)
-	if len(s.asked) > len(s.list) {
-		return time.Time{}
-	}
-	return previous.Add(s.list[len(s.asked)-1])
+func (s schedule) Next(previous time.Time) time.Time {
+	return s(previous)
 }
 
 func TestScheduleFuncRunsUntilAZeroTime(t *testing.T) {
+	const ms = time.Millisecond
 	tw := start(t)
-	s := &intervals{}
-	for _, ms := range []time.Duration{1, 4, 5, 40, 50, 400, 500} {
-		s.list = append(s.list, ms*time.Millisecond)
-	}
-	fired := make(chan time.Time, len(s.list)+1)
+	list := []time.Duration{1 * ms, 4 * ms, 5 * ms, 40 * ms, 50 * ms, 400 * ms, 500 * ms}
+	fired := make(chan time.Time, len(list)+1)
+	var planned []time.Time
 	deadline := time.Now()
-	timer := tw.ScheduleFunc(s, tell(fired))
-	for _, d := range s.list {
+	timer := tw.ScheduleFunc(schedule(func(previous time.Time) time.Time {
+		planned = append(planned, previous)
+		if len(planned) > len(list) {
+			return time.Time{}
+		}
+		return previous.Add(list[len(planned)-1])
+	}), tell(fired))
+	for _, d := range list {
 		deadline = deadline.Add(d)
 		in(t, <-fired, deadline)
 	}
-	never(t, "it goes on", fired, 20*time.Millisecond)
-	if timer.Stop() {
-		t.Error("it ended, and Stop says that it stopped it")
+	never(t, "it goes on", fired, 20*ms)
+	check(t, !timer.Stop(), "it ended, and Stop says that it stopped it")
+	for i, d := range list {
+		check(t, planned[i+1].Sub(planned[i]) == d, "the schedule drifts")
 	}
-	for i := 1; i < len(s.asked); i++ {
-		if d := s.asked[i].Sub(s.asked[i-1]); d != s.list[i-1] {
-			t.Errorf("the schedule drifts: %v instead of %v", d, s.list[i-1])
-		}
-	}
-	if tw.ScheduleFunc(&intervals{}, func() {}) != nil {
-		t.Error("a timer without a first time")
-	}
-}
-
-type every time.Duration
-
-func (e every) Next(previous time.Time) time.Time {
-	return previous.Add(time.Duration(e))
+	none := schedule(func(time.Time) time.Time { return time.Time{} })
+	check(t, tw.ScheduleFunc(none, func() {}) == nil, "a timer without a first time")
 }
 
 func TestAScheduleCanBeStoppedAndReset(t *testing.T) {
+	const ms = time.Millisecond
 	tw := start(t)
 	fired := make(chan time.Time, 100)
-	timer := tw.ScheduleFunc(every(20*time.Millisecond), tell(fired))
+	timer := tw.ScheduleFunc(schedule(func(previous time.Time) time.Time {
+		return previous.Add(20 * ms)
+	}), tell(fired))
 	<-fired
 	<-fired
 	began := time.Now()
-	timer.Reset(100 * time.Millisecond)
+	timer.Reset(100 * ms)
 	for len(fired) > 0 {
 		<-fired
 	}
-	in(t, <-fired, began.Add(100*time.Millisecond))
-	in(t, <-fired, began.Add(120*time.Millisecond))
-	if !timer.Stop() || timer.Stop() {
-		t.Error("Stop stops it once")
-	}
-	time.Sleep(5 * time.Millisecond)
+	in(t, <-fired, began.Add(100*ms))
+	in(t, <-fired, began.Add(120*ms))
+	check(t, timer.Stop() && !timer.Stop(), "Stop stops it once")
+	time.Sleep(5 * ms)
 	for len(fired) > 0 {
 		<-fired
 	}
-	never(t, "it runs after Stop", fired, 60*time.Millisecond)
-	timer.Reset(time.Millisecond)
+	never(t, "it runs after Stop", fired, 60*ms)
+	timer.Reset(ms)
 	<-fired
 	<-fired
 }
 
-func TestStop(t *testing.T) {
-	tw := start(t)
-	fired := make(chan time.Time, 1)
-	timer := tw.AfterFunc(20*time.Millisecond, tell(fired))
-	if !timer.Stop() {
-		t.Error("Stop of one that runs is true")
-	}
-	if timer.Stop() {
-		t.Error("Stop of one that was stopped is false")
-	}
-	never(t, "it fires after Stop", fired, 50*time.Millisecond)
-	timer = tw.AfterFunc(time.Millisecond, tell(fired))
-	<-fired
-	if timer.Stop() {
-		t.Error("Stop after expiry is false")
-	}
-	if (*Timer)(nil).Stop() {
-		t.Error("Stop of no timer is false")
-	}
-}
-
-func TestReset(t *testing.T) {
+func TestStopAndReset(t *testing.T) {
 	const ms = time.Millisecond
 	tw := start(t)
 	fired := make(chan time.Time, 1)
 	timer := tw.AfterFunc(20*ms, tell(fired))
+	check(t, timer.Stop(), "Stop of one that runs is true")
+	check(t, !timer.Stop(), "Stop of one that was stopped is false")
+	check(t, !(*Timer)(nil).Stop(), "Stop of no timer is false")
+	never(t, "it fires after Stop", fired, 50*ms)
 	began := time.Now()
-	if !timer.Reset(100 * ms) {
-		t.Error("Reset of one that runs is true")
-	}
+	check(t, !timer.Reset(20*ms), "Reset after Stop is false")
+	check(t, timer.Reset(100*ms), "Reset of one that runs is true")
 	in(t, <-fired, began.Add(100*ms))
+	check(t, !timer.Stop(), "Stop after expiry is false")
+	check(t, !timer.Reset(1<<63-1), "Reset after expiry is false")
 	began = time.Now()
-	if timer.Reset(10 * ms) {
-		t.Error("Reset after expiry is false")
-	}
+	check(t, timer.Reset(10*ms), "Reset of what comes in 292 years is true")
 	in(t, <-fired, began.Add(10*ms))
-	timer.Reset(time.Hour)
 	began = time.Now()
-	if !timer.Reset(10 * ms) {
-		t.Error("Reset to an earlier time is true")
-	}
-	in(t, <-fired, began.Add(10*ms))
-	timer.Reset(time.Hour)
-	timer.Stop()
-	if timer.Reset(1<<63 - 1) {
-		t.Error("Reset after Stop is false")
-	}
-	if !timer.Reset(0) {
-		t.Error("Reset of what comes in 292 years is true")
-	}
-	<-fired
+	tw.AfterFunc(-1, tell(fired))
+	in(t, <-fired, began)
 }
 
 func TestNothingFiresBeforeStartAndAfterStop(t *testing.T) {
-	tw := NewTimingWheel(time.Millisecond, 20)
+	const ms = time.Millisecond
+	tw := NewTimingWheel(ms, 20)
 	fired := make(chan time.Time, 10)
-	tw.AfterFunc(time.Millisecond, tell(fired))
-	stopped := tw.AfterFunc(time.Millisecond, tell(fired))
-	never(t, "it fires before Start", fired, 20*time.Millisecond)
-	if !stopped.Stop() {
-		t.Error("what has not fired can be stopped")
-	}
+	tw.AfterFunc(ms, tell(fired))
+	stopped := tw.AfterFunc(ms, tell(fired))
+	never(t, "it fires before Start", fired, 20*ms)
+	check(t, stopped.Stop(), "what has not fired can be stopped")
 	tw.Start()
 	tw.Start()
 	<-fired
-	timer := tw.AfterFunc(20*time.Millisecond, tell(fired))
+	timer := tw.AfterFunc(20*ms, tell(fired))
 	tw.Stop()
 	tw.Stop()
-	if timer.Stop() || timer.Reset(0) || tw.AfterFunc(0, tell(fired)).Stop() {
-		t.Error("a timer of a stopped wheel runs")
-	}
-	never(t, "it fires after Stop", fired, 50*time.Millisecond)
-	NewTimingWheel(time.Millisecond, 20).Stop()
+	check(t, !timer.Stop() && !timer.Reset(0) && !tw.AfterFunc(0, tell(fired)).Stop(),
+		"a timer of a stopped wheel runs")
+	never(t, "it fires after Stop", fired, 50*ms)
+	NewTimingWheel(ms, 20).Stop()
 }
 
 func TestATaskMayDoAnything(t *testing.T) {
 	tw := start(t)
 	done := make(chan time.Time)
-	var timer *Timer
-	var ready sync.WaitGroup
-	ready.Add(1)
-	timer = tw.AfterFunc(time.Millisecond, func() {
-		ready.Wait()
-		timer.Stop()
+	ready := make(chan *Timer, 1)
+	ready <- tw.AfterFunc(time.Millisecond, func() {
+		(<-ready).Stop()
 		tw.AfterFunc(time.Millisecond, func() {
 			tw.Stop()
 			done <- time.Now()
 		})
 	})
-	ready.Done()
 	<-done
 }
 
 func TestBadInputIsAnError(t *testing.T) {
-	for _, c := range []struct {
-		tick time.Duration
-		size int64
-	}{{0, 20}, {-1, 20}, {time.Microsecond - 1, 20}, {time.Millisecond, 0},
-		{time.Millisecond, -1}} {
-		if _, err := New(c.tick, c.size); err == nil {
-			t.Errorf("New(%v, %d) succeeds", c.tick, c.size)
-		}
-	}
-	for _, size := range []int64{1, 2, 1 << 40} {
+	_, err := New(time.Microsecond-1, 20)
+	check(t, err != nil, "a tick that is too short")
+	_, err = New(time.Millisecond, 0)
+	check(t, err != nil, "no buckets")
+	for _, size := range []int64{1, 1 << 40} {
 		tw, err := New(1000*time.Hour, size)
 		if err != nil {
-			t.Error(err)
-			continue
+			t.Fatal(err)
 		}
 		tw.Stop()
 	}
-	backend := os.Getenv("TWHEEL_BACKEND")
-	defer os.Setenv("TWHEEL_BACKEND", backend)
-	os.Setenv("TWHEEL_BACKEND", "else")
-	if _, err := New(time.Millisecond, 20); err == nil {
-		t.Error("a backend that does not exist")
-	}
+	t.Setenv("TWHEEL_BACKEND", "else")
+	_, err = New(time.Millisecond, 20)
+	check(t, err != nil, "a backend that does not exist")
 }
 
 func TestWithoutDescriptors(t *testing.T) {
@@ -266,14 +205,11 @@ func TestWithoutDescriptors(t *testing.T) {
 	syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old)
 	syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: old.Max})
 	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old)
-	backend := os.Getenv("TWHEEL_BACKEND")
-	defer os.Setenv("TWHEEL_BACKEND", backend)
-	os.Setenv("TWHEEL_BACKEND", "device")
+	exists := os.Getenv("TWHEEL_BACKEND") == "device"
+	t.Setenv("TWHEEL_BACKEND", "device")
 	_, err := New(time.Millisecond, 20)
-	if backend == "device" && !errors.Is(err, syscall.EMFILE) || err == nil {
-		t.Error("New says", err)
-	}
-	os.Setenv("TWHEEL_BACKEND", "")
+	check(t, err != nil && (!exists || errors.Is(err, syscall.EMFILE)), "New says what failed")
+	t.Setenv("TWHEEL_BACKEND", "")
 	tw, err := New(time.Millisecond, 20)
 	if err != nil || tw.Device() {
 		t.Fatal("New does without the device:", err)
@@ -283,6 +219,71 @@ func TestWithoutDescriptors(t *testing.T) {
 	tw.AfterFunc(time.Millisecond, tell(fired))
 	<-fired
 	tw.Stop()
+}
+
+// exact starts and stops timers: each fires, not early, or is stopped and does not fire.
+func exact(t *testing.T, tw *TimingWheel, goroutines, each int) {
+	fired := make([]atomic.Int32, goroutines*each)
+	stopped := make([]bool, goroutines*each)
+	var all sync.WaitGroup
+	var early atomic.Int32
+	all.Add(goroutines)
+	for g := 0; g < goroutines; g++ {
+		go func(first int) {
+			defer all.Done()
+			random := rand.New(rand.NewSource(int64(first)))
+			timers := make([]*Timer, each)
+			for i := range timers {
+				d := time.Duration(random.Int63n(int64(time.Second)))
+				begin := func(n int) {
+					deadline := time.Now().Add(d)
+					timers[n] = tw.AfterFunc(d, func() {
+						fired[first+n].Add(1)
+						if time.Now().Before(deadline) {
+							early.Add(1)
+						}
+					})
+				}
+				begin(i)
+				if random.Intn(8) == 0 {
+					runtime.Gosched()
+				}
+				n := random.Intn(i + 1)
+				if action := random.Intn(4); action < 2 && timers[n].Stop() {
+					if stopped[first+n] = action == 0; !stopped[first+n] {
+						begin(n)
+					}
+				}
+			}
+		}(g * each)
+	}
+	all.Wait()
+	for i := range fired {
+		for limit := 0; !stopped[i] && fired[i].Load() < 1 && limit < 60000; limit++ {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	for i := range fired {
+		if n := fired[i].Load(); (n == 1) == stopped[i] || n > 1 {
+			t.Fatalf("timer %d: stopped %v, fired %d times", i, stopped[i], n)
+		}
+	}
+	check(t, early.Load() == 0, "some are early")
+	for i := range tw.shards {
+		sh := &tw.shards[i]
+		sh.Lock()
+		check(t, len(sh.free) == len(sh.slots), "a shard has slots that are not free")
+		sh.Unlock()
+	}
+}
+
+func TestTimersFromManyGoroutinesAreExact(t *testing.T) {
+	if testing.Short() {
+		exact(t, start(t), 100, 200)
+	} else {
+		exact(t, start(t), 100, 10000)
+	}
 }
 
 // A wheel of the kernel for ten timers: the others are the standard library's.
@@ -297,101 +298,7 @@ func TestNoTimerIsLostAtALimit(t *testing.T) {
 		}
 	}
 	tw.Start()
-	var fired atomic.Int32
-	var timers [100]*Timer
-	for i := range timers {
-		timers[i] = tw.AfterFunc(time.Duration(20+i)*time.Millisecond, func() { fired.Add(1) })
-	}
-	want := int32(len(timers))
-	for i := range timers {
-		if i%2 == 0 && !timers[i].Reset(time.Duration(40+i)*time.Millisecond) {
-			want++
-		} else if i%2 == 1 && timers[i].Stop() {
-			want--
-		}
-	}
-	for limit := 0; fired.Load() < want && limit < 10000; limit++ {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond)
-	if fired.Load() != want {
-		t.Errorf("%d fired, not %d", fired.Load(), want)
-	}
-}
-
-// Either it fires, or it is stopped and does not fire.
-func TestTimersFromManyGoroutinesAreExact(t *testing.T) {
-	each, goroutines := 10000, 100
-	if testing.Short() {
-		each = 200
-	}
-	tw := start(t)
-	fired := make([]atomic.Int32, goroutines*each)
-	stopped := make([]bool, goroutines*each)
-	var all sync.WaitGroup
-	var early atomic.Int32
-	all.Add(goroutines)
-	for g := 0; g < goroutines; g++ {
-		go func(g int) {
-			defer all.Done()
-			random := rand.New(rand.NewSource(int64(g)))
-			timers := make([]*Timer, each)
-			for i := range timers {
-				d := time.Duration(random.Int63n(int64(time.Second)))
-				count, deadline := &fired[g*each+i], time.Now().Add(d)
-				timers[i] = tw.AfterFunc(d, func() {
-					count.Add(1)
-					if time.Now().Before(deadline) {
-						early.Add(1)
-					}
-				})
-				if random.Intn(8) == 0 {
-					runtime.Gosched()
-				}
-				switch n := random.Intn(i + 1); random.Intn(4) {
-				case 0:
-					stopped[g*each+n] = timers[n].Stop() || stopped[g*each+n]
-				case 1:
-					if !stopped[g*each+n] && timers[n].Stop() {
-						count, deadline := &fired[g*each+n], time.Now().Add(d)
-						timers[n] = tw.AfterFunc(d, func() {
-							count.Add(1)
-							if time.Now().Before(deadline) {
-								early.Add(1)
-							}
-						})
-					}
-				}
-			}
-		}(g)
-	}
-	all.Wait()
-	for i := range fired {
-		want := int32(1)
-		if stopped[i] {
-			want = 0
-		}
-		for limit := 0; fired[i].Load() < want && limit < 60000; limit++ {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	time.Sleep(20 * time.Millisecond)
-	for i := range fired {
-		if n := fired[i].Load(); (n == 1) == stopped[i] || n > 1 {
-			t.Fatalf("timer %d: stopped %v, fired %d times", i, stopped[i], n)
-		}
-	}
-	if n := early.Load(); n > 0 {
-		t.Errorf("%d are early", n)
-	}
-	for i := range tw.shards {
-		sh := &tw.shards[i]
-		sh.Lock()
-		if len(sh.free) != len(sh.slots) {
-			t.Errorf("shard %d: %d slots, %d free", i, len(sh.slots), len(sh.free))
-		}
-		sh.Unlock()
-	}
+	exact(t, tw, 1, 200)
 }
 
 // Stop, Reset and expiry of one timer from many goroutines: as often as Reset or AfterFunc
@@ -425,36 +332,23 @@ func TestOneTimerFromManyGoroutines(t *testing.T) {
 	for limit := 0; fired.Load()+stopped.Load() < begun.Load() && limit < 1000; limit++ {
 		time.Sleep(time.Millisecond)
 	}
-	if fired.Load()+stopped.Load() != begun.Load() {
-		t.Errorf("begun %d, fired %d, stopped %d", begun.Load(), fired.Load(), stopped.Load())
-	}
+	check(t, fired.Load()+stopped.Load() == begun.Load(), "a start is lost, or counted twice")
 }
 
 // The numbers of the interface, from the repository's list.
 func TestNumbers(t *testing.T) {
-	list := os.Getenv("TWHEEL_ABI")
-	if list == "" {
-		list = "../../tests/abi.list"
+	path := os.Getenv("TWHEEL_ABI")
+	if path == "" {
+		path = "../../tests/abi.list"
 	}
-	file, err := os.Open(list)
+	list, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	want := map[string]uint32{"TWHEEL_SETUP": ioctlSetup, "TWHEEL_ADD": ioctlAdd,
-		"TWHEEL_CANCEL": ioctlCancel, "sizeof(struct twheel_event)": 32}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var value uint32
-		for name, number := range want {
-			if n, _ := fmt.Sscanf(lines.Text(), name+" %v", &value); n == 1 {
-				if value != number {
-					t.Errorf("%s is %#x, not %#x", name, value, number)
-				}
-				delete(want, name)
-			}
-		}
-	}
-	if len(want) > 0 {
-		t.Error("not in the list:", want)
+	for name, number := range map[string]uint32{"TWHEEL_SETUP": ioctlSetup,
+		"TWHEEL_ADD": ioctlAdd, "TWHEEL_CANCEL": ioctlCancel,
+		"sizeof(struct twheel_event)": uint32(unsafe.Sizeof(event{}))} {
+		line := fmt.Sprintf("\n%s %#x\n", name, number)
+		check(t, strings.Contains(string(list), line), "not in the list:"+line)
 	}
 }
