@@ -10,10 +10,10 @@ import random
 import resource
 import signal
 import sys
-import threading
 import time
 import unittest
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import twheel
 
@@ -50,21 +50,16 @@ class Timers(Base):
 
     def test_a_timer_expires_once_and_not_early(self):
         for delay in 0, 0.001, 0.0075, 0.05, -1:
-            began = time.monotonic()
-            timer = self.loop.call_later(delay, self.called.append, delay)
-            self.assertEqual(self.loop.wait(), 1)
-            self.assertGreaterEqual(time.monotonic() - began, delay)
-            self.assertFalse(timer.cancel())
+            for start in self.loop.call_later, lambda d, *a: self.loop.call_at(began + d, *a):
+                began = time.monotonic()
+                timer = start(delay, self.called.append, delay)
+                self.assertAlmostEqual(timer.when(), began + delay, delta=1.5)
+                self.assertEqual(self.loop.wait(), 1)
+                self.assertGreaterEqual(time.monotonic() - began, delay)
+                self.assertFalse(timer.cancel())
         self.assertEqual(self.loop.wait(0.01), 0)
-        self.assertEqual(self.called, [0, 0.001, 0.0075, 0.05, -1])
+        self.assertEqual(self.called, [0, 0, 0.001, 0.001, 0.0075, 0.0075, 0.05, 0.05, -1, -1])
         self.assertEqual(len(self.loop), 0)
-
-    def test_call_at_is_on_the_monotonic_clock(self):
-        when = time.monotonic() + 0.03
-        timer = self.loop.call_at(when, nothing)
-        self.assertAlmostEqual(timer.when(), when, 6)
-        self.loop.wait()
-        self.assertGreaterEqual(time.monotonic(), when)
 
     def test_a_timer_repeats_and_counts_what_it_missed(self):
         timer = self.loop.call_every(0.01, lambda: self.called.append(timer.count))
@@ -98,6 +93,10 @@ class Timers(Base):
         timer.again(0.001)
         self.assertFalse(timer.cancelled())
         self.assertEqual(self.loop.wait(5), 1)
+        repeating = self.loop.call_every(0.001, self.called.append, 1)
+        repeating.cancel()
+        repeating.again(0.001) # once, as it was stopped
+        self.assertEqual((self.loop.wait(5), len(self.loop)), (1, 0))
         later = self.loop.call_later(3600, nothing)
         later.again(1)
         later.again()
@@ -108,16 +107,10 @@ class Timers(Base):
         timer = self.loop.call_later(0.001, self.called.append, 1)
         self.loop.flush()
         time.sleep(0.01)
-        self.assertTrue(timer.cancel())
-        self.assertTrue(timer.cancelled())
+        self.assertEqual((timer.cancel(), timer.cancelled(), len(self.loop)), (True, True, 0))
         self.assertFalse(timer.cancel())
         self.wait_for(0.01)
         self.assertEqual(self.called, [])
-
-    def test_a_timer_runs_without_anybody_referring_to_it(self):
-        self.loop.call_later(0.001, self.called.append, 1)
-        gc.collect()
-        self.assertEqual(self.loop.wait(5), 1)
 
     def test_a_delay_counts_from_now_after_long_work(self):
         self.loop.call_later(10, nothing)
@@ -173,26 +166,17 @@ class Numbered(Base):
         self.assertEqual(self.called, [1, 0])
         timers.start(0, 0)
         self.loop.wait()
-        self.assertEqual(self.called, [1, 0, 0])
-
-    def test_dropping_them_stops_them(self):
-        timers = twheel.Timers(self.loop, 100, self.called.append)
-        for number in range(100):
-            timers.start(number, 0.001)
+        timers.start(1, 0)
         self.loop.flush()
-        time.sleep(0.01)
-        del timers
+        del timers # stops them
         self.wait_for(0.02)
-        self.assertEqual(self.called, [])
+        self.assertEqual(self.called, [1, 0, 0])
 
     def test_bad_numbers(self):
         timers = twheel.Timers(self.loop, 3, nothing)
         for number in -1, 3, 1 << 40:
             self.assertRaises(IndexError, timers.start, number, 1)
             self.assertRaises(IndexError, timers.stop, number)
-        self.assertRaises((OverflowError, IndexError), timers.stop, 1 << 70)
-        self.assertRaises(TypeError, timers.start, "1", 1)
-        self.assertRaises(TypeError, timers.start, 1)
         self.assertRaises(ValueError, twheel.Timers, self.loop, -1, nothing)
         self.assertRaises(MemoryError, twheel.Timers, self.loop, sys.maxsize, nothing)
         self.assertRaises(TypeError, twheel.Timers, None, 3, nothing)
@@ -205,9 +189,10 @@ class Errors(Base):
     def test_bad_input(self):
         for arguments in (), (1,), (1, None), ("1", nothing), (None, nothing):
             self.assertRaises(TypeError, self.loop.call_later, *arguments)
-        for delay in float("nan"),:
-            self.assertRaises(ValueError, self.loop.call_later, delay, nothing)
-        self.assertRaises(OSError, self.loop.call_every, 0, nothing)
+        self.assertRaises(ValueError, self.loop.call_later, float("nan"), nothing)
+        with self.assertRaises(OSError) as error:
+            self.loop.call_every(0, nothing)
+        self.assertEqual(str(error.exception), "[Errno 22] Invalid argument: 'twheel_repeat'")
         self.assertRaises(TypeError, self.loop.call_later, 1, nothing, other=1)
         self.assertRaises(AttributeError, twheel.Timer().again, 1)
         self.assertRaises(AttributeError, twheel.Timer().cancel)
@@ -218,7 +203,7 @@ class Errors(Base):
         self.assertEqual(len(self.loop), 0)
 
     def test_bad_loops_have_errno(self):
-        for config in {"tick": 1e-9}, {"tick": 3601}, {"wheel_size": 1}, {"wheel_size": 65537}:
+        for config in {"tick": 1e-9}, {"wheel_size": 1}:
             with self.assertRaises(OSError) as error:
                 twheel.Loop(**config)
             self.assertEqual(error.exception.errno, errno.EINVAL)
@@ -252,43 +237,22 @@ class Errors(Base):
 
     def test_other_threads_get_an_error(self):
         timer = self.loop.call_later(60, nothing)
-        errors = []
-
-        def act():
-            for function in (self.loop.wait, self.loop.close, lambda: timer.again(1),
-                             timer.cancel, lambda: self.loop.call_later(1, nothing)):
-                try:
-                    function()
-                except RuntimeError as error:
-                    errors.append(error)
-
-        thread = threading.Thread(target=act)
-        thread.start()
-        thread.join()
-        self.assertEqual(len(errors), 5)
+        with ThreadPoolExecutor(1) as other:
+            for act in (self.loop.wait, self.loop.close, lambda: timer.again(1), timer.cancel,
+                        lambda: self.loop.call_later(1, nothing)):
+                self.assertRaises(RuntimeError, other.submit(act).result)
 
     def test_other_threads_post(self):
-        def post():
-            for i in range(1000):
-                self.loop.post(self.called.append, i)
-
-        threads = [threading.Thread(target=post) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        while len(self.called) < 3000:
-            self.assertGreater(self.loop.wait(5), 0)
-        for thread in threads:
-            thread.join()
-        self.assertEqual(sorted(self.called), sorted(list(range(1000)) * 3))
+        with ThreadPoolExecutor(3) as others:
+            for i in range(3000):
+                others.submit(self.loop.post, self.called.append, i)
+            while len(self.called) < 3000:
+                self.assertGreater(self.loop.wait(5), 0)
+        self.assertEqual(sorted(self.called), list(range(3000)))
         self.loop.post(lambda: 1 / 0)
         self.assertRaises(ZeroDivisionError, self.loop.wait, 5)
         self.loop.close()
         self.assertRaises(ValueError, self.loop.post, nothing)
-
-    def test_other_threads_run_while_one_waits(self):
-        threading.Timer(0.02, self.called.append, (1,)).start()
-        self.loop.wait(0.3)
-        self.assertEqual(self.called, [1])
 
     def test_what_callbacks_raise_comes_when_all_were_called(self):
         self.loop.call_later(0.001, lambda: 1 / 0)
@@ -333,18 +297,6 @@ class Errors(Base):
                 self.assertEqual(full.errno, errno.ENOSPC)
         self.assertEqual(sorted(self.called), list(range(100)))
 
-    def test_a_child_gets_an_error(self):
-        self.loop.call_later(60, nothing)
-        self.loop.flush()
-        child = os.fork()
-        if child == 0:
-            try:
-                self.loop.flush()
-            except OSError as error:
-                os._exit(error.errno)
-            os._exit(0)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), errno.EOWNERDEAD)
-
     def test_nothing_leaks(self):
         class Thing:
             def act(self):
@@ -370,61 +322,19 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         fail_on_ignored_exceptions(self)
         self.called = []
 
-    async def test_timers_expire_in_the_order_of_their_deadlines(self):
-        wheel = twheel.attach()
-        for delay in 0.03, 0.01, 0.02:
-            wheel.call_later(delay, self.called.append, delay)
-        while len(wheel):
-            await asyncio.sleep(0.01)
-        self.assertEqual(self.called, [0.01, 0.02, 0.03])
-
-    async def test_a_timer_that_was_put_off_is_not_early(self):
-        done = asyncio.Event()
-        timer = twheel.attach().call_later(0.2, done.set)
-        await asyncio.sleep(0.02)
-        began = time.monotonic()
-        timer.again(0.3)
-        await done.wait()
-        self.assertGreaterEqual(time.monotonic() - began, 0.3)
-
-    async def test_a_cancelled_timer_is_not_called(self):
-        wheel = twheel.attach()
-        timer = wheel.call_later(0.01, self.called.append, 1)
-        self.assertTrue(timer.cancel())
-        self.assertFalse(timer.cancel())
-        self.assertEqual(len(wheel), 0)
-        await asyncio.sleep(0.05)
-        self.assertEqual(self.called, [])
-
-    async def test_again_has_a_stopped_timer_expire_once(self):
-        wheel = twheel.attach()
-        once = wheel.call_later(0.01, self.called.append, "once")
-        repeating = wheel.call_every(0.01, self.called.append, "often")
-        while self.called.count("often") < 2:
-            await asyncio.sleep(0.01)
-        repeating.cancel()
-        self.assertEqual(self.called.count("once"), 1)
-        self.called.clear()
-        once.again(0.01)
-        repeating.again(0.01)
-        while len(wheel):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
-        self.assertEqual(sorted(self.called), ["often", "once"])
-
-    async def test_sleep_and_wait_for_run_over_the_wheel(self):
-        wheel = twheel.install()
+    async def test_all_timers_of_asyncio_run_over_an_installed_wheel(self):
+        wheel, loop = twheel.install(), asyncio.get_running_loop()
+        for delay in 0.03, 0.01, 0.02, 0.02: # only those of a tick come in any order
+            loop.call_at(loop.time() + delay, self.called.append, delay)
         began = time.monotonic()
         sleep = asyncio.ensure_future(asyncio.sleep(0.05, "slept"))
         await asyncio.sleep(0)
-        self.assertEqual(len(wheel), 1)
+        self.assertEqual(len(wheel), 5)
         self.assertEqual(await sleep, "slept")
         self.assertGreaterEqual(time.monotonic() - began, 0.05)
+        self.assertEqual(self.called, [0.01, 0.02, 0.02, 0.03])
         with self.assertRaises(TimeoutError):
             await asyncio.wait_for(asyncio.sleep(60), 0.02)
-        with self.assertRaises(TimeoutError):
-            async with asyncio.timeout(0.02):
-                await asyncio.sleep(60)
         self.assertEqual(len(wheel), 0)
         wheel.close()
         await asyncio.sleep(0.001)
@@ -449,15 +359,6 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(twheel.attach()), 0)
         self.assertEqual(asyncio.current_task().cancelling(), 0)
 
-    async def test_many_timers_in_any_order(self):
-        wheel = twheel.attach()
-        done = asyncio.Event()
-        for i in range(10000):
-            wheel.call_later(random.random() / 10, self.called.append, i)
-        wheel.call_later(0.12, done.set)
-        await done.wait()
-        self.assertEqual(sorted(self.called), list(range(10000)))
-
     async def test_errors_and_contexts(self):
         variable = contextvars.ContextVar("variable", default=0)
         errors = []
@@ -479,8 +380,8 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
     async def test_a_timer_may_close_the_wheel(self):
         wheel = twheel.attach()
         wheel.call_later(0, wheel.close)
-        wheel.call_later(0.01, self.called.append, 1)
-        await asyncio.sleep(0.05)
+        wheel.call_later(0.3, self.called.append, 1)
+        await asyncio.sleep(0.35)
         self.assertEqual(self.called, [])
         self.assertIsNot(twheel.attach(), wheel)
         self.assertRaises(ValueError, wheel.call_later, 1, nothing)

@@ -7,24 +7,18 @@ is stopped before its memory is freed, and the loop is freed after its last time
 loop, the library's loop is NULL, and nothing acts on its former handles."""
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
+from cpython.exc cimport PyErr_SetFromErrnoWithFilename
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.errno cimport EALREADY, EINTR, ENOMEM, ENOSPC, errno
+from libc.errno cimport EALREADY, ENOMEM, ENOSPC, errno
 from libc.math cimport ceil
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
+from select import POLLIN, poll
 from time import monotonic
 
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
-
-cdef extern from "poll.h" nogil:
-    struct pollfd:
-        int fd
-        short events
-    enum: POLLIN
-    int poll(pollfd *fds, int n, int ms)
 
 cdef extern from "libtwheel.h":
     enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME
@@ -66,10 +60,9 @@ cdef enum:
 BACKENDS = {"any": 0, "device": TWHEEL_BACKEND_DEVICE, "user": 2}
 
 
-cdef int check(int result) except -1:
+cdef int check(int result, const char *function) except -1:
     if result < 0:
-        PyErr_SetFromErrno(OSError)
-        return -1
+        PyErr_SetFromErrnoWithFilename(OSError, function)
     return result
 
 
@@ -84,6 +77,7 @@ cdef uint64_t nanoseconds(double seconds) except? 0xffffffffffffffff:
 cdef class Loop:
     cdef twheel_loop *loop
     cdef readonly object on_error
+    cdef object poll
     cdef set running
     cdef list errors, posted
     cdef twheel_message message
@@ -102,9 +96,9 @@ cdef class Loop:
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
         self.loop = twheel_loop_new(&config)
-        if self.loop == NULL:
-            PyErr_SetFromErrno(OSError)
-        check(twheel_loop_fd(self.loop))
+        check(0 if self.loop else -1, "twheel_loop_new")
+        self.poll = poll()
+        self.poll.register(check(twheel_loop_fd(self.loop), "twheel_loop_fd"), POLLIN)
         self.thread = PyThread_get_thread_ident()
         self.on_error = on_error
         self.running, self.errors, self.posted = set(), [], []
@@ -132,9 +126,12 @@ cdef class Loop:
         twheel_handle_init(&timer.handle, on_timer, <void *>timer)
         timer.owner, timer.callback, timer.args, timer.context = self, callback, args, context
         twheel_loop_update(self.loop)
-        check(twheel_start(self.loop, &timer.handle, ns) if how == LATER else
-              twheel_start_at(self.loop, &timer.handle, ns) if how == AT else
-              twheel_repeat(self.loop, &timer.handle, ns, ns))
+        if how == LATER:
+            check(twheel_start(self.loop, &timer.handle, ns), "twheel_start")
+        elif how == AT:
+            check(twheel_start_at(self.loop, &timer.handle, ns), "twheel_start_at")
+        else:
+            check(twheel_repeat(self.loop, &timer.handle, ns, ns), "twheel_repeat")
         timer.deadline = ns if how == AT else twheel_loop_now(self.loop) + ns
         self.running.add(timer)
         return timer
@@ -154,11 +151,11 @@ cdef class Loop:
         self.posted.append((callback, args))
         if twheel_loop_post(self.loop, &self.message) < 0 and errno != EALREADY:
             self.posted.pop()
-            check(-1)
+            check(-1, "twheel_loop_post")
 
     def flush(self):
         self.check()
-        check(twheel_loop_flush(self.loop))
+        check(twheel_loop_flush(self.loop), "twheel_loop_flush")
 
     def dispatch(self):
         cdef int result
@@ -172,34 +169,27 @@ cdef class Loop:
             errors, self.errors = self.errors, []
             raise errors[0] if len(errors) == 1 else BaseExceptionGroup("callbacks", errors)
         if not self.called:
-            check(result)
+            check(result, "twheel_loop_dispatch")
         return self.called
 
     def wait(self, timeout=None):
-        cdef pollfd fd = [twheel_loop_fd(self.loop), POLLIN]
-        cdef int ms, called, error = 0
         self.check(True)
         end = None if timeout is None else monotonic() + timeout
         while True:
-            if twheel_loop_flush(self.loop):
-                error = errno
-                if error != ENOSPC and error != ENOMEM:
-                    check(-1)
+            error, called = None, 0
+            try:
+                self.flush()
+            except OSError as full: # timers that expire make room
+                if full.errno != ENOSPC and full.errno != ENOMEM:
+                    raise
+                error = full
             left = 1e6 if end is None else max(0, end - monotonic())
-            ms = <int>ceil(min(left, 0.01 if error else 1e6) * 1000)
-            with nogil:
-                ready = poll(&fd, 1, ms)
-            if ready < 0 and errno == EINTR:
-                PyErr_CheckSignals()
-            else:
-                check(ready)
-            called = self.dispatch() if ready > 0 else 0
-            if called or self.loop == NULL:
+            if self.poll.poll(ceil(min(left, 0.01 if error else 1e6) * 1000)):
+                called = self.dispatch()
+            if called or self.loop == NULL or (left <= 0 and not error):
                 return called
             if error:
-                raise OSError(error, "timers wait for room")
-            if left <= 0:
-                return 0
+                raise error
 
     def fileno(self):
         self.check()
@@ -225,18 +215,11 @@ cdef class Loop:
         return len(self.running)
 
 
-cdef int again(Loop owner, twheel_handle *handle, uint64_t ns) except -1:
-    if handle.loop == NULL:
-        check(twheel_start(owner.loop, handle, ns))
-    else:
-        check(twheel_again(handle, ns))
-
-
 cdef bint stop(Loop owner, twheel_handle *handle) except -1:
     if owner.loop == NULL:
         return False
     owner.check()
-    return check(twheel_stop(handle)) > 0
+    return check(twheel_stop(handle), "twheel_stop") > 0
 
 
 cdef void call(Loop owner, object callback, tuple args, object context, Timer timer) noexcept:
@@ -291,7 +274,7 @@ cdef class Timer:
         cdef uint64_t ns = TWHEEL_SAME_DELAY if delay is None else nanoseconds(delay)
         self.owner.check()
         twheel_loop_update(self.owner.loop)
-        again(self.owner, &self.handle, ns)
+        check(twheel_again(&self.handle, ns), "twheel_again")
         self.deadline = twheel_loop_now(self.owner.loop) + twheel_remaining(&self.handle)
         self.is_cancelled = False
         self.owner.running.add(self)
@@ -352,7 +335,10 @@ cdef class Timers:
         cdef uint64_t ns = nanoseconds(delay)
         self.owner.check()
         twheel_loop_update(self.owner.loop)
-        again(self.owner, handle, ns)
+        if handle.loop == NULL:
+            check(twheel_start(self.owner.loop, handle, ns), "twheel_start")
+        else:
+            check(twheel_again(handle, ns), "twheel_again")
 
     def stop(self, Py_ssize_t number):
         return stop(self.owner, self.find(number))
