@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-//! The part of libtwheel.h that is used here. The test `layout` compares it with the header.
+//! The part of libtwheel.h that is used here.
 
 use std::os::raw::{c_int, c_void};
 
@@ -78,6 +78,3 @@ extern "C" {
     pub fn twheel_stop(handle: *mut Handle) -> c_int;
     pub fn twheel_remaining(handle: *const Handle) -> i64;
 }
-
-#[cfg(test)]
-mod tests;

@@ -53,22 +53,20 @@ pub enum Backend {
     User = 2,
 }
 
-/// The clock of a loop. Those that can be set are followed.
+/// The clock of a loop. `Boottime` goes on while the machine is suspended; the calendar's,
+/// `Realtime`, and `Tai`, over the device, may be set, and timers follow them.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The calendar's.
-    Realtime = 0x10000,
-    /// The default.
     #[default]
-    Monotonic = 0x10001,
-    /// Goes on while the machine is suspended.
+    Monotonic = 0,
+    Realtime = 0x10000,
     Boottime = 0x10007,
-    /// The calendar's without leap seconds; over the device.
     Tai = 0x1000b,
 }
 
 /// The parameters of a loop; `Default` has the library's.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Config {
     /// The length of a tick, 1 us to 1 h; zero stands for 1 ms.
     pub tick: Duration,
@@ -82,7 +80,14 @@ pub struct Config {
     pub backend: Backend,
     /// Whether [`Backend::Any`] prefers the device.
     pub kernel: bool,
+    /// For timers that another process may adopt, over the device: finds one by its number
+    /// ([`Timer::set_data`]). The program keeps the timer. A closure that refers to it needs a
+    /// [`std::rc::Weak`], as a loop lives as long as its timers.
+    pub resolve: Option<Rc<Resolve>>,
 }
+
+/// Finds a timer of a loop by its number.
+pub type Resolve = dyn Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>>;
 
 /// A set of timers. Clones are the same loop; it is dropped with the last of its clones,
 /// timers and queues.
@@ -91,14 +96,12 @@ pub struct Loop(Rc<Inner>);
 
 struct Inner {
     raw: Cell<*mut ffi::Loop>, // null: its wheel could not be adopted
-    resolve: Option<Box<Resolve>>,
+    resolve: Option<Rc<Resolve>>,
     dispatching: Cell<bool>,
     stopped: Cell<bool>,
     panic: Cell<Option<Box<dyn Any + Send>>>, // of a callback
     posted: Arc<post::Shared>,
 }
-
-type Resolve = dyn Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>>;
 
 impl Drop for Inner {
     fn drop(&mut self) {
@@ -122,6 +125,7 @@ unsafe extern "C" fn resolve(raw: *mut ffi::Loop, data: u64) -> *mut ffi::Handle
         // SAFETY: it does not move. This copy must not be the last one.
         let timer = unsafe { Pin::into_inner_unchecked(find(&owner, data)?) };
         let is_own = Rc::ptr_eq(&timer.owner.0, &owner.0);
+        timer.set_data(data);
         (is_own && Rc::strong_count(&timer) > 1).then(|| timer.handle())
     }));
     match found {
@@ -147,33 +151,20 @@ impl Loop {
     /// Makes a loop. The environment variable `TWHEEL_BACKEND` chooses between device and
     /// memory if the config does not.
     pub fn with(config: &Config) -> Result<Loop> {
-        Loop::make(config, None, None)
+        Loop::make(config, None)
     }
 
-    /// Makes a loop over the device whose timers another process may adopt: each has a number
-    /// ([`Timer::set_data`]), for which `resolve` returns the timer. The program keeps the timer.
-    /// A closure that refers to it needs a [`std::rc::Weak`]: the loop lives as long as its timers.
-    pub fn resolving(
-        config: &Config,
-        resolve: impl Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>> + 'static,
-    ) -> Result<Loop> {
-        Loop::make(config, None, Some(Box::new(resolve)))
+    /// Makes a loop over the wheel of another process. `resolve` is called for each of its
+    /// timers, which then runs; if it returns `None`, the timer is cancelled. Expired timers may
+    /// be called again (twheel_loop_adopt(3)). A failure closes only this descriptor.
+    pub fn adopt(wheel: OwnedFd, config: &Config) -> Result<Loop> {
+        Loop::make(config, Some(wheel))
     }
 
-    /// Makes such a loop over the wheel of another process. `resolve` is called for all of its
-    /// timers, which then run; one for which it returns `None` is cancelled, and expired timers
-    /// may be called again (twheel_loop_adopt(3)). A failure closes only this descriptor.
-    pub fn adopt(
-        wheel: OwnedFd,
-        resolve: impl Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>> + 'static,
-    ) -> Result<Loop> {
-        Loop::make(&Config::default(), Some(wheel), Some(Box::new(resolve)))
-    }
-
-    fn make(config: &Config, wheel: Option<OwnedFd>, find: Option<Box<Resolve>>) -> Result<Loop> {
+    fn make(config: &Config, wheel: Option<OwnedFd>) -> Result<Loop> {
         let owner = Loop(Rc::new(Inner {
             raw: Cell::new(ptr::null_mut()),
-            resolve: find,
+            resolve: config.resolve.clone(),
             dispatching: Cell::new(true),
             stopped: Cell::default(),
             panic: Cell::default(),
@@ -183,11 +174,11 @@ impl Loop {
             tick_ns: nanoseconds(config.tick),
             max_timers: config.max_timers,
             wheel_size: config.wheel_size,
-            clock: if wheel.is_some() { 0 } else { config.clock as u32 },
+            clock: config.clock as u32,
             backend: config.backend as u32,
             flags: if config.kernel { ffi::LOOP_KERNEL } else { 0 },
             data: Rc::as_ptr(&owner.0) as usize,
-            resolve: owner.0.resolve.as_ref().map(|_| resolve as _),
+            resolve: config.resolve.as_ref().map(|_| resolve as _),
             ..Default::default()
         };
         // SAFETY: the config lives while it is read.
@@ -239,7 +230,7 @@ impl Loop {
 
     /// Makes a timer on the heap. [`Timer::new`] makes one to be pinned elsewhere.
     pub fn timer(&self, callback: impl FnMut(u32) + 'static) -> Pin<Box<Timer>> {
-        Box::pin(Timer::new(self, Box::new(callback)))
+        Box::pin(Timer::new(self, callback))
     }
 
     /// Applies all changes, and returns how long the program may wait before it dispatches;

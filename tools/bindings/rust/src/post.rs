@@ -15,7 +15,7 @@ struct Mailbox {
 
 #[repr(C)]
 pub(crate) struct Shared {
-    message: UnsafeCell<ffi::Message>,
+    _message: UnsafeCell<ffi::Message>, // the first member: see arrived()
     mailbox: Mutex<Mailbox>,
 }
 
@@ -30,15 +30,15 @@ unsafe impl Sync for Shared {}
 
 /// The library's callback. [`crate::Loop`] makes the calls when the library has returned.
 unsafe extern "C" fn arrived(_: *mut ffi::Loop, message: *mut ffi::Message) {
-    // SAFETY: the message is the first member, and the loop keeps the whole.
+    // SAFETY: the loop keeps the whole.
     unsafe { (*(message as *const Shared)).lock().posted = false }
 }
 
 impl Shared {
     pub(crate) fn new() -> Arc<Shared> {
-        let message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
+        let _message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
         let mailbox = Mutex::new(Mailbox { raw: null_mut(), calls: Vec::new(), posted: false });
-        Arc::new(Shared { message, mailbox })
+        Arc::new(Shared { _message, mailbox })
     }
 
     fn lock(&self) -> MutexGuard<'_, Mailbox> {
@@ -66,7 +66,7 @@ impl Poster {
         }
         if !mailbox.posted {
             // SAFETY: the loop exists, and the message lives as long as it.
-            unsafe { call!(twheel_loop_post(mailbox.raw, self.0.message.get())) }?;
+            unsafe { call!(twheel_loop_post(mailbox.raw, Arc::as_ptr(&self.0) as *mut _)) }?;
             mailbox.posted = true;
         }
         mailbox.calls.push(Box::new(call));

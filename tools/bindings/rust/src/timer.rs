@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 use crate::{call, ffi, nanoseconds, Loop, Result};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{RefCell, UnsafeCell};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::{marker::PhantomPinned, pin::Pin, time::Duration};
+use std::{marker::PhantomPinned, pin::Pin, rc::Rc, time::Duration};
 
 /// A timer of a loop. Dropping it stops it.
 ///
@@ -12,21 +12,19 @@ use std::{marker::PhantomPinned, pin::Pin, time::Duration};
 ///
 /// The library keeps a running timer's address, so functions that start one take it pinned.
 #[repr(C)]
-pub struct Timer<F: FnMut(u32) + 'static = Box<dyn FnMut(u32)>> {
+pub struct Timer {
     handle: UnsafeCell<ffi::Handle>, // the first member: see expired()
-    callback: UnsafeCell<Option<F>>, // None while it runs
-    gone: Cell<*const Cell<bool>>,   // set when the timer is dropped while it runs
+    callback: Rc<RefCell<dyn FnMut(u32)>>, // lives while it runs, also if the timer is dropped
     pub(crate) owner: Loop,
     _pin: PhantomPinned,
 }
 
-impl<F: FnMut(u32) + 'static> Timer<F> {
+impl Timer {
     /// Makes a timer, which does not run yet.
-    pub fn new(owner: &Loop, callback: F) -> Timer<F> {
+    pub fn new(owner: &Loop, callback: impl FnMut(u32) + 'static) -> Timer {
         Timer {
-            handle: UnsafeCell::new(ffi::Handle::new(expired::<F>)),
-            callback: UnsafeCell::new(Some(callback)),
-            gone: Cell::new(std::ptr::null()),
+            handle: UnsafeCell::new(ffi::Handle::new(expired)),
+            callback: Rc::new(RefCell::new(callback)),
             owner: owner.clone(),
             _pin: PhantomPinned,
         }
@@ -37,7 +35,7 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
         let handle = self as *const Self as *mut ffi::Handle;
         if self.owner.raw().is_null() {
             // SAFETY: the library could not adopt the wheel, and does not have the handle any more.
-            unsafe { *handle = ffi::Handle::new(expired::<F>) };
+            unsafe { *handle = ffi::Handle::new(expired) };
         }
         handle
     }
@@ -101,46 +99,24 @@ impl<F: FnMut(u32) + 'static> Timer<F> {
     }
 }
 
-impl<F: FnMut(u32) + 'static> Drop for Timer<F> {
+impl Drop for Timer {
     fn drop(&mut self) {
         // Only in the child of fork(), where its count fails too, is nothing called for the loop.
         // Else the descriptor is not the loop's, and the library would write to freed memory.
         if self.stop().is_err() && unsafe { ffi::twheel_loop_count(self.owner.raw()) } >= 0 {
             std::process::abort();
         }
-        // SAFETY: if set, it is in the frame of expired(), which is still running.
-        if let Some(gone) = unsafe { self.gone.get().as_ref() } {
-            gone.set(true);
-        }
     }
 }
 
-/// The library's callback. No panic passes through it, and the closure lives here while it
-/// runs, whatever happens to its timer.
-unsafe extern "C" fn expired<F: FnMut(u32) + 'static>(_: *mut ffi::Loop, handle: *mut ffi::Handle) {
-    // SAFETY: the timer that runs is alive, and stays so until the closure is called; after
-    // that, unless it is gone.
-    unsafe {
-        let timer = handle as *const Timer<F>;
-        let owner = (*timer).owner.clone();
-        let count = (*handle).count;
-        let mut callback = match (*(*timer).callback.get()).take() {
-            Some(callback) => callback,
-            None => return,
-        };
-        let gone = Cell::new(false);
-        (*timer).gone.set(&gone);
-        let mut outcome = catch_unwind(AssertUnwindSafe(|| callback(count)));
-        if gone.get() {
-            let dropped = catch_unwind(AssertUnwindSafe(|| drop(callback)));
-            outcome = outcome.and(dropped);
-        } else {
-            (*timer).gone.set(std::ptr::null());
-            *(*timer).callback.get() = Some(callback);
-        }
-        if let Err(panic) = outcome {
-            // Of several panics only the last is kept; dropping one here might panic.
-            std::mem::forget(owner.0.panic.replace(Some(panic)));
-        }
+/// The library's callback. No panic passes through it.
+unsafe extern "C" fn expired(_: *mut ffi::Loop, handle: *mut ffi::Handle) {
+    // SAFETY: the timer that runs is alive until the closure is called.
+    let (timer, count) = unsafe { (&*(handle as *const Timer), (*handle).count) };
+    let (owner, callback) = (timer.owner.clone(), timer.callback.clone());
+    let outcome = catch_unwind(AssertUnwindSafe(move || (callback.borrow_mut())(count)));
+    if let Err(panic) = outcome {
+        // Of several panics only the last is kept; dropping one here might panic.
+        std::mem::forget(owner.0.panic.replace(Some(panic)));
     }
 }

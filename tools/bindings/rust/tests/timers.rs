@@ -11,8 +11,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{Duration, Instant};
-use twheel::{Backend, Clock, Config, Loop, Queue, Result, Timer};
+use std::time::{Duration, Instant, SystemTime};
+use twheel::{Backend, Clock, Config, Loop, Queue, Resolve, Result, Timer};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -36,7 +36,7 @@ fn wait_for(wheel: &Loop, time: Duration) {
 }
 
 /// A counter, and a callback that counts.
-fn counter() -> (Rc<Cell<u32>>, impl FnMut(u32)) {
+fn counter() -> (Rc<Cell<u32>>, impl FnMut(u32) + Clone) {
     let count = Rc::new(Cell::new(0));
     let counted = count.clone();
     (count, move |n| counted.set(counted.get() + n))
@@ -46,45 +46,20 @@ fn counter() -> (Rc<Cell<u32>>, impl FnMut(u32)) {
 fn a_timer_expires_once_and_not_early() {
     let wheel = new();
     let (count, callback) = counter();
-    let timer = wheel.timer(callback);
-    assert!(timer.remaining().is_none());
+    let timer = Box::pin(Timer::new(&wheel, callback)); // it may be pinned anywhere
     for delay in [0, 1, 7, 50] {
         wheel.update();
         let began = Instant::now();
-        let before = count.get();
         timer.as_ref().start(ms(delay)).unwrap();
         assert!(timer.remaining().unwrap() <= ms(delay));
-        while count.get() == before {
-            wheel.wait(None).unwrap();
-        }
+        wheel.run().unwrap();
         assert!(began.elapsed() >= ms(delay));
     }
-    wait_for(&wheel, ms(10));
-    assert_eq!(count.get(), 4);
+    assert_eq!((count.get(), timer.remaining()), (4, None));
 }
 
 #[test]
-fn a_timer_may_be_pinned_anywhere() {
-    let wheel = new();
-    let (count, callback) = counter();
-    let timer = Box::pin(Timer::new(&wheel, callback));
-    timer.as_ref().start_now();
-    wheel.wait(None).unwrap();
-    assert_eq!(count.get(), 1);
-}
-
-trait StartNow {
-    fn start_now(self);
-}
-
-impl<F: FnMut(u32)> StartNow for std::pin::Pin<&Timer<F>> {
-    fn start_now(self) {
-        self.start(Duration::ZERO).unwrap();
-    }
-}
-
-#[test]
-fn periods_are_counted_and_keep_their_phase() {
+fn timers_repeat_and_start_again() {
     let wheel = new();
     let (count, callback) = counter();
     let timer = wheel.timer(callback);
@@ -94,27 +69,23 @@ fn periods_are_counted_and_keep_their_phase() {
     wheel.wait(None).unwrap();
     assert!(count.get() >= 5);
     assert!(timer.stop().unwrap());
-    let seen = count.get();
+    count.set(0);
+    timer.as_ref().again(ms(20)).unwrap();
+    timer.as_ref().again(ms(60_000)).unwrap();
+    assert_eq!(wheel.wait(Some(ms(30))).unwrap(), 0); // it was put off
     timer.as_ref().again(MS).unwrap();
-    wait_for(&wheel, ms(25));
-    assert_eq!(count.get(), seen + 1); // once: it was stopped
-}
-
-#[test]
-fn again_puts_off_brings_forward_and_starts_again() {
-    let wheel = new();
-    let (count, callback) = counter();
-    let timer = wheel.timer(callback);
-    timer.as_ref().start(ms(10)).unwrap();
-    timer.as_ref().again(ms(60)).unwrap();
-    wait_for(&wheel, ms(30));
-    assert_eq!(count.get(), 0);
+    wheel.run().unwrap(); // once, as it was stopped
     timer.as_ref().again(MS).unwrap();
-    wait_for(&wheel, ms(15));
-    assert_eq!(count.get(), 1);
-    timer.as_ref().again(MS).unwrap();
-    wait_for(&wheel, ms(15));
+    wheel.run().unwrap();
     assert_eq!(count.get(), 2);
+    timer.as_ref().start(ms(3_600_000)).unwrap();
+    timer.as_ref().again(MS).unwrap();
+    timer.as_ref().again(None).unwrap();
+    assert!(timer.remaining().unwrap() > ms(3_000_000));
+    timer.as_ref().repeat(MS, ms(3_600_000)).unwrap();
+    timer.set_interval(Duration::ZERO).unwrap();
+    wheel.run().unwrap();
+    assert_eq!(count.get(), 3);
 }
 
 #[test]
@@ -160,9 +131,8 @@ fn a_panic_comes_out_of_wait_and_the_others_are_called() {
     for round in 1..3 {
         bad.as_ref().start(MS).unwrap();
         good.as_ref().start(MS).unwrap();
-        let began = Instant::now();
         let mut panics = 0;
-        while (panics == 0 || count.get() < round) && began.elapsed() < ms(5000) {
+        while panics == 0 || count.get() < round {
             let caught = catch_unwind(AssertUnwindSafe(|| wheel.wait(Some(ms(10))).unwrap()));
             panics += caught.is_err() as u32;
         }
@@ -208,31 +178,24 @@ fn run_ends_when_no_timer_is_left_or_at_stop() {
     wheel.run().unwrap();
     wheel.stop();
     wheel.run().unwrap(); // it ends at once
-    assert_eq!(wheel.count().unwrap(), 1);
-    let inner = wheel.clone();
-    let stop = wheel.timer(move |_| inner.stop());
-    stop.as_ref().repeat(MS, MS).unwrap();
+    wheel.unref().unwrap();
+    timer.as_ref().again(MS).unwrap();
     wheel.run().unwrap();
-    assert!(stop.stop().unwrap() && often.stop().unwrap());
+    assert!(count.get() == 2 && often.stop().unwrap());
 }
 
 /// The timers of a process, by their numbers; it does not know others.
 fn adopt(wheel: OwnedFd, numbers: &[u64]) -> Result<(Loop, Rc<Cell<u32>>, Timers)> {
-    let (count, _) = counter();
-    let timers = Timers::default();
-    let (counted, known, numbers) = (count.clone(), Rc::downgrade(&timers), numbers.to_vec());
-    let wheel = Loop::adopt(wheel, move |wheel, number| {
-        let (known, count) = (known.upgrade()?, counted.clone());
+    let ((count, callback), timers) = (counter(), Timers::default());
+    let (known, numbers) = (Rc::downgrade(&timers), numbers.to_vec());
+    let resolve: Rc<Resolve> = Rc::new(move |wheel, number| {
+        let make = || Rc::pin(Timer::new(wheel, callback.clone()));
+        let known = known.upgrade()?;
         let mut known = known.borrow_mut();
-        let make = || {
-            let add: Box<dyn FnMut(u32)> = Box::new(move |n| count.set(count.get() + n));
-            let timer = Rc::pin(Timer::new(wheel, add));
-            timer.set_data(number);
-            timer
-        };
         numbers.contains(&number).then(|| known.entry(number).or_insert_with(make).clone())
-    })?;
-    Ok((wheel, count, timers))
+    });
+    let config = Config { resolve: Some(resolve), ..Default::default() };
+    Ok((Loop::adopt(wheel, &config)?, count, timers))
 }
 
 type Timers = Rc<RefCell<HashMap<u64, Pin<Rc<Timer>>>>>;
@@ -242,11 +205,12 @@ type Timers = Rc<RefCell<HashMap<u64, Pin<Rc<Timer>>>>>;
 fn timers_outlive_their_process() {
     let null = || std::fs::File::open("/dev/null").unwrap().into();
     assert_eq!(code(adopt(null(), &[])), 19); // ENODEV
-    let config = Config { clock: Clock::Tai, ..Default::default() };
     if new().backend() == Backend::User {
         return;
     }
-    let wheel = Loop::resolving(&config, |_, _| None).unwrap();
+    let resolve: Option<Rc<Resolve>> = Some(Rc::new(|_, _| None));
+    let config = Config { clock: Clock::Tai, resolve, ..Default::default() };
+    let wheel = Loop::with(&config).unwrap();
     let make = |number, delay| {
         let timer = wheel.timer(|_| panic!("of the previous process"));
         timer.set_data(number);
@@ -268,59 +232,31 @@ fn timers_outlive_their_process() {
 }
 
 #[test]
-fn deadlines_and_intervals() {
-    let wheel = Loop::with(&Config { clock: Clock::Realtime, ..Default::default() }).unwrap();
-    let (count, callback) = counter();
-    let timer = wheel.timer(callback);
-    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    timer.as_ref().start_at(time + ms(3_600_000)).unwrap();
-    assert!(timer.remaining().unwrap() > ms(3_000_000));
-    assert!(timer.as_ref().again(None).is_err());
-    timer.as_ref().start(ms(3_600_000)).unwrap();
-    timer.as_ref().again(MS).unwrap();
-    timer.as_ref().again(None).unwrap();
-    assert!(timer.remaining().unwrap() > ms(3_000_000));
-    timer.as_ref().repeat(MS, ms(3_600_000)).unwrap();
-    timer.set_interval(Duration::ZERO).unwrap();
-    wait_for(&wheel, ms(20));
-    assert_eq!(count.get(), 1);
-    assert!(timer.remaining().is_none());
-}
-
-#[test]
 fn a_callback_cannot_wait() {
     let wheel = new();
     let seen = Rc::new(Cell::new(false));
     let (inner, noted) = (wheel.clone(), seen.clone());
     let timer = wheel.timer(move |_| {
-        noted.set(inner.wait(None).is_err() && inner.dispatch().is_err());
+        noted.set(inner.wait(None).is_err() && inner.dispatch().is_err() && inner.run().is_err());
         inner.flush().unwrap();
     });
-    timer.as_ref().start_now();
+    timer.as_ref().repeat(MS, MS).unwrap();
     wheel.wait(None).unwrap();
     assert!(seen.get());
 }
 
 #[test]
-fn the_loop_lives_as_long_as_its_timers() {
-    let (count, callback) = counter();
-    let timer = new().timer(callback);
-    timer.as_ref().start_now();
+fn timers_may_outlive_their_loop_and_be_forgotten() {
+    let timer = new().timer(|_| panic!("dropped"));
+    timer.as_ref().start(Duration::ZERO).unwrap();
     assert!(timer.stop().unwrap());
     timer.as_ref().again(MS).unwrap();
     drop(timer);
-    assert_eq!(count.get(), 0);
-}
-
-#[test]
-fn a_forgotten_timer_is_called_still() {
     let wheel = new();
-    let (count, callback) = counter();
-    let timer = wheel.timer(callback);
+    let timer = wheel.timer(|_| ());
     timer.as_ref().start(MS).unwrap();
     std::mem::forget(timer);
-    wait_for(&wheel, ms(10));
-    assert_eq!(count.get(), 1);
+    assert_eq!(wheel.wait(None).unwrap(), 1);
 }
 
 fn code<T>(result: Result<T>) -> i32 {
@@ -341,11 +277,9 @@ fn bad_input_is_an_error() {
     for config in [
         Config { clock: Clock::Tai, backend: Backend::User, ..Config::default() },
         Config { tick: Duration::from_nanos(1), ..Config::default() },
-        Config { tick: Duration::MAX, ..Config::default() },
         Config { wheel_size: 1, ..Config::default() },
-        Config { wheel_size: 65537, ..Config::default() },
     ] {
-        assert_eq!(code(Loop::with(&config)), EINVAL, "{:?}", config);
+        assert_eq!(code(Loop::with(&config)), EINVAL);
     }
     assert_eq!(wheel.wait(Some(Duration::ZERO)).unwrap(), 0);
 }
@@ -353,91 +287,67 @@ fn bad_input_is_an_error() {
 #[test]
 fn the_timeout_is_the_time_until_the_next_timer() {
     let wheel = new();
-    let (count, callback) = counter();
-    let timer = wheel.timer(callback);
+    let timer = wheel.timer(|_| ());
     assert_eq!(wheel.timeout(), None);
     timer.as_ref().start(ms(20)).unwrap();
     let left = wheel.timeout();
     assert!(left.map_or(wheel.backend() == Backend::Device, |left| left <= ms(21)));
     std::thread::sleep(left.unwrap_or(ms(30)));
-    while count.get() == 0 {
-        wheel.dispatch().unwrap();
-    }
+    while wheel.dispatch().unwrap() == 0 {}
     assert_eq!(wheel.timeout(), None);
 }
 
 #[test]
-fn other_clocks_and_sizes() {
-    let config = Config {
-        clock: Clock::Boottime,
-        wheel_size: 3,
-        tick: ms(2),
-        ..Config::default()
-    };
-    let wheel = Loop::with(&config).unwrap();
-    let (count, callback) = counter();
-    let timer = wheel.timer(callback);
-    timer.as_ref().start(ms(100)).unwrap();
-    wait_for(&wheel, ms(130));
-    assert_eq!(count.get(), 1);
-    assert!(wheel.now() > ms(100));
+fn clocks_and_sizes() {
+    let config = Config { wheel_size: 3, tick: ms(20), kernel: true, ..Config::default() };
+    for (clock, is_calendar) in [(Clock::Boottime, false), (Clock::Realtime, true)] {
+        let wheel = Loop::with(&Config { clock, ..config.clone() }).unwrap();
+        let (count, callback) = counter();
+        let timer = wheel.timer(callback);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(wheel.now() > now - ms(10_000), is_calendar);
+        timer.as_ref().start_at(wheel.now() + ms(3_600_000)).unwrap();
+        assert!(timer.remaining().unwrap() > ms(3_000_000));
+        assert!(timer.as_ref().again(None).is_err()); // it had no delay
+        timer.as_ref().start(MS).unwrap();
+        wheel.run().unwrap();
+        assert_eq!(count.get(), 1);
+    }
 }
 
 #[test]
 fn no_timer_is_lost_at_a_limit() {
     let wheel = Loop::with(&Config { max_timers: 10, ..Config::default() }).unwrap();
-    let (count, _) = counter();
-    let timers: Vec<_> = (1..=100)
-        .map(|i| {
-            let count = count.clone();
-            let timer = wheel.timer(move |_| count.set(count.get() + 1));
-            timer.as_ref().start(ms(i % 20)).unwrap();
-            timer
-        })
-        .collect();
-    assert_eq!(code(wheel.flush()), 28); // ENOSPC
-    let began = Instant::now();
-    while count.get() < 100 && began.elapsed() < ms(10000) {
-        let result = wheel.wait(Some(ms(10)));
-        assert!(result.is_ok() || code(result) == 28);
+    let (count, callback) = counter();
+    let timers: Vec<_> = (0..100).map(|_| wheel.timer(callback.clone())).collect();
+    for (timer, i) in timers.iter().zip(1..) {
+        timer.as_ref().start(ms(i % 20)).unwrap();
     }
-    assert_eq!(count.get(), 100);
-    drop(timers);
+    assert_eq!(code(wheel.flush()), 28); // ENOSPC
+    while count.get() < 100 {
+        assert!([0, 28].contains(&code(wheel.wait(Some(ms(10))))));
+    }
 }
 
 #[test]
 fn a_queue_returns_values_in_their_order() {
-    let mut queue = Queue::new(&new());
+    let wheel = new();
+    let mut queue = Queue::new(&wheel);
     assert!(queue.next().is_none());
-    for n in [30, 10, 20] {
-        queue.push(n, ms(n)).unwrap();
-    }
-    let gone = queue.push(15, ms(15)).unwrap();
-    let later = queue.push(40, ms(5)).unwrap();
+    let mut push = |n| queue.push(n, ms(n)).unwrap();
+    push(30);
+    let (expired, later, gone) = (push(10), push(5), push(15));
+    push(20);
     assert!(queue.reset(later, ms(60)).unwrap());
     assert_eq!(queue.remove(gone).unwrap(), Some(15));
     assert_eq!(queue.remove(gone).unwrap(), None);
     assert!(!queue.reset(gone, MS).unwrap());
-    let again = queue.push(25, ms(25)).unwrap();
-    assert_ne!(gone, again);
-    assert_eq!(queue.len(), 5);
-    let all: Vec<u32> = queue.by_ref().map(Result::unwrap).collect();
-    assert_eq!(all, [10, 20, 25, 30, 40]);
-    assert_eq!(queue.len(), 0);
-}
-
-#[test]
-fn a_value_that_expired_can_be_removed() {
-    let wheel = new();
-    let mut queue = Queue::new(&wheel);
-    let keys: Vec<_> = (0..10).map(|n| queue.push(n, MS).unwrap()).collect();
-    wait_for(&wheel, ms(10));
-    assert!(!queue.reset(keys[3], MS).unwrap());
-    assert_eq!(queue.remove(keys[3]).unwrap(), Some(3));
-    queue.push(10, MS).unwrap();
-    let mut all: Vec<u32> = queue.by_ref().map(Result::unwrap).collect();
-    all.sort();
-    assert_eq!(all, [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]);
+    while wheel.dispatch().unwrap() == 0 { std::thread::sleep(ms(35)) } // three at once
+    assert!(!queue.reset(expired, MS).unwrap());
+    assert_eq!(queue.remove(expired).unwrap(), Some(10));
+    assert_eq!(queue.len(), 3);
+    let all: Vec<u32> = queue.by_ref().map(|value| value.unwrap()).collect();
+    assert_eq!((all, queue.len()), (vec![20, 30, 5], 0));
 }
 
 /// Random operations, and an account of each value.
