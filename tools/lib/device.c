@@ -321,8 +321,12 @@ static int device_flush(struct twheel_loop *loop)
 static int fill_ring(struct device *device)
 {
 	struct pollfd pollfd = { .fd = device->loop.fd, .events = POLLIN };
-	int ready = poll(&pollfd, 1, 0);
+	int ready;
 
+	/* Without an event, poll() can end for a signal instead. */
+	do
+		ready = poll(&pollfd, 1, 0);
+	while (ready < 0 && errno == EINTR);
 	if (ready <= 0 || pollfd.revents == POLLIN)
 		return ready;
 	errno = pollfd.revents & POLLNVAL ? EBADF : EIO;
