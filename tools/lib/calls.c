@@ -105,7 +105,7 @@ static int resumed_batch(int fd, unsigned long request, const char *entries, siz
 		} else if (done < 0 && is_of_entry(errno)) {
 			results[i++] = errno;
 		} else if (!done || errno != EINTR) {
-			/* No progress and no error: this is no wheel. */
+			/* No progress and no error: this is not a wheel. */
 			errno = done ? errno : ENOTTY;
 			memset(results + i, -1, (count - i) * sizeof(*results));
 			return -1;

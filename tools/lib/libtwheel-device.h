@@ -56,8 +56,8 @@ int twheel_add_timer(int fd, struct twheel_add *add);
  * @fd: the wheel.
  * @id: the timer.
  *
- * Return: 0 when the timer will never be read, even if it had expired; -1 with
- * errno ENOENT when it was read or cancelled before, or never existed.
+ * Return: 0 when the timer will never be read, even if it had expired; -1 with errno ENOENT when
+ * there is no such timer any more.
  */
 int twheel_cancel_timer(int fd, uint64_t id);
 
@@ -227,6 +227,8 @@ int twheel_ring_more(const struct twheel_ring_view *view);
  * twheel_now() - the time on a wheel's clock
  * @clock_id: the clock of the wheel, as in struct twheel_info.
  * @now_ns: set to the time in nanoseconds.
+ *
+ * Return: 0; or -1 with errno set: EINVAL for an unknown clock, EFAULT without @now_ns.
  */
 int twheel_now(uint32_t clock_id, uint64_t *now_ns);
 

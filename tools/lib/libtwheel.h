@@ -162,12 +162,12 @@ struct twheel_loop_config {
  * twheel_loop_new() - make a loop
  * @config: the parameters, or NULL for the defaults.
  *
- * With TWHEEL_BACKEND_ANY, if the device cannot be opened or is no wheel, the loop runs in
+ * With TWHEEL_BACKEND_ANY, if the device cannot be opened or is not a wheel, the loop runs in
  * user space.
  *
  * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
  * variable, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
- * a device that is no wheel, or an error of open() if the required device cannot be opened.
+ * a device that is not a wheel, or an error of open() if the required device cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
 
@@ -188,8 +188,9 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  * If it fails, the wheel keeps all timers except those for which @resolve returned NULL, and
  * the handles must be initialised again.
  *
- * Return: the loop; or NULL with errno set: EINVAL for an invalid config, ENODEV if @fd is
- * no wheel, EOPNOTSUPP from a module that is too old, ENOMEM.
+ * Return: the loop; or NULL with errno set: EINVAL for an invalid config, EBADF, ENODEV if @fd
+ * is not a wheel, EOPNOTSUPP from a module that is too old, ENOSPC, ENOMEM, EOWNERDEAD in a
+ * child that @resolve has forked.
  */
 struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config);
 
@@ -213,7 +214,7 @@ void twheel_loop_free(struct twheel_loop *loop);
  * post, and over the device.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, EMFILE,
- * ENOMEM, EOWNERDEAD after fork().
+ * ENOMEM, EBADF, EOWNERDEAD after fork().
  */
 int twheel_loop_fd(struct twheel_loop *loop);
 
@@ -225,13 +226,13 @@ int twheel_loop_fd(struct twheel_loop *loop);
  * the program: the next use of the loop's time reads the clock. From the first call on, the
  * descriptor shows only messages, and timers of the device.
  *
- * If it cannot make all changes, as at a limit, it sets errno and returns a tenth of a second at
- * most, and the next call tries again. On a clock that can be set, or that runs while the machine
- * is suspended, it returns a second at most.
+ * On a clock that can be set, or that runs while the machine is suspended, it returns a second at
+ * most.
  *
  * Return: nanoseconds until the next timer expires, 0 if one has; -1 if there is none, or if the
- * descriptor of the device shows it. Without a loop, or after fork(), 0: then
- * twheel_loop_dispatch() fails.
+ * descriptor of the device shows it. If it cannot make all changes, as at a limit, a tenth of a
+ * second at most, with errno set as for twheel_loop_flush(); the next call tries again. Without a
+ * loop, or after fork(), 0: then twheel_loop_dispatch() fails.
  */
 int64_t twheel_loop_timeout(struct twheel_loop *loop);
 
@@ -264,6 +265,8 @@ uint64_t twheel_loop_now(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * Call it after long work, so that delays do not end early.
+ *
+ * Return: 0; or -1 with errno EINVAL without a loop.
  */
 int twheel_loop_update(struct twheel_loop *loop);
 
@@ -276,8 +279,8 @@ int twheel_loop_update(struct twheel_loop *loop);
  * next flush.
  *
  * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, if there is no callback for that;
- * EOWNERDEAD after fork(); EINVAL without a loop; or the errors that twheel(4) lists for a
- * descriptor that is no wheel.
+ * EOWNERDEAD after fork(); EINVAL without a loop; EBADF, EIO if the descriptor is another file's,
+ * or another error of twheel(4).
  */
 int twheel_loop_flush(struct twheel_loop *loop);
 
@@ -309,7 +312,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  *
  * Return: how many callbacks and functions of messages were called; 0 when the time has
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
- * the wait.
+ * the wait, EMFILE when it cannot make a descriptor.
  */
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 
@@ -392,8 +395,8 @@ struct twheel_message {
  * After an error, the message is not posted.
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function; EOWNERDEAD after fork(); ENOSPC, ENOMEM or other errors of
- * twheel(4) if the loop cannot be woken.
+ * loop, a message or a function; EOWNERDEAD after fork(); EBADF, ENOSPC, ENOMEM, or another
+ * error of twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 
@@ -486,8 +489,8 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
  * handle, for one that was never started, and for the delay of one that was started by
- * twheel_start_at() or adopted; EOWNERDEAD after fork(); or, for an earlier deadline, as
- * twheel_stop().
+ * twheel_start_at() or adopted; EOWNERDEAD after fork(); or, when it starts or gets an earlier
+ * deadline, as twheel_start().
  */
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns);
 

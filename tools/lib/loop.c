@@ -150,8 +150,8 @@ void twheel_loop_free(struct twheel_loop *loop)
 
 int twheel_loop_fd(struct twheel_loop *loop)
 {
-	if (!loop)
-		return fail(EINVAL);
+	if (twheel_loop_check(loop))
+		return -1;
 	if (loop->waiting != WAITS_FOR_LOOP && loop->fd >= 0)
 		return loop->fd;
 	if (loop->waiting == WAITS_FOR_LOOP)

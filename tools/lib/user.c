@@ -214,8 +214,6 @@ int twheel_user_open(struct twheel_loop *loop)
 {
 	int fd = loop->fd;
 
-	if (twheel_loop_check(loop))
-		return -1;
 	if (fd < 0)
 		fd = timerfd_create(loop->clock_id, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (fd < 0)

@@ -384,6 +384,7 @@ static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_hand
 	struct twheel_handle other = { .callback = count_call };
 	int called = 0;
 
+	CHECK_FAILS(twheel_loop_fd(loop), EOWNERDEAD);
 	CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
 	CHECK_FAILS(twheel_loop_dispatch(loop), EOWNERDEAD);
 	CHECK_FAILS(twheel_loop_wait(loop, 0), EOWNERDEAD);
