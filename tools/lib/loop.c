@@ -9,7 +9,6 @@
  * A handle is not touched after its callback has been called, which may free it, or never
  * return.
  */
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +28,6 @@ static struct twheel_message end = { .next = &end };
 static bool has_messages(const struct twheel_loop *loop)
 {
 	return loop->arrived != &end || __atomic_load_n(&loop->posted, __ATOMIC_SEQ_CST) != &end;
-}
-
-static int fail(int error)
-{
-	errno = error;
-	return -1;
 }
 
 /* Whether the kernel, or the limit of the loop, has no room for more timers. */
@@ -327,6 +320,11 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 	if (twheel_loop_check(loop))
 		return -1;
 	deadline = add_times(loop_now(loop), delay_ns);
+	/* As in the header, now that the time is known. */
+	if (deadline >= handle->armed) {
+		handle->deadline = deadline;
+		return 0;
+	}
 	return restart(loop, handle, deadline, handle->interval,
 		       is_running(handle) ? handle->state & REPEATS : 0);
 }
@@ -502,7 +500,7 @@ static inline uint64_t time_left(struct twheel_loop *loop)
 
 	if (twheel_loop_has_left(loop))
 		return 0;
-	next = needs_alarm(loop) || !loop->backend->next ? 0 : loop->backend->next(loop);
+	next = loop->backend->next ? loop->backend->next(loop) : 0;
 	if (!next)
 		return FOR_EVER;
 	now = read_clock(loop->clock_id);
@@ -588,7 +586,7 @@ static int wait_until(struct twheel_loop *loop, uint64_t end)
 {
 	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
 	struct timespec timeout;
-	uint64_t due = time_left(loop);
+	uint64_t due = needs_alarm(loop) ? FOR_EVER : time_left(loop);
 	uint64_t left = due, now;
 
 	if (end != FOR_EVER) {

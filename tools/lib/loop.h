@@ -9,6 +9,7 @@
 #ifndef LIBTWHEEL_LOOP_H
 #define LIBTWHEEL_LOOP_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -178,11 +179,19 @@ static inline bool needs_alarm(const struct twheel_loop *loop)
 	return loop->waiting == WAITS_FOR_FD && loop->fd >= 0;
 }
 
+static inline int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* Return the time of a clock that exists. */
 static inline uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	return clock_gettime(clock, &now) ? 0 : now.tv_sec * TWHEEL_SEC + now.tv_nsec;
+	clock_gettime(clock, &now);
+	return now.tv_sec * TWHEEL_SEC + now.tv_nsec;
 }
 
 /* Let this turn, or the rest of it, have the current time. */

@@ -7,7 +7,6 @@
  * limit, wait for the next flush. A loop has a timerfd if the program asks for its descriptor, or
  * waits in twheel_loop_wait(), which messages have to end.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 
@@ -225,18 +224,22 @@ int twheel_user_open(struct twheel_loop *loop)
 	return fd;
 }
 
+/* Armed timers wake the program even if some could not be armed. */
 static noinline int arm_flushing(struct twheel_loop *loop)
 {
 	struct user *user = user_of(loop);
+	int error = 0;
 
-	while (!list_empty(&loop->flushing)) {
+	while (!error && !list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
-		int error = arm_linked(user, handle);
 
-		if (error && twheel_loop_report(loop, handle, -error))
-			return -1;
+		error = arm_linked(user, handle);
+		if (error)
+			error = twheel_loop_report(loop, handle, -error) ? errno : 0;
 	}
-	return 0;
+	if (twheel_loop_check(loop) || set_next(user))
+		return -1;
+	return error ? fail(error) : 0;
 }
 
 /* Place all timers again if the clock has been set back. */
@@ -251,22 +254,11 @@ static noinline void follow_back(struct user *user)
 		;
 }
 
-/* Armed timers wake the program even if some could not be armed. */
 static int user_flush(struct twheel_loop *loop)
 {
-	struct user *user = user_of(loop);
-	int ret, error;
-
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
-		follow_back(user);
-	if (likely(list_empty(&loop->flushing)))
-		return set_next(user);
-	ret = arm_flushing(loop);
-	error = errno;
-	if (twheel_loop_check(loop) || set_next(user))
-		return -1;
-	errno = error;
-	return ret;
+		follow_back(user_of(loop));
+	return likely(list_empty(&loop->flushing)) ? set_next(user_of(loop)) : arm_flushing(loop);
 }
 
 static int user_collect(struct twheel_loop *loop)
@@ -334,10 +326,8 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	uint64_t now;
 
 	/* A timerfd cannot have it. */
-	if (setup->clock_id == CLOCK_TAI) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (setup->clock_id == CLOCK_TAI)
+		return fail(EINVAL), NULL;
 	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
@@ -355,8 +345,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
 		twheel_destroy(&user->wheel);
 		free(user);
-		errno = ENOMEM;
-		return NULL;
+		return fail(ENOMEM), NULL;
 	}
 	return &user->loop;
 }
