@@ -2,18 +2,14 @@
 /*
  * The ioctls of /dev/twheel as functions; libtwheel-device.h describes them
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "libtwheel-device.h"
+#include "loop.h"
 
 const char *twheel_version(void)
 {
@@ -55,10 +51,8 @@ int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags)
 
 int twheel_query_timer(int fd, uint64_t id, struct twheel_query *query)
 {
-	if (!query) {
-		errno = EFAULT;
-		return -1;
-	}
+	if (!query)
+		return fail(EFAULT);
 	query->id = id;
 	query->reserved = 0;
 	return ioctl(fd, TWHEEL_QUERY, query);
@@ -86,15 +80,17 @@ static bool is_of_entry(int error)
 }
 
 /*
- * A batch that continues after an entry that fails. The kernel stops there, or between any
- * two entries for a signal, and returns the error only when called again from there.
+ * A batch that, with @results, continues after an entry that fails. The kernel stops there, or
+ * between any two entries for a signal, and returns the error only when called again from there.
  */
-static int resumed_batch(int fd, unsigned long request, const char *entries, size_t size,
+static int resumed_batch(int fd, unsigned long request, const void *entries, size_t size,
 			 int *results, uint32_t count)
 {
 	uint32_t i = 0;
 	int total = 0;
 
+	if (!results)
+		return batch(fd, request, entries, count);
 	while (i < count) {
 		int done = batch(fd, request, entries + i * size, count - i);
 
@@ -121,19 +117,13 @@ int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count)
 
 int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t count)
 {
-	if (!results)
-		return batch(fd, TWHEEL_CANCEL_BATCH, ids, count);
-	return resumed_batch(fd, TWHEEL_CANCEL_BATCH, (const char *)ids, sizeof(*ids), results,
-			     count);
+	return resumed_batch(fd, TWHEEL_CANCEL_BATCH, ids, sizeof(*ids), results, count);
 }
 
 int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
 			uint32_t count)
 {
-	if (!results)
-		return batch(fd, TWHEEL_MODIFY_BATCH, mods, count);
-	return resumed_batch(fd, TWHEEL_MODIFY_BATCH, (const char *)mods, sizeof(*mods), results,
-			     count);
+	return resumed_batch(fd, TWHEEL_MODIFY_BATCH, mods, sizeof(*mods), results, count);
 }
 
 ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max)
@@ -151,11 +141,8 @@ ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timer
 
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max)
 {
-	ssize_t bytes;
+	ssize_t bytes = read(fd, events, min(max, SSIZE_MAX / sizeof(*events)) * sizeof(*events));
 
-	if (max > SSIZE_MAX / sizeof(*events))
-		max = SSIZE_MAX / sizeof(*events);
-	bytes = read(fd, events, max * sizeof(*events));
 	return bytes < 0 ? -1 : bytes / (ssize_t)sizeof(*events);
 }
 
@@ -164,10 +151,8 @@ int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view)
 	struct twheel_ring_setup setup = { .slots = slots };
 	void *ring;
 
-	if (!view) {
-		errno = EFAULT;
-		return -1;
-	}
+	if (!view)
+		return fail(EFAULT);
 	if (ioctl(fd, TWHEEL_RING, &setup))
 		return -1;
 	ring = mmap(NULL, setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -215,10 +200,8 @@ int twheel_now(uint32_t clock_id, uint64_t *now_ns)
 {
 	struct timespec now;
 
-	if (!now_ns) {
-		errno = EFAULT;
-		return -1;
-	}
+	if (!now_ns)
+		return fail(EFAULT);
 	if (clock_gettime((clockid_t)clock_id, &now))
 		return -1;
 	*now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;

@@ -13,7 +13,6 @@
  * that leaves it to the next one. Such a loop arms timers before it cancels stopped ones, so
  * that none is missing at any time.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -129,7 +128,7 @@ static void drop_gone(struct device *device, size_t count)
 }
 
 /* Cancel the timers that were stopped. */
-static int cancel_stopped(struct device *device)
+static noinline int cancel_stopped(struct device *device)
 {
 	int count = device->nr_stopped, done;
 
@@ -149,41 +148,21 @@ static int cancel_stopped(struct device *device)
 	return 0;
 }
 
-static inline void note_stopped(struct device *device, struct twheel_handle *handle)
+/* Let the next flush cancel a timer. */
+static inline int note_stopped(struct device *device, uint64_t id)
 {
-	device->stopped[device->nr_stopped++] = handle->where;
-	set_idle(handle);
-}
-
-static noinline int disarm_slowpath(struct device *device, struct twheel_handle *handle)
-{
-	if (cancel_stopped(device))
+	if (unlikely(device->nr_stopped == BATCH) && cancel_stopped(device))
 		return -1;
-	note_stopped(device, handle);
-	return 1;
+	device->stopped[device->nr_stopped++] = id;
+	return 0;
 }
 
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	struct device *device = device_of(loop);
-
-	if (unlikely(device->nr_stopped == BATCH))
-		return disarm_slowpath(device, handle);
-	note_stopped(device, handle);
+	if (note_stopped(device_of(loop), handle->where))
+		return -1;
+	set_idle(handle);
 	return 1;
-}
-
-/* Give the kernel the data of the handles that are being flushed, up to @end. */
-static noinline void resolvable(struct device *device, struct twheel_add *end)
-{
-	struct list_head *link = device->loop.flushing.next;
-	struct twheel_add *add;
-
-	for (add = device->batches->adds; add < end; add++, link = link->next) {
-		/* A deadline of 0 is for events that only wake the program. */
-		add->time_ns = add->time_ns ?: 1;
-		add->data = (uintptr_t)linked_handle(link)->data;
-	}
 }
 
 /* The first @count handles that are being flushed have been armed. */
@@ -223,10 +202,13 @@ static int arm_some(struct device *device)
 
 		add->time_ns = handle->deadline;
 		add->data = (uintptr_t)handle;
+		if (unlikely(device->loop.resolve)) {
+			/* A deadline of 0 is for events that only wake the program. */
+			add->time_ns = add->time_ns ?: 1;
+			add->data = (uintptr_t)handle->data;
+		}
 		add++;
 	}
-	if (unlikely(device->loop.resolve))
-		resolvable(device, add);
 	done = twheel_add_batch(device->loop.fd, adds, add - adds);
 	if (done <= 0)
 		return -1;
@@ -259,11 +241,8 @@ static int device_alarm(struct twheel_loop *loop)
 /* Cancel an alarm that a flush has come before: its place in the wheel is for others. */
 static int cancel_alarm(struct device *device)
 {
-	if (!device->alarm)
-		return 0;
-	if (device->nr_stopped == BATCH && cancel_stopped(device))
+	if (device->alarm && note_stopped(device, device->alarm))
 		return -1;
-	device->stopped[device->nr_stopped++] = device->alarm;
 	device->alarm = 0;
 	return 0;
 }
@@ -297,7 +276,7 @@ static void drop_taken(struct device *device)
 static int device_flush(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
-	int ret, error;
+	int error;
 
 	if (likely(list_empty(&loop->flushing) && !device->nr_stopped && !device->alarm &&
 		   !device->taken && !twheel_loop_has_left(loop)))
@@ -307,14 +286,12 @@ static int device_flush(struct twheel_loop *loop)
 		return -1;
 	if (!loop->resolve && cancel_stopped(device))
 		return -1;
-	ret = arm_flushing(device);
-	error = errno;
+	error = arm_flushing(device) ? errno : 0;
 	if (twheel_loop_check(loop) || (loop->resolve && cancel_stopped(device)))
 		return -1;
 	if (list_empty(&loop->expired))
 		drop_taken(device);
-	errno = error;
-	return ret;
+	return error ? fail(error) : 0;
 }
 
 /* Make the kernel fill the ring, after it was full or not polled. Returns 1 if it has. */
@@ -329,8 +306,7 @@ static int fill_ring(struct device *device)
 	while (ready < 0 && errno == EINTR);
 	if (ready <= 0 || pollfd.revents == POLLIN)
 		return ready;
-	errno = pollfd.revents & POLLNVAL ? EBADF : EIO;
-	return -1;
+	return fail(pollfd.revents & POLLNVAL ? EBADF : EIO);
 }
 
 /* Take an event that the previous process had received, and may not have handled. */
@@ -360,10 +336,9 @@ static int collect_resolved(struct device *device)
 	struct twheel_event *events;
 	size_t i;
 
-	loop->more = true;
 	/* A callback did not return: the rest is called first. */
 	if (!list_empty(&loop->expired))
-		return 0;
+		return true;
 	drop_taken(device);
 	events = twheel_ring_peek(&device->ring, &device->taken);
 	if (!events) {
@@ -377,8 +352,7 @@ static int collect_resolved(struct device *device)
 		else
 			collect_event(device, &events[i]);
 	}
-	loop->more = device->taken;
-	return 0;
+	return device->taken > 0;
 }
 
 static int collect_events(struct device *device)
@@ -394,14 +368,11 @@ static int collect_events(struct device *device)
 		ready = fill_ring(device);
 		if (ready < 0)
 			return -1;
-		if (ready && !collect_ring(device, NULL, 0)) {
-			/* It is readable, and has no event: it is not a wheel. */
-			errno = EIO;
-			return -1;
-		}
+		/* It is readable, and has no event: it is not a wheel. */
+		if (ready && !collect_ring(device, NULL, 0))
+			return fail(EIO);
 	}
-	loop->more = twheel_ring_more(&device->ring);
-	return 0;
+	return twheel_ring_more(&device->ring);
 }
 
 static int device_collect(struct twheel_loop *loop)
@@ -456,11 +427,16 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
-/* Set up a wheel and map its ring. ENODEV if it is not a wheel, or has no rings. */
-static int set_up(int fd, const struct twheel_setup *setup, struct twheel_ring_view *ring)
+/* Set up a wheel, or find its clock; then map its ring. ENODEV if it is not a wheel with rings. */
+static int set_up(struct device *device, int fd, const struct twheel_setup *setup)
 {
-	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_ring_map(fd, RING_SLOTS, ring))
+	struct twheel_info info;
+
+	if (!(setup ? twheel_set_up(fd, setup) : twheel_get_info(fd, &info)) &&
+	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
+		device->loop.clock_id = setup ? setup->clock_id : info.clock_id;
 		return 0;
+	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */
 	if (errno == ENOTTY || errno == EINVAL)
 		errno = ENODEV;
@@ -470,23 +446,19 @@ static int set_up(int fd, const struct twheel_setup *setup, struct twheel_ring_v
 struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 {
 	struct batches *batches = calloc(1, sizeof(*batches));
-	struct twheel_ring_view ring = { };
-	struct device *device;
+	struct device *device = calloc(1, sizeof(*device));
 	unsigned int i;
 
-	device = batches && !set_up(fd, setup, &ring) ? calloc(1, sizeof(*device)) : NULL;
-	if (!device) {
+	if (!batches || !device || set_up(device, fd, setup)) {
 		int error = errno;
 
-		twheel_ring_unmap(&ring);
 		free(batches);
-		errno = error;
-		return NULL;
+		free(device);
+		return fail(error), NULL;
 	}
 	for (i = 0; i < BATCH; i++)
 		batches->adds[i].flags = TWHEEL_ABSTIME;
 	device->batches = batches;
-	device->ring = ring;
 	device->loop.fd = fd;
 	device->loop.waiting = WAITS_FOR_FD;
 	device->loop.real = &device_backend;
@@ -517,16 +489,6 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup)
 /* How many timers are listed in one call of the kernel: some pages of them. */
 #define LIST_BATCH		1008
 
-/* Let the next flush cancel a timer. */
-static int disown(struct device *device, uint64_t id)
-{
-	if (device->nr_stopped == BATCH && cancel_stopped(device))
-		return -1;
-	device->stopped[device->nr_stopped++] = id;
-	device->nr_armed++;
-	return 0;
-}
-
 /* Replace a timer that repeats in the kernel by one that the loop rearms. */
 static int take_over_period(struct device *device, struct twheel_handle *handle,
 			    const struct twheel_listed *listed)
@@ -537,8 +499,9 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 		.flags = TWHEEL_ABSTIME,
 	};
 
-	if (twheel_add_timer(device->loop.fd, &add) || disown(device, listed->id))
+	if (twheel_add_timer(device->loop.fd, &add) || note_stopped(device, listed->id))
 		return -1;
+	device->nr_armed++;
 	handle->state |= REPEATS;
 	handle->where = add.id;
 	return 0;
@@ -552,17 +515,19 @@ static noinline int adopt_slowpath(struct device *device, struct twheel_handle *
 
 	/* A deadline of 0 is for a timer that only wakes the program. */
 	if (!handle || !handle->callback || !listed->deadline_ns)
-		return disown(device, listed->id);
-	/* It was added during the listing, to replace a periodic one. */
-	if (handle->where == listed->id)
+		return note_stopped(device, listed->id);
+	/* It was added and counted during the listing, to replace a periodic one. */
+	if (handle->where == listed->id) {
+		device->nr_armed--;
 		return 0;
+	}
 	if (handle->loop != &device->loop || !(handle->state & ARMED) ||
 	    handle->deadline >= listed->deadline_ns)
-		return disown(device, listed->id);
+		return note_stopped(device, listed->id);
 	other = handle->where;
 	handle->deadline = listed->deadline_ns;
 	handle->where = listed->id;
-	return disown(device, other);
+	return note_stopped(device, other);
 }
 
 static int adopt(struct device *device, const struct twheel_listed *listed, ssize_t count)
@@ -577,7 +542,6 @@ static int adopt(struct device *device, const struct twheel_listed *listed, ssiz
 
 		if (unlikely(!handle || !handle->callback || (handle->state & RUNNING) ||
 			     !deadline)) {
-			device->nr_armed--;
 			if (adopt_slowpath(device, handle, listed))
 				return -1;
 			continue;

@@ -78,8 +78,11 @@ int twheel_loop_update(struct twheel_loop *loop)
  * A loop itself.
  */
 
-void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config)
+struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
+				     const struct twheel_loop_config *config)
 {
+	if (!loop)
+		return NULL;
 	loop->now = NOT_READ;
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
@@ -92,6 +95,8 @@ void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config 
 	loop->arrived = &end;
 	loop->backend = loop->real;
 	twheel_loop_register(loop);
+	twheel_loop_add_checks(loop);
+	return loop;
 }
 
 /* Move posted messages behind those that have arrived, in the order of posting. */
@@ -549,13 +554,16 @@ static int call_expired(struct twheel_loop *loop, struct calls *calls)
 
 static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 {
+	int more;
+
 	do {
-		if (loop->backend->collect(loop))
+		more = loop->backend->collect(loop);
+		if (more < 0)
 			return -1;
 		calls->messages += run_messages(loop);
 		if (call_expired(loop, calls))
 			return -1;
-	} while (loop->more);
+	} while (more);
 	/* The turn goes on until twheel_loop_timeout() ends it. */
 	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
 }

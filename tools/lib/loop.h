@@ -46,7 +46,7 @@
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
  * @collect: reads the clock, and looks for more expired timers, after all that it found
- *	before have been taken. Returns 0, or -1 with errno set.
+ *	before have been taken. Returns whether there may be more; or -1 with errno set.
  * @take: takes and returns an expired timer; or returns NULL.
  * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
  *	0, or -1 with errno set.
@@ -84,7 +84,6 @@ enum waiting {
  * @clock_id: its clock.
  * @owner: the process it belongs to, as a token of fork.c.
  * @fd: its descriptor; -1 until it is needed.
- * @more: collect() may find more.
  * @stopped: twheel_loop_stop() was called.
  * @refs: twheel_loop_ref() less twheel_loop_unref().
  * @backend: the functions to call: those of @real, or @checking, or those of fork.c that refuse.
@@ -107,7 +106,6 @@ struct twheel_loop {
 	uint64_t now;
 	const struct backend *backend;
 	enum waiting waiting;
-	bool more;
 	bool stopped;
 	uint64_t nr_linked;
 	struct list_head changes;
@@ -128,7 +126,7 @@ struct twheel_loop {
 	struct list_head all;
 };
 
-/* Each returns a loop with @fd, @waiting and @real set; or NULL with errno set. */
+/* Each returns a loop with @fd, @clock_id, @waiting and @real set; or NULL with errno set. */
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
 /* The same over a descriptor, which has been set up if @setup is NULL. */
 struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup);
@@ -208,14 +206,15 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
 }
 
-/* Initialise what loops of both backends share, after the backend's own part. */
-void twheel_loop_init(struct twheel_loop *loop, const struct twheel_loop_config *config);
+/* Initialise what loops of both backends share. Returns the loop; NULL stays NULL. */
+struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
+				     const struct twheel_loop_config *config);
 
 /* Let a child that the process forks refuse the loop. */
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);
 
-/* Let the loop check the memory of its timers, and which thread uses it. */
+/* With TWHEEL_DEBUG, let the loop check the memory of its timers, and which thread uses it. */
 void twheel_loop_add_checks(struct twheel_loop *loop);
 
 /* Return a number of this process that no ancestor has; 0 if there is no page for it. */

@@ -2,7 +2,6 @@
 /*
  * Making loops: checking the configuration, and choosing the backend
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,26 +63,6 @@ static struct twheel_loop *new_loop(int backend, uint32_t flags,
 	return twheel_user_new(setup);
 }
 
-static bool is_debugging(void)
-{
-	const char *value = secure_getenv("TWHEEL_DEBUG");
-
-	return value && *value && strcmp(value, "0");
-}
-
-/* Initialise what a backend has made; NULL stays NULL. */
-static struct twheel_loop *begin(struct twheel_loop *loop, clockid_t clock,
-				 const struct twheel_loop_config *config)
-{
-	if (!loop)
-		return NULL;
-	loop->clock_id = clock;
-	twheel_loop_init(loop, config);
-	if (is_debugging())
-		twheel_loop_add_checks(loop);
-	return loop;
-}
-
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 {
 	static const struct twheel_loop_config usual;
@@ -94,29 +73,9 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 	if (!config)
 		config = &usual;
 	backend = chosen_backend(config);
-	if (!token || backend < 0 || !read_config(config, &setup)) {
-		errno = token ? EINVAL : ENOMEM;
-		return NULL;
-	}
-	return begin(new_loop(backend, config->flags, &setup), setup.clock_id, config);
-}
-
-/* Make a loop over a descriptor, which is left open if that fails. */
-static struct twheel_loop *loop_over(int fd, const struct twheel_loop_config *config)
-{
-	struct twheel_loop *loop = NULL;
-	struct twheel_info info;
-
-	if (twheel_get_info(fd, &info)) {
-		if (errno == ENOTTY || errno == EINVAL)
-			errno = ENODEV;
-		return NULL;
-	}
-	/* Reads must not wait, and the descriptor must not leak through exec(). */
-	if (!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
-	    !fcntl(fd, F_SETFD, FD_CLOEXEC))
-		loop = twheel_device_over(fd, NULL);
-	return begin(loop, info.clock_id, config);
+	if (!token || backend < 0 || !read_config(config, &setup))
+		return fail(token ? EINVAL : ENOMEM), NULL;
+	return twheel_loop_init(new_loop(backend, config->flags, &setup), config);
 }
 
 struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config)
@@ -127,14 +86,14 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
 	int error;
 
 	if (!config || !config->resolve || config->tick_ns || config->max_timers ||
-	    config->wheel_size || config->clock || !read_config(config, &setup) || !token) {
-		errno = token ? EINVAL : ENOMEM;
-		return NULL;
-	}
-	loop = loop_over(fd, config);
+	    config->wheel_size || config->clock || !read_config(config, &setup) || !token)
+		return fail(token ? EINVAL : ENOMEM), NULL;
+	loop = twheel_loop_init(twheel_device_over(fd, NULL), config);
 	if (!loop)
 		return NULL;
-	if (!twheel_device_adopt(loop))
+	/* Reads must not wait, and the descriptor must not leak through exec(). */
+	if (!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
+	    !fcntl(fd, F_SETFD, FD_CLOEXEC) && !twheel_device_adopt(loop))
 		return loop;
 	error = errno == ENOTTY ? EOPNOTSUPP : errno;
 	/* The descriptor is still the caller's. */

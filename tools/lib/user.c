@@ -95,42 +95,24 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return 1;
 }
 
-/* Put a level on top of the wheel. Returns 0 or a negative errno. */
-static int add_level(struct twheel *w)
+/* Add the levels that a deadline and a delay need. Returns 0 or a negative errno. */
+static int grow(struct twheel *w, uint64_t deadline, uint64_t delay)
 {
-	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
+	while (!twheel_covers(w, deadline) || twheel_max_delay(w) < delay) {
+		struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	if (!level)
-		return -ENOMEM;
-	twheel_level_install(w, level);
+		if (!level)
+			return -ENOMEM;
+		twheel_level_install(w, level);
+	}
 	return 0;
-}
-
-/* Allocate the levels that a deadline needs. Returns 0 or a negative errno. */
-static int grow(struct twheel *w, uint64_t deadline)
-{
-	int error = 0;
-
-	while (!error && !twheel_covers(w, deadline))
-		error = add_level(w);
-	return error;
-}
-
-/* Add levels for all of time, so that timers can be placed whatever the clock is set to. */
-static int grow_all(struct twheel *w)
-{
-	int error = 0;
-
-	while (!error && twheel_max_delay(w) < S64_MAX)
-		error = add_level(w);
-	return error;
 }
 
 /* Arm a linked handle. Returns 0; or a negative errno, and it stays linked. */
 static int arm_linked(struct user *user, struct twheel_handle *handle)
 {
 	struct twheel *w = &user->wheel;
-	int error = grow(w, handle->deadline);
+	int error = grow(w, handle->deadline, 0);
 
 	if (w->nr_pending + w->nr_expired >= user->max_timers)
 		return -ENOSPC;
@@ -276,10 +258,9 @@ static int user_collect(struct twheel_loop *loop)
 	if (set_ns && (set_ns <= loop->now || loop->clock_id == CLOCK_REALTIME))
 		note_timerfd(user, UNSET);
 	twheel_advance(w, tick, is_due(w, tick) || w->cascading_levels ? BUDGET : 0);
-	/* Cascading ahead of time may wait. */
-	loop->more = is_due(w, tick);
 	list_splice_tail_init(&w->expired, &loop->expired);
-	return 0;
+	/* Cascading ahead of time may wait. */
+	return is_due(w, tick);
 }
 
 /* The wheel still counts collected timers, which can be stopped. */
@@ -332,6 +313,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	if (!user)
 		return NULL;
 	user->loop.fd = -1;
+	user->loop.clock_id = setup->clock_id;
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
 	if (setup->clock_id != CLOCK_MONOTONIC)
 		user->loop.waiting = WAITS_FOR_FD;
@@ -342,7 +324,8 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.real = &user->backend;
 	user->max_timers = setup->max_timers ?: UINT64_MAX;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
-	if (setup->clock_id == CLOCK_REALTIME && grow_all(&user->wheel)) {
+	/* For all of time, so that timers can be placed whatever the clock is set to. */
+	if (setup->clock_id == CLOCK_REALTIME && grow(&user->wheel, 0, S64_MAX)) {
 		twheel_destroy(&user->wheel);
 		free(user);
 		return fail(ENOMEM), NULL;
