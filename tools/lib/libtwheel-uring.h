@@ -53,11 +53,23 @@ static inline void twheel_prep_call(struct io_uring_sqe *sqe, int fd, __u32 comm
 	twheel_prep_command(sqe, fd, command, (__u64)(unsigned long)arg, 0);
 }
 
-/* Add a timer; its id is in add->id when the request has completed. */
-static inline void twheel_prep_add(struct io_uring_sqe *sqe, int fd, struct twheel_add *add)
-{
-	twheel_prep_call(sqe, fd, TWHEEL_ADD, add);
-}
+/*
+ * The same for each ioctl. add->id is set when the request has completed; modify->flags can have
+ * TWHEEL_ABSTIME; batch->entries is the address of an array.
+ */
+#define TWHEEL_PREP(name, type, command)						\
+	static inline void name(struct io_uring_sqe *sqe, int fd, struct type *arg)	\
+	{										\
+		twheel_prep_call(sqe, fd, command, arg);				\
+	}
+
+TWHEEL_PREP(twheel_prep_add, twheel_add, TWHEEL_ADD)
+TWHEEL_PREP(twheel_prep_modify_timer, twheel_modify, TWHEEL_MODIFY)
+TWHEEL_PREP(twheel_prep_add_batch, twheel_batch, TWHEEL_ADD_BATCH)
+TWHEEL_PREP(twheel_prep_modify_batch, twheel_batch, TWHEEL_MODIFY_BATCH)
+TWHEEL_PREP(twheel_prep_cancel_batch, twheel_batch, TWHEEL_CANCEL_BATCH)
+
+#undef TWHEEL_PREP
 
 /* Cancel a timer. The id is in the request. */
 static inline void twheel_prep_cancel(struct io_uring_sqe *sqe, int fd, __u64 id)
@@ -69,32 +81,6 @@ static inline void twheel_prep_cancel(struct io_uring_sqe *sqe, int fd, __u64 id
 static inline void twheel_prep_modify(struct io_uring_sqe *sqe, int fd, __u64 id, __u64 delay_ns)
 {
 	twheel_prep_command(sqe, fd, TWHEEL_URING_MODIFY, id, delay_ns);
-}
-
-/* Modify a timer by a structure; modify->flags can have TWHEEL_ABSTIME. */
-static inline void twheel_prep_modify_timer(struct io_uring_sqe *sqe, int fd,
-					    struct twheel_modify *modify)
-{
-	twheel_prep_call(sqe, fd, TWHEEL_MODIFY, modify);
-}
-
-/* Batches: batch->entries is the address of an array. */
-static inline void twheel_prep_add_batch(struct io_uring_sqe *sqe, int fd,
-					 struct twheel_batch *batch)
-{
-	twheel_prep_call(sqe, fd, TWHEEL_ADD_BATCH, batch);
-}
-
-static inline void twheel_prep_modify_batch(struct io_uring_sqe *sqe, int fd,
-					    struct twheel_batch *batch)
-{
-	twheel_prep_call(sqe, fd, TWHEEL_MODIFY_BATCH, batch);
-}
-
-static inline void twheel_prep_cancel_batch(struct io_uring_sqe *sqe, int fd,
-					    struct twheel_batch *batch)
-{
-	twheel_prep_call(sqe, fd, TWHEEL_CANCEL_BATCH, batch);
 }
 
 #ifdef __cplusplus
