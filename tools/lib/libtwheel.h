@@ -3,33 +3,17 @@
  * libtwheel - millions of timers for programs
  *
  * Timers with a callback, for any event loop. They are in a wheel in the program's own memory, or
- * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. The program's loop goes
- * like this:
- *
- *	static void idle(struct twheel_loop *loop, struct twheel_handle *handle)
- *	{
- *		close_connection(handle->data);
- *	}
- *
- *	struct twheel_loop *loop = twheel_loop_new(NULL);
- *	struct twheel_handle timeout = { .callback = idle, .data = connection };
- *
- *	twheel_start(loop, &timeout, 60 * TWHEEL_SEC);
- *	for (;;) {
- *		wait with epoll, for twheel_loop_timeout(loop) nanoseconds at most
- *		for each socket with a message:
- *			twheel_again(&timeout, 60 * TWHEEL_SEC);
- *		twheel_loop_dispatch(loop);
- *	}
- *
- * A program whose event loop belongs to a library lets it wait for twheel_loop_fd() instead, and
- * one without an event loop calls twheel_loop_run().
+ * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. A program with an event
+ * loop of its own waits for twheel_loop_timeout() at most, and calls twheel_loop_dispatch() after
+ * that. A program whose event loop belongs to a library lets it wait for twheel_loop_fd() instead,
+ * and one without an event loop calls twheel_loop_run().
  *
  * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
  * fails has changed nothing.
  *
- * A loop and its handles belong to one thread: only that thread may pass them to functions,
- * except twheel_loop_post(). libtwheel(3) describes time, callbacks, fork() and debugging.
+ * A loop and its timers belong to one thread: only that thread may pass them to functions,
+ * except twheel_loop_post(). libtwheel(3) has first programs, and describes time, callbacks, fork()
+ * and debugging.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -89,7 +73,7 @@ typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *han
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
 /**
- * typedef twheel_resolve - find the handle of a timer in the kernel by its data
+ * typedef twheel_resolve - find the handle for a timer of the kernel by its data
  * @loop: the loop.
  * @data: the @data of the handle, as a number.
  *
@@ -177,8 +161,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  *	or timers that were added with twheel_add_batch(). If this succeeds, the loop owns it.
  * @config: the parameters, with @resolve. Tick, size, limit and clock are the wheel's: 0 here.
  *
- * Calls @resolve for the handle of each timer. The handles that it returns are running, with
- * the deadlines of their timers; a timer without a handle is cancelled. A timer that repeats
+ * Calls @resolve for the handle of each timer. Timers with a handle are running in the loop, with
+ * their deadlines; a timer without a handle is cancelled. A timer that repeats
  * in the kernel repeats in the loop. Of two timers with the same data, the later one stays.
  *
  * The first dispatch calls back for expired timers: first for the events that the previous
@@ -378,7 +362,7 @@ int twheel_loop_unref(struct twheel_loop *loop);
  * @next: private. Zero before the message is used for the first time.
  *
  * The caller owns the memory, and keeps it until @call is called. To hand a timer over,
- * put a message and a handle into one structure, and start or stop it in @call.
+ * put a message and its handle into one structure, and start or stop it in @call.
  */
 struct twheel_message {
 	void (*call)(struct twheel_loop *loop, struct twheel_message *message);
