@@ -67,9 +67,9 @@ static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct tw
 {
 	struct twheel_handle *handle;
 
-	if (likely(!loop->resolve))
+	if (likely(!loop->config.resolve))
 		return (struct twheel_handle *)(uintptr_t)event->data;
-	handle = event->deadline_ns ? loop->resolve(loop, event->data) : NULL;
+	handle = event->deadline_ns ? loop->config.resolve(loop, event->data) : NULL;
 	return handle && handle->loop == loop && (handle->state & ARMED) &&
 	       handle->where == event->id ? handle : NULL;
 }
@@ -143,7 +143,7 @@ static noinline int cancel_stopped(struct device *device)
 	device->nr_armed -= count;
 	device->nr_stopped = 0;
 	/* With @resolve, handle_of() drops such events by their ids. */
-	if (done < count && !device->loop.resolve)
+	if (done < count && !device->loop.config.resolve)
 		drop_gone(device, count);
 	return 0;
 }
@@ -169,7 +169,7 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 static void set_armed(struct device *device, int count)
 {
 	/* With @resolve, the kernel needs each new deadline: none is later than this. */
-	uint64_t armed = device->loop.resolve ? UINT64_MAX : 0;
+	uint64_t armed = device->loop.config.resolve ? UINT64_MAX : 0;
 	struct list_head *link = device->loop.flushing.next;
 	struct twheel_add *add = device->batches->adds;
 	struct twheel_add *after = add + count;
@@ -202,7 +202,7 @@ static int arm_some(struct device *device)
 
 		add->time_ns = handle->deadline;
 		add->data = (uintptr_t)handle;
-		if (unlikely(device->loop.resolve)) {
+		if (unlikely(device->loop.config.resolve)) {
 			/* A deadline of 0 is for events that only wake the program. */
 			add->time_ns = add->time_ns ?: 1;
 			add->data = (uintptr_t)handle->data;
@@ -284,10 +284,10 @@ static int device_flush(struct twheel_loop *loop)
 	/* A callback that did not return leaves timers, for which the program is woken. */
 	if (twheel_loop_has_left(loop) ? device_alarm(loop) : cancel_alarm(device))
 		return -1;
-	if (!loop->resolve && cancel_stopped(device))
+	if (!loop->config.resolve && cancel_stopped(device))
 		return -1;
 	error = arm_flushing(device) ? errno : 0;
-	if (twheel_loop_check(loop) || (loop->resolve && cancel_stopped(device)))
+	if (twheel_loop_check(loop) || (loop->config.resolve && cancel_stopped(device)))
 		return -1;
 	if (list_empty(&loop->expired))
 		drop_taken(device);
@@ -317,7 +317,7 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 
 	device->inherited--;
 	if (event->deadline_ns)
-		handle = loop->resolve(loop, event->data);
+		handle = loop->config.resolve(loop, event->data);
 	if (!handle || !handle->callback || (handle->state & RUNNING))
 		return;
 	handle->state = LINKED;
@@ -362,7 +362,7 @@ static int collect_events(struct device *device)
 
 	if (cancel_stopped(device))
 		return -1;
-	if (loop->resolve)
+	if (loop->config.resolve)
 		return collect_resolved(device);
 	if (!collect_ring(device, NULL, 0)) {
 		ready = fill_ring(device);
@@ -537,7 +537,7 @@ static int adopt(struct device *device, const struct twheel_listed *listed, ssiz
 
 	device->nr_armed += count;
 	for (; listed < end; listed++) {
-		struct twheel_handle *handle = loop->resolve(loop, listed->data);
+		struct twheel_handle *handle = loop->config.resolve(loop, listed->data);
 		uint64_t deadline = listed->deadline_ns;
 
 		if (unlikely(!handle || !handle->callback || (handle->state & RUNNING) ||

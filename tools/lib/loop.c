@@ -88,9 +88,7 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	INIT_LIST_HEAD(&loop->changes);
 	INIT_LIST_HEAD(&loop->flushing);
 	INIT_LIST_HEAD(&loop->expired);
-	loop->unarmed = config->unarmed;
-	loop->data = config->data;
-	loop->resolve = config->resolve;
+	loop->config = *config;
 	loop->posted = &end;
 	loop->arrived = &end;
 	loop->backend = loop->real;
@@ -164,7 +162,7 @@ int twheel_loop_backend(const struct twheel_loop *loop)
 
 void *twheel_loop_data(const struct twheel_loop *loop)
 {
-	return loop ? loop->data : NULL;
+	return loop ? loop->config.data : NULL;
 }
 
 int twheel_loop_refuse(const struct twheel_loop *loop)
@@ -459,13 +457,13 @@ bool twheel_loop_has_left(struct twheel_loop *loop)
 
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error)
 {
-	if (!loop->unarmed)
+	if (!loop->config.unarmed)
 		return fail(error);
 	/* What the callback starts is flushed before the program waits. */
 	if (loop->now == NOT_READ)
 		set_time(loop);
 	unlink_handle(loop, handle);
-	loop->unarmed(loop, handle, error);
+	loop->config.unarmed(loop, handle, error);
 	return twheel_loop_check(loop);
 }
 

@@ -95,9 +95,8 @@ enum waiting {
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: handles that the last flush began with, and has not armed.
  * @expired: handles that have expired, and whose callbacks have not been called.
- * @unarmed: from the config.
- * @data: from the config.
- * @resolve: from the config: the kernel has the data of the handles, not their addresses.
+ * @config: as it was made. With @resolve, the kernel has the data of the handles, not their
+ *	addresses.
  * @posted: messages that any thread has posted, the newest first; @next of the last one is not
  *	NULL, but the end in loop.c.
  * @arrived: messages that the loop has taken and not called, the oldest first.
@@ -111,9 +110,7 @@ struct twheel_loop {
 	struct list_head changes;
 	struct list_head flushing;
 	struct list_head expired;
-	twheel_unarmed *unarmed;
-	void *data;
-	twheel_resolve *resolve;
+	struct twheel_loop_config config;
 	struct twheel_message *posted;
 	struct twheel_message *arrived;
 	clockid_t clock_id;
