@@ -533,25 +533,10 @@ struct calls {
 	int messages;
 };
 
-/* Call back for all collected timers. Fails in a child that a callback has forked. */
-static int call_expired(struct twheel_loop *loop, struct calls *calls)
-{
-	struct twheel_handle *handle;
-
-	while (!twheel_loop_check(loop)) {
-		handle = loop->backend->take(loop);
-		if (!handle)
-			return 0;
-		if (expire(loop, handle)) {
-			calls->callbacks++;
-			handle->callback(loop, handle);
-		}
-	}
-	return -1;
-}
-
+/* Run messages, and call back for expired timers. Fails in a child that one of them has forked. */
 static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 {
+	struct twheel_handle *handle;
 	int more;
 
 	do {
@@ -559,8 +544,15 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 		if (more < 0)
 			return -1;
 		calls->messages += run_messages(loop);
-		if (call_expired(loop, calls))
-			return -1;
+		do {
+			if (twheel_loop_check(loop))
+				return -1;
+			handle = loop->backend->take(loop);
+			if (handle && expire(loop, handle)) {
+				calls->callbacks++;
+				handle->callback(loop, handle);
+			}
+		} while (handle);
 	} while (more);
 	/* The turn goes on until twheel_loop_timeout() ends it. */
 	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
