@@ -128,7 +128,7 @@ static void drop_gone(struct device *device, size_t count)
 }
 
 /* Cancel the timers that were stopped. */
-static noinline int cancel_stopped(struct device *device)
+static int cancel_stopped(struct device *device)
 {
 	int count = device->nr_stopped, done;
 
@@ -157,12 +157,35 @@ static inline int note_stopped(struct device *device, uint64_t id)
 	return 0;
 }
 
+static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle);
+
+static noinline int disarm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	return cancel_stopped(device_of(loop)) ?: device_disarm(loop, handle);
+}
+
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (note_stopped(device_of(loop), handle->where))
-		return -1;
+	struct device *device = device_of(loop);
+
+	if (unlikely(device->nr_stopped == BATCH))
+		return disarm_slowpath(loop, handle);
+	device->stopped[device->nr_stopped++] = handle->where;
 	set_idle(handle);
 	return 1;
+}
+
+/* Give the kernel the data of the handles that are being flushed, up to @end. */
+static noinline void resolvable(struct device *device, struct twheel_add *end)
+{
+	struct list_head *link = device->loop.flushing.next;
+	struct twheel_add *add;
+
+	for (add = device->batches->adds; add < end; add++, link = link->next) {
+		/* A deadline of 0 is for events that only wake the program. */
+		add->time_ns = add->time_ns ?: 1;
+		add->data = (uintptr_t)linked_handle(link)->data;
+	}
 }
 
 /* The first @count handles that are being flushed have been armed. */
@@ -202,13 +225,10 @@ static int arm_some(struct device *device)
 
 		add->time_ns = handle->deadline;
 		add->data = (uintptr_t)handle;
-		if (unlikely(device->loop.config.resolve)) {
-			/* A deadline of 0 is for events that only wake the program. */
-			add->time_ns = add->time_ns ?: 1;
-			add->data = (uintptr_t)handle->data;
-		}
 		add++;
 	}
+	if (unlikely(device->loop.config.resolve))
+		resolvable(device, add);
 	done = twheel_add_batch(device->loop.fd, adds, add - adds);
 	if (done <= 0)
 		return -1;
