@@ -41,19 +41,25 @@ static bool is_no_room(int error)
  */
 
 /*
- * Read the clock between two turns. A program that only waits for the descriptor does not show
- * when a turn begins, so this does not keep the time then; nor in another process, where
- * twheel_again() would succeed with it before it finds out.
+ * Return the time of a loop of this process. Between two turns, read the clock. A program that only
+ * waits for the descriptor does not show when a turn begins, so this does not keep the time then.
  */
-uint64_t twheel_loop_read_clock(struct twheel_loop *loop)
+static uint64_t loop_now(struct twheel_loop *loop)
 {
-	uint64_t now;
+	uint64_t now = loop->now;
 
-	set_time(loop);
-	now = loop->now;
-	if (needs_alarm(loop) || loop->owner != twheel_process_token())
-		loop->now = NOT_READ;
+	if (unlikely(now == NOT_READ)) {
+		now = read_clock(loop->clock_id);
+		if (!needs_alarm(loop))
+			loop->now = now;
+	}
 	return now;
+}
+
+/* The same of any: in another process, twheel_again() would succeed if the time were kept. */
+static uint64_t any_now(struct twheel_loop *loop)
+{
+	return loop->owner == twheel_process_token() ? loop_now(loop) : read_clock(loop->clock_id);
 }
 
 uint64_t twheel_loop_now(struct twheel_loop *loop)
@@ -62,7 +68,7 @@ uint64_t twheel_loop_now(struct twheel_loop *loop)
 		errno = EINVAL;
 		return 0;
 	}
-	return loop_now(loop);
+	return any_now(loop);
 }
 
 int twheel_loop_update(struct twheel_loop *loop)
@@ -356,7 +362,7 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 		return fail(EINVAL);
 	if (!is_running(handle))
 		return fail(ENOENT);
-	now = loop_now(handle->loop);
+	now = any_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
 }
 

@@ -195,14 +195,6 @@ static inline void set_time(struct twheel_loop *loop)
 	loop->now = read_clock(loop->clock_id);
 }
 
-uint64_t twheel_loop_read_clock(struct twheel_loop *loop);
-
-/* Return the time of the loop. */
-static inline uint64_t loop_now(struct twheel_loop *loop)
-{
-	return likely(loop->now <= TWHEEL_TIME_MAX_NS) ? loop->now : twheel_loop_read_clock(loop);
-}
-
 /* Initialise what loops of both backends share. Returns the loop; NULL stays NULL. */
 struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 				     const struct twheel_loop_config *config);

@@ -183,8 +183,6 @@ static int set_next(struct user *user)
 {
 	struct twheel_loop *loop = &user->loop;
 
-	if (loop->fd < 0)
-		return 0;
 	if (set_timerfd(user, needs_alarm(loop) ? user_next(loop) : 0))
 		return -1;
 	/* After that: a message could have been posted and its wake-up overwritten. */
@@ -219,7 +217,7 @@ static noinline int arm_flushing(struct twheel_loop *loop)
 		if (error)
 			error = twheel_loop_report(loop, handle, -error) ? errno : 0;
 	}
-	if (twheel_loop_check(loop) || set_next(user))
+	if (twheel_loop_check(loop) || (loop->fd >= 0 && set_next(user)))
 		return -1;
 	return error ? fail(error) : 0;
 }
@@ -228,7 +226,7 @@ static noinline int arm_flushing(struct twheel_loop *loop)
 static noinline void follow_back(struct user *user)
 {
 	struct twheel *w = &user->wheel;
-	uint64_t tick = twheel_floor(w, loop_now(&user->loop));
+	uint64_t tick = twheel_floor(w, twheel_loop_now(&user->loop));
 
 	if (tick >= w->now)
 		return;
@@ -240,7 +238,9 @@ static int user_flush(struct twheel_loop *loop)
 {
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
 		follow_back(user_of(loop));
-	return likely(list_empty(&loop->flushing)) ? set_next(user_of(loop)) : arm_flushing(loop);
+	if (unlikely(!list_empty(&loop->flushing)))
+		return arm_flushing(loop);
+	return loop->fd >= 0 ? set_next(user_of(loop)) : 0;
 }
 
 static int user_collect(struct twheel_loop *loop)
