@@ -261,8 +261,11 @@ static int device_alarm(struct twheel_loop *loop)
 /* Cancel an alarm that a flush has come before: its place in the wheel is for others. */
 static int cancel_alarm(struct device *device)
 {
-	if (device->alarm && note_stopped(device, device->alarm))
+	if (device->nr_stopped == BATCH && cancel_stopped(device))
 		return -1;
+	/* Unless it was just found in the ring. */
+	if (device->alarm)
+		device->stopped[device->nr_stopped++] = device->alarm;
 	device->alarm = 0;
 	return 0;
 }
