@@ -117,6 +117,7 @@ TEST(a_config_beyond_its_limits_is_einval)
 		{ .wheel_size = TWHEEL_SIZE_MAX + 1 },
 		{ .clock = CLOCK_PROCESS_CPUTIME_ID },
 		{ .clock = CLOCK_MONOTONIC },
+		{ .clock = CLOCK_BOOTTIME },
 		{ .clock = TWHEEL_CLOCK_REALTIME + CLOCK_PROCESS_CPUTIME_ID },
 		{ .flags = TWHEEL_LOOP_KERNEL << 1 },
 		{ .reserved = { 0, 0, 1 } },
@@ -194,6 +195,9 @@ TEST(a_closed_descriptor_is_ebadf)
 	CHECK_FAILS(twheel_start_at(loop, &timer, HOUR), EBADF);
 	CHECK_FAILS(twheel_repeat(loop, &timer, MSEC, MSEC), EBADF);
 	CHECK(!twheel_is_running(&timer) && !twheel_loop_count(loop));
+	/* A stop in a signal handler does not change errno. */
+	errno = 0;
+	CHECK(!twheel_loop_stop(loop) && !errno);
 	CHECK(dup2(kept, fd) == fd);
 	CHECK(!twheel_start(loop, &timer, HOUR));
 	/* Without a change, the descriptor is always ready, with POLLNVAL. */

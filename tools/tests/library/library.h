@@ -69,6 +69,9 @@ extern uint64_t lateness_max;
 /* The time that the library sees, instead of the real one, unless zero. */
 extern uint64_t mocked_ns;
 
+/* Called when the clock is read, as a signal handler could be; or NULL. */
+extern void (*on_clock)(int signal);
+
 /* The linker replaces the C library's function with ours. */
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);

@@ -14,6 +14,7 @@ int mallocs_left = -1;
 uint64_t seed = 1;
 uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
+void (*on_clock)(int signal);
 
 struct twheel_loop *loop;
 struct twheel_handle timer, timers[NR_TIMERS];
@@ -30,6 +31,8 @@ static unsigned int nr_wanted;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
+	if (on_clock)
+		on_clock(0);
 	if (!mocked_ns)
 		return __real_clock_gettime(clock, ts);
 	ts->tv_sec = mocked_ns / SEC;
@@ -207,6 +210,7 @@ static void run(const struct test *test, char **names)
 		return;
 	}
 	mocked_ns = 0;
+	on_clock = NULL;
 	called = 0;
 	messages = 0;
 	loop = new_loop();

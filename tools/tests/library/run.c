@@ -24,7 +24,8 @@ TEST(a_timer_is_running_until_it_expires)
 			CHECK(!twheel_loop_flush(loop));
 		CHECK(twheel_is_running(&timer) == 1);
 		CHECK(twheel_stop(&timer) == 1);
-		CHECK(!twheel_is_running(&timer) && !twheel_stop(&timer));
+		errno = 0;
+		CHECK(!twheel_is_running(&timer) && !twheel_stop(&timer) && !errno);
 		CHECK_FAILS(twheel_remaining(&timer), ENOENT);
 	}
 	CHECK(!twheel_start(loop, &timer, MSEC));
@@ -91,6 +92,8 @@ TEST(a_run_ends_with_the_last_timer)
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
 	CHECK(!twheel_loop_run(loop) && called == 2);
+	CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+	CHECK_FAILS(twheel_loop_wait(loop, 10 * SEC), EINTR);
 	CHECK_FAILS(twheel_loop_run(NULL), EINVAL);
 }
 
@@ -237,6 +240,13 @@ static void expire_in_another_loop(void)
 	twheel_loop_dispatch(loop);
 }
 
+static void expire_without_a_state(void)
+{
+	timer.state = 0;
+	sleep_for(20 * MSEC);
+	twheel_loop_dispatch(loop);
+}
+
 /* Which of the links to overwrite, and with what. */
 static int broken_link;
 static void *broken_to;
@@ -261,6 +271,13 @@ static void use_in_two_threads(void)
 	pthread_join(thread, NULL);
 }
 
+/* After a timeout, a dispatch does not flush. */
+static void ask_here_dispatch_there(void)
+{
+	twheel_loop_timeout(loop);
+	use_in_two_threads();
+}
+
 /* Made and filled here, run there, stopped and freed here; with a lock, as in Python. */
 static void use_as_it_should_be(void)
 {
@@ -278,6 +295,7 @@ TEST(debugging_finds_memory_that_changed_and_a_second_thread)
 	CHECK(aborts(stop_without_a_callback));
 	CHECK(aborts(expire_without_a_callback));
 	CHECK(aborts(use_in_two_threads));
+	CHECK(aborts(ask_here_dispatch_there));
 	CHECK(!aborts(use_as_it_should_be));
 	/* The device has the links, and the handle's address. */
 	for (broken_link = 0; backend == TWHEEL_BACKEND_USER && broken_link < 2; broken_link++) {
@@ -287,6 +305,7 @@ TEST(debugging_finds_memory_that_changed_and_a_second_thread)
 		CHECK(aborts(overwrite_while_linked));
 	}
 	CHECK(aborts(expire_in_another_loop));
+	CHECK(aborts(expire_without_a_state));
 }
 
 static struct twheel_loop *to_stop;
@@ -305,7 +324,11 @@ TEST(a_signal_handler_stops_the_run)
 	int i;
 
 	to_stop = new_loop();
-	CHECK(!twheel_start(to_stop, &timer, HOUR));
+	CHECK(!twheel_start(to_stop, &timer, 10 * SEC));
+	/* Without the device, the loop reads the clock just before it waits. */
+	on_clock = backend == TWHEEL_BACKEND_USER ? stop_it : NULL;
+	CHECK(!on_clock || !twheel_loop_run(to_stop));
+	on_clock = NULL;
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	for (i = 0; i < 100; i++) {
 		soon.it_value.tv_usec = 1 + i % 50;
