@@ -454,6 +454,7 @@ test_run_junk()
 			tr -d '\n' <out | tr -cd '\000-\037\177' | wc -c)" = 0,0 ]
 		ok "junk $seed: ends well" [ "$status,$(cat err)" = 0, ]
 	done
+	rm out
 	timeout 60 "$twheel" run </dev/zero >out 2>err &
 	pid=$!
 	until_so [ -s out ]
