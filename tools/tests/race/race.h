@@ -28,7 +28,7 @@
 
 /* The account of one timer */
 struct record {
-	/* The id that the add returned; 0 means that there is no such timer. */
+	/* The id that the add returned, or 0. */
 	atomic_ullong id;
 	atomic_ullong read_id;	/* as its event had it */
 	atomic_ushort delivered;	/* how often it was read */

@@ -27,7 +27,7 @@
 
 /* The account of one timer of this round */
 struct record {
-	u64 id;	/* the id that the add returned; 0 means that there is no such timer */
+	u64 id;	/* the id that the add returned, or 0 */
 	u64 read_id;	/* the id in its event */
 	u64 deadline;	/* the deadline of the add; 0 if it was relative, or modified since */
 	u32 delivered;	/* how often it was read */
