@@ -267,6 +267,8 @@ static bool in_child(const struct run *run, const struct op_entry *op)
 		work.clock = CLOCK_MONOTONIC;
 	if (!op->opens)
 		run->facility->open(&work);
+	/* Let khugepaged make large pages of the arrays before a cost is measured. */
+	sleep_for(SETTLE_NS);
 	op->run(run, &work);
 	exit(0);
 }
