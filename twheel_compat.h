@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The differences between kernel versions and processors, and nothing else
+ * The differences between kernel versions and CPUs, and nothing else
  */
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H

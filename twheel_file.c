@@ -249,7 +249,7 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
  * @uid: the user that it is charged to
  * @setup: valid parameters
  *
- * May sleep. Memory is charged to the control group of the caller from now on.
+ * May sleep. Memory is charged to the cgroup of the caller from now on.
  *
  * Return: the file for twheel_file_close(); or an ERR_PTR() of -ENOMEM, or of -ENOSPC if
  * the user's wheels hold as much as they may.

@@ -40,7 +40,7 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_VISIT_NS		4000
 
 /*
- * Memory is charged to the opener's control group. When that is full, the call fails: no
+ * Memory is charged to the opener's cgroup. When that is full, the call fails: no
  * process of the group is killed, and nothing is logged.
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -104,7 +104,7 @@ struct twheel_user {
  * @wait: readers and pollers; its lock is taken inside of @lock.
  * @charged: bytes charged to @user.
  * @user: the user that the wheel is charged to.
- * @memcg: the control group that the memory is charged to: the opener's.
+ * @memcg: the cgroup that the memory is charged to: the opener's.
  * @id: its number, unique since the module was loaded.
  */
 struct twheel_file {

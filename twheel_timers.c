@@ -317,7 +317,7 @@ static noinline long add_one(struct twheel_file *file, struct twheel_add __user 
 
 /*
  * Copy @n entries of @size bytes from user memory; returns how many were copied whole. On some
- * processors a copy stops early, before a missing page. But 0 always means that the first entry
+ * CPUs a copy stops early, before a missing page. But 0 always means that the first entry
  * is missing.
  */
 static unsigned int copy_entries(void *to, const void __user *from, unsigned int n,

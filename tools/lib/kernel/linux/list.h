@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Circular doubly linked lists, with a head that is no entry. As in the kernel, list_empty() may
+ * Circular doubly linked lists; the head is not an entry. As in the kernel, list_empty() may
  * be called without the lock.
  */
 #ifndef _LIBTWHEEL_LINUX_LIST_H
