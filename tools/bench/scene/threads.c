@@ -1,62 +1,121 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads compared with one, for twheel-bench: not in the icount VM, which has
- * one CPU, so only the ratios are meaningful
+ * Threads that share a wheel, compared with threads that have timerfds, for twheel-bench: not in
+ * the icount VM, which has one CPU, so only the ratios are meaningful. Each thread has 1,024 timers.
  */
 #include <err.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "bench.h"
 
-#define THREADS		2
+#define MAX_THREADS	4
 
-/* One thread's part: adds and cancels its timers, batch by batch. */
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	const struct run *run;
+	/* The wheel of all threads, or -1: each has timerfds. */
 	int wheel;
+	int fd[BENCH_BATCH_MAX];
+	/* Also let timers expire, and read them. */
+	bool reads;
 	uint64_t began_ns, end_ns;
 };
 
-static void *work(void *arg)
+/* Add a batch and cancel it; perhaps add one that is due, and read as many events. */
+static void use_wheel(const struct worker *worker, size_t batch)
 {
 	static __thread struct twheel_add adds[BENCH_BATCH_MAX];
+	static __thread struct twheel_event events[BENCH_BATCH_MAX];
 	static __thread uint64_t ids[BENCH_BATCH_MAX];
-	struct worker *worker = arg;
-	size_t batch = worker->run->batch;
-	size_t done, i;
+	size_t i, done;
 
 	for (i = 0; i < batch; i++)
 		adds[i].time_ns = BENCH_SPAN_NS;
+	bench_add_all(worker->wheel, adds, batch);
+	for (i = 0; i < batch; i++) {
+		ids[i] = adds[i].id;
+		adds[i].time_ns = 0;
+	}
+	if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
+		err(1, "TWHEEL_CANCEL_BATCH");
+	if (!worker->reads)
+		return;
+	bench_add_all(worker->wheel, adds, batch);
+	for (done = 0; done < batch;) {
+		ssize_t got = twheel_read(worker->wheel, events, batch - done);
+
+		if (got < 0)
+			err(1, "read");
+		done += got;
+	}
+}
+
+/* Do the same with a timerfd for each timer; @batch divides their number. */
+static void use_timerfds(const struct worker *worker, size_t first, size_t batch)
+{
+	const int *fd = worker->fd + first % BENCH_BATCH_MAX;
+	static const struct itimerspec times[] = {
+		{ .it_value.tv_sec = BENCH_SPAN_NS / SEC }, { }, { .it_value.tv_nsec = 1 },
+	};
+	uint64_t expired;
+	size_t i, j;
+
+	for (j = 0; j < ARRAY_SIZE(times) - !worker->reads; j++)
+		for (i = 0; i < batch; i++)
+			if (timerfd_settime(fd[i], 0, &times[j], NULL))
+				err(1, "timerfd_settime");
+	for (i = 0; i < batch && worker->reads; i++)
+		if (read(fd[i], &expired, sizeof(expired)) != sizeof(expired))
+			err(1, "read");
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	static const struct itimerspec last = { .it_value.tv_sec = BENCH_SPAN_NS / SEC };
+	static __thread struct twheel_add adds[BENCH_BATCH_MAX];
+	size_t batch = worker->run->batch, done, i;
+
+	for (i = 0; i < BENCH_BATCH_MAX; i++) {
+		adds[i].time_ns = BENCH_SPAN_NS;
+		worker->fd[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+		if (worker->fd[i] < 0 || (worker->wheel < 0 &&
+					  timerfd_settime(worker->fd[i], 0, &last, NULL)))
+			err(1, "timerfd");
+	}
+	if (worker->wheel >= 0)
+		bench_add_all(worker->wheel, adds, BENCH_BATCH_MAX);
 	pthread_barrier_wait(worker->start);
 	worker->began_ns = now_ns();
-	for (done = 0; done < worker->run->pending; done += batch) {
-		bench_add_all(worker->wheel, adds, batch);
-		for (i = 0; i < batch; i++)
-			ids[i] = adds[i].id;
-		if (twheel_cancel_batch(worker->wheel, ids, NULL, batch) != (int)batch)
-			err(1, "TWHEEL_CANCEL_BATCH");
-	}
+	for (done = 0; done < worker->run->pending; done += batch)
+		if (worker->wheel < 0)
+			use_timerfds(worker, done, batch);
+		else
+			use_wheel(worker, batch);
 	worker->end_ns = now_ns();
+	for (i = 0; i < BENCH_BATCH_MAX; i++)
+		close(worker->fd[i]);
 	return NULL;
 }
 
-/* The time from the first thread's start to the last one's end. */
-static uint64_t race(const struct run *run, const int *wheels, size_t n)
+/* Return the time from the first thread's start to the last one's end. */
+static double race(const struct run *run, int wheel, size_t n, bool reads)
 {
-	struct worker workers[THREADS];
+	static struct worker workers[MAX_THREADS];
 	pthread_barrier_t start;
 	uint64_t began = UINT64_MAX, end = 0;
 	size_t i;
 
 	pthread_barrier_init(&start, NULL, n);
 	for (i = 0; i < n; i++) {
-		workers[i] = (struct worker){
-			.start = &start,
-			.run = run,
-			.wheel = wheels[i],
-		};
+		workers[i].start = &start;
+		workers[i].run = run;
+		workers[i].wheel = wheel;
+		workers[i].reads = reads;
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			errx(1, "pthread_create");
 	}
@@ -70,21 +129,23 @@ static uint64_t race(const struct run *run, const int *wheels, size_t n)
 }
 
 /**
- * bench_threads() - the throughput of two threads, compared with one
+ * bench_threads() - how many times as fast as timerfds a wheel is that threads share
  * @run: the run.
  * @unused: its work.
- *
- * With a wheel each, and with one for both.
  */
 void bench_threads(const struct run *run, struct work *unused)
 {
-	int first = bench_wheel(MSEC, 256, 0), second = bench_wheel(MSEC, 256, 0);
-	const int each[THREADS] = { first, second }, same[THREADS] = { first, first };
-	double one = race(run, each, 1);
+	int wheel = bench_wheel(MSEC, 256, 0);
+	char op[32];
+	size_t i;
 
 	(void)unused;
-	bench_say(run, "threads_two_fds", THREADS * one / race(run, each, THREADS), "ratio",
-		  run->pending);
-	bench_say(run, "threads_one_fd", THREADS * one / race(run, same, THREADS), "ratio",
-		  run->pending);
+	for (i = 0; i < 6; i++) {
+		size_t n = 1 << i % 3;
+		bool reads = i >= 3;
+
+		snprintf(op, sizeof(op), "threads_%s_%zu", reads ? "expire" : "change", n);
+		bench_say(run, op, race(run, -1, n, reads) / race(run, wheel, n, reads), "ratio",
+			  run->pending);
+	}
 }
