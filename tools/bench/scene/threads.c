@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that share a wheel, compared with threads that have timerfds, for twheel-bench: not in
- * the icount VM, which has one CPU, so only the ratios are meaningful. Each thread has 1,024 timers.
+ * Threads that share a wheel, compared with threads that have timerfds, for twheel-bench
+ *
+ * Not in the icount VM, which has one CPU: only the ratios are meaningful. Each thread has 1,024
+ * timers more.
  */
 #include <err.h>
 #include <pthread.h>
@@ -77,7 +79,7 @@ static void *work(void *arg)
 {
 	struct worker *worker = arg;
 	static const struct itimerspec last = { .it_value.tv_sec = BENCH_SPAN_NS / SEC };
-	static __thread struct twheel_add adds[BENCH_BATCH_MAX];
+	struct twheel_add adds[BENCH_BATCH_MAX] = { };
 	size_t batch = worker->run->batch, done, i;
 
 	for (i = 0; i < BENCH_BATCH_MAX; i++) {
