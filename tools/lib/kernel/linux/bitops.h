@@ -33,11 +33,6 @@ static __always_inline unsigned long __ffs64(u64 x)
 	return __builtin_ctzll(x);
 }
 
-static __always_inline int fls_long(unsigned long x)
-{
-	return fls64(x);
-}
-
 static __always_inline bool test_bit(unsigned long bit, const unsigned long *map)
 {
 	return map[BIT_WORD(bit)] >> bit % BITS_PER_LONG & 1;

@@ -12,7 +12,6 @@
 #define noinline		__attribute__((__noinline__))
 #define __aligned(bytes)	__attribute__((__aligned__(bytes)))
 #define __must_check		__attribute__((__warn_unused_result__))
-#define __maybe_unused		__attribute__((__unused__))
 #define __force
 #define __user
 
@@ -27,9 +26,8 @@
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
-#define smp_rmb()		__sync_synchronize() /* more than enough */
-#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE) /* the same */
-#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE) /* the same */
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 #define __acquires(lock)
 #define __releases(lock)

@@ -26,13 +26,7 @@
 #define list_next_entry(entry, member) \
 	list_entry((entry)->member.next, __typeof__(*(entry)), member)
 
-#define list_prev_entry(entry, member) \
-	list_entry((entry)->member.prev, __typeof__(*(entry)), member)
-
 #define list_entry_is_head(entry, head, member)	(&(entry)->member == (head))
-
-#define list_for_each(node, head) \
-	for (node = (head)->next; node != (head); node = node->next)
 
 #define list_for_each_entry(entry, head, member) \
 	for (entry = list_first_entry(head, __typeof__(*entry), member); \
@@ -98,47 +92,16 @@ static inline void list_move_tail(struct list_head *node, struct list_head *head
 	list_add_tail(node, head);
 }
 
-static inline void __list_splice(const struct list_head *list, struct list_head *prev,
-				 struct list_head *next)
+/* Move the entries of @list to the end of @head. */
+static inline void list_splice_tail_init(struct list_head *list, struct list_head *head)
 {
 	if (list_empty(list))
 		return;
-	list->next->prev = prev;
-	prev->next = list->next;
-	list->prev->next = next;
-	next->prev = list->prev;
-}
-
-/* Move the entries of @list, which is not reinitialised, to the beginning of @head. */
-static inline void list_splice(const struct list_head *list, struct list_head *head)
-{
-	__list_splice(list, head, head->next);
-}
-
-/* ... to the end of @head. */
-static inline void list_splice_tail(struct list_head *list, struct list_head *head)
-{
-	__list_splice(list, head->prev, head);
-}
-
-static inline void list_splice_init(struct list_head *list, struct list_head *head)
-{
-	list_splice(list, head);
+	list->next->prev = head->prev;
+	head->prev->next = list->next;
+	list->prev->next = head;
+	head->prev = list->prev;
 	INIT_LIST_HEAD(list);
-}
-
-static inline void list_splice_tail_init(struct list_head *list, struct list_head *head)
-{
-	list_splice_tail(list, head);
-	INIT_LIST_HEAD(list);
-}
-
-/* Put @node into the place of @old, which may be an empty head. */
-static inline void list_replace_init(struct list_head *old, struct list_head *node)
-{
-	__list_add(node, old, old->next);
-	list_del(old);
-	INIT_LIST_HEAD(old);
 }
 
 /* Move the consecutive entries from @first to @last to the end of @head. */

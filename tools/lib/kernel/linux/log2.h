@@ -4,8 +4,6 @@
 
 #include <linux/bitops.h>
 
-#define ilog2(n)		((unsigned int)(63 - __builtin_clzll(n)))
-
 static inline bool is_power_of_2(u64 n)
 {
 	return n && !(n & (n - 1));

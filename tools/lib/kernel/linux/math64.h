@@ -33,9 +33,4 @@ static inline u64 div64_u64_rem(u64 dividend, u64 divisor, u64 *remainder)
 	return dividend / divisor;
 }
 
-static inline s64 div_s64(s64 dividend, s32 divisor)
-{
-	return dividend / divisor;
-}
-
 #endif /* _LIBTWHEEL_LINUX_MATH64_H */
