@@ -3,7 +3,7 @@
  * load PORT CONNECTIONS MESSAGES - the cost of a message for an echo server
  *
  * Opens the connections, then sends messages over one after the other, 64 at a time, and waits
- * for their echoes. Prints the nanoseconds for each message, which in the counting machine
+ * for their echoes. Prints the nanoseconds for each message, which in the icount VM
  * are the instructions of server and client together, and the messages in a second of that.
  */
 #include <arpa/inet.h>

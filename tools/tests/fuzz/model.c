@@ -682,7 +682,7 @@ static uint32_t room(const struct model *model)
 	return (model->head + model->slots - model->tail - 1) % model->slots;
 }
 
-/* Where the events of a poll end; a value that is no slot is still the one from spoil(). */
+/* Where the events of a poll end; any other value is still the one from spoil(). */
 static uint32_t new_tail(struct fuzzer *fuzzer, bool due)
 {
 	struct model *model = &fuzzer->model;
@@ -748,7 +748,7 @@ static void take(struct fuzzer *fuzzer)
 	move_head(model, (model->head + chance_below(&fuzzer->chance, held + 1)) % model->slots);
 }
 
-/* Rubbish: any head, a tail that is out of range, any flags, and any events. */
+/* Garbage: any head, a tail that is out of range, any flags, and any events. */
 static void spoil(struct fuzzer *fuzzer)
 {
 	struct chance *chance = &fuzzer->chance;

@@ -5,7 +5,7 @@
  * Timers have numbers; their deadlines are in ticks from the beginning. A level has four buckets
  * of a tick, the one above it four of four ticks, and three timers are a crowd.
  */
-#include "books.h"
+#include "ledger.h"
 
 static void ok(long err)
 {

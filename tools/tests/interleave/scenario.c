@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "books.h"
+#include "ledger.h"
 
 static struct mem_cgroup memcg WORLD;
 static struct mm_struct mm WORLD = { .memcg = &memcg };
@@ -76,9 +76,9 @@ void scenario_begin(const struct scenario *scenario)
 
 	task_init(&opener, &mm, 0);
 	current = &opener;
-	books_open(act->clock_id);
+	ledger_open(act->clock_id);
 	if (act->has_ring)
-		books_open_ring();
+		ledger_open_ring();
 	for (i = 0; i < MAX_DUE && act->due[i]; i++) {
 		if (add(i, act->due[i]))
 			broken("a timer cannot be added");
@@ -103,7 +103,7 @@ void scenario_idle(void)
 		if (!c->ended && (c->task.mutexes || c->task.spins))
 			broken("a task holds a lock for ever");
 	}
-	books_check_idle();
+	ledger_check_idle();
 }
 
 static int always_first(unsigned int n, bool preemptive)
@@ -134,8 +134,8 @@ void scenario_end(void)
 			broken("a call does not return when its task is killed");
 	}
 	current = &opener;
-	books_close();
+	ledger_close();
 	if (memcg.references)
-		broken("a reference to a control group is left");
+		broken("a reference to a cgroup is left");
 	current = NULL;
 }

@@ -6,7 +6,7 @@
  */
 #include <linux/sched.h>
 
-#include "books.h"
+#include "ledger.h"
 
 /* Whether a signal ended a call. */
 static bool is_signal(int err)

@@ -6,7 +6,7 @@
  * seen: variables marked WORLD, allocated memory, and the stacks of the coroutines.
  *
  * Memory is never reused within a schedule. New and freed memory is filled with patterns: a
- * read after free gets rubbish, and a write after free is found at the end.
+ * read after free gets garbage, and a write after free is found at the end.
  */
 #ifndef INTERLEAVE_WORLD_H
 #define INTERLEAVE_WORLD_H

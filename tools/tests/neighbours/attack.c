@@ -121,7 +121,7 @@ void act_poll(struct attacker *a)
 		poll_all(a, event, 0);
 }
 
-/* The same, with rubbish in the ring's head. */
+/* The same, with garbage in the ring's head. */
 void act_spoil(struct attacker *a)
 {
 	struct epoll_event event[READY_EVENTS];

@@ -4,7 +4,7 @@
  *
  * An unprivileged user makes the same attack with timerfds and with wheels; tasks that
  * need little CPU time measure the impact. Wheels may hurt others no more than as many
- * timerfds. Prints TAP; needs root, and the counting machine: the figures of any other
+ * timerfds. Prints TAP; needs root, and the icount VM: the figures of any other
  * one mean little.
  */
 #include <stdio.h>
@@ -137,7 +137,7 @@ static const struct attack attacks[] = {
 	  .wheels = 1, .timers = 20000, .size = 256, .slots = 2, .step = USEC, .dups = 1,
 	  .window = 40 * MSEC, .act = act_poll },
 	/* SECURITY: the ring of events */
-	{ "ring-rubbish", "one wheel, 20,000 timers 1 us apart, with rubbish in a ring, polled",
+	{ "ring-garbage", "one wheel, 20,000 timers 1 us apart, with garbage in a ring, polled",
 	  .wheels = 1, .timers = 20000, .size = 256, .slots = 2, .step = USEC, .dups = 1,
 	  .window = 40 * MSEC, .act = act_spoil },
 	/* A kworker polls, which nobody pays for. */
@@ -318,7 +318,7 @@ int main(int argc, char **argv)
 	char **names = words_or_exit(argc, argv, &(const struct command_line) {
 		"Usage: twheel-neighbours [OPTIONS] [ATTACK...]\n"
 		"Attack others with timerfds and with wheels, and compare the impact; print\n"
-		"the results as TAP. Needs root and the counting machine. Without an ATTACK, all:\n",
+		"the results as TAP. Needs root and the icount VM. Without an ATTACK, all:\n",
 		.options = list, .words = attacks, .nr_words = ARRAY_SIZE(attacks),
 		.word_size = sizeof(attacks[0]),
 	});

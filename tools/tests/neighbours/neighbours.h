@@ -103,7 +103,7 @@ struct attacker {
  * @arm: set all timers of a descriptor to the times in @when of the attacker.
  * @disarm: stop them.
  * @drain: read what has expired.
- * @spoil: write rubbish to the ring, or NULL.
+ * @spoil: write garbage to the ring, or NULL.
  */
 struct facility {
 	const char *name;

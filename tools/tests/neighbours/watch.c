@@ -29,7 +29,7 @@
 #define WARM_UP		(5 * MSEC)
 /*
  * A task that has the CPU reads the clock twice within this time, and no interrupt is as
- * short: in the counting machine, where an instruction is a nanosecond.
+ * short: in the icount VM, where an instruction is a nanosecond.
  */
 #define OWN_LOOP	500ULL
 

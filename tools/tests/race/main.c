@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-race - races on shared wheels, with an accountant
+ * twheel-race - races on shared wheels, with a ledger
  *
  * Every race ends with the proof that each of its timers was read once or
  * cancelled once, never both, never neither. Prints TAP.

@@ -46,7 +46,7 @@ static void add_some(struct worker *worker, struct wheel *wheel)
 	for (i = 0; i < count; i++)
 		worker->add[i] = (struct twheel_add) { .time_ns = any_delay(&worker->chance) };
 	if (!worker_add(worker, wheel, count))
-		worker->books->stop = true;
+		worker->ledger->stop = true;
 }
 
 static void modify_some(struct worker *worker, struct wheel *wheel)
@@ -67,21 +67,21 @@ static void look_at_wheel(struct worker *worker, struct wheel *wheel)
 
 	if (twheel_get_info(wheel->fd, &info) ||
 	    info.added != info.pending + info.expired + info.cancelled + info.delivered)
-		books_error(worker->books, "the counters of wheel %u do not balance", wheel->nr);
+		ledger_error(worker->ledger, "the counters of wheel %u do not balance", wheel->nr);
 	worker->ops++;
 }
 
 static void look_at_timer(struct worker *worker, struct wheel *wheel)
 {
-	struct books *books = worker->books;
-	uint32_t number = chance_below(&worker->chance, books->next % books->capacity + 1);
-	uint64_t id = books->record[number].id;
+	struct ledger *ledger = worker->ledger;
+	uint32_t number = chance_below(&worker->chance, ledger->next % ledger->capacity + 1);
+	uint64_t id = ledger->record[number].id;
 	struct twheel_query query;
 
-	if (books->record[number].wheel != wheel->nr || !id)
+	if (ledger->record[number].wheel != wheel->nr || !id)
 		return;
 	if (twheel_query_timer(wheel->fd, id, &query) ? errno != ENOENT : query.data != number)
-		books_error(books, "query of timer %u failed", number);
+		ledger_error(ledger, "query of timer %u failed", number);
 	worker->ops++;
 }
 
@@ -92,7 +92,7 @@ static void use_duplicate(struct worker *worker, struct wheel *wheel)
 
 	copy.fd = fcntl(wheel->fd, F_DUPFD_CLOEXEC, 0);
 	if (copy.fd < 0) {
-		books_error(worker->books, "cannot duplicate a descriptor");
+		ledger_error(worker->ledger, "cannot duplicate a descriptor");
 		return;
 	}
 	add_some(worker, &copy);
@@ -113,7 +113,7 @@ static void open_and_close(struct worker *worker)
 			.interval_ns = i % 2 ? 0 : MSEC,
 		};
 	if (fd < 0 || twheel_add_batch(fd, add, MAX_BATCH) != MAX_BATCH)
-		books_error(worker->books, "a wheel of one's own does not work");
+		ledger_error(worker->ledger, "a wheel of one's own does not work");
 	if (fd >= 0)
 		close(fd);
 	worker->ops += MAX_BATCH;
@@ -121,8 +121,8 @@ static void open_and_close(struct worker *worker)
 
 static void act(struct worker *worker)
 {
-	unsigned int nr = chance_below(&worker->chance, worker->books->wheels);
-	struct wheel *wheel = &worker->books->wheel[nr];
+	unsigned int nr = chance_below(&worker->chance, worker->ledger->wheels);
+	struct wheel *wheel = &worker->ledger->wheel[nr];
 	unsigned int dice = chance_below(&worker->chance, 100);
 
 	if (dice < 30)
@@ -149,12 +149,12 @@ static void *run_thread(void *arg)
 {
 	struct worker *worker = arg;
 
-	while (!worker->books->stop)
+	while (!worker->ledger->stop)
 		act(worker);
 	return NULL;
 }
 
-static void open_wheels(struct books *books, struct chance *chance, bool wall)
+static void open_wheels(struct ledger *ledger, struct chance *chance, bool wall)
 {
 	struct twheel_setup small = {
 		.tick_ns = USEC << chance_below(chance, 10),
@@ -167,35 +167,35 @@ static void open_wheels(struct books *books, struct chance *chance, bool wall)
 		.clock_id = wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
 	};
 
-	books_wheel(books, O_NONBLOCK, NULL);
-	books_wheel(books, O_NONBLOCK, &small);
-	books_wheel(books, O_NONBLOCK, &any);
-	books_ring(books_wheel(books, O_NONBLOCK, &small), 2 + chance_below(chance, 300));
+	ledger_wheel(ledger, O_NONBLOCK, NULL);
+	ledger_wheel(ledger, O_NONBLOCK, &small);
+	ledger_wheel(ledger, O_NONBLOCK, &any);
+	ledger_ring(ledger_wheel(ledger, O_NONBLOCK, &small), 2 + chance_below(chance, 300));
 }
 
 static bool race_round(uint64_t seed, uint32_t timers, bool wall, uint64_t *ops)
 {
-	struct books *books = books_open(timers, seed);
+	struct ledger *ledger = ledger_open(timers, seed);
 	struct chance chance;
 	pthread_t thread[MAX_WORKERS];
 	bool ok;
 	int i;
 
 	chance_init(&chance, seed, MAX_WORKERS);
-	open_wheels(books, &chance, wall);
+	open_wheels(ledger, &chance, wall);
 	for (i = 0; i < MAX_WORKERS; i++) {
-		if (pthread_create(&thread[i], NULL, run_thread, &books->worker[i]))
+		if (pthread_create(&thread[i], NULL, run_thread, &ledger->worker[i]))
 			bail_out("cannot create a thread");
 	}
 	for (i = 0; i < MAX_WORKERS; i++)
 		pthread_join(thread[i], NULL);
 	/* Let all due timers expire. */
 	sleep_for(25 * MSEC);
-	books_drain(books);
-	ok = books_balance(books);
-	*ops += books_ops(books);
-	books_close_wheels(books);
-	free(books);
+	ledger_drain(ledger);
+	ok = ledger_balance(ledger);
+	*ops += ledger_ops(ledger);
+	ledger_close_wheels(ledger);
+	free(ledger);
 	return ok;
 }
 

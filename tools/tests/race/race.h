@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race.h - the accountant of twheel-race, and its races
+ * race.h - the ledger of twheel-race, and its races
  *
  * Every timer of a race has a record, whose number is the timer's data. Workers, which
  * are threads, record the results of their calls there. At the end every timer must have
@@ -38,7 +38,7 @@ struct record {
 
 /* One that calls the device */
 struct worker {
-	struct books *books;
+	struct ledger *ledger;
 	struct chance chance;
 	/* How many timers it has added, cancelled, modified or read, and its other calls. */
 	uint64_t ops;
@@ -58,7 +58,7 @@ struct wheel {
 };
 
 /* The account of a race */
-struct books {
+struct ledger {
 	atomic_bool stop;	/* makes the workers end */
 	atomic_uint errors;
 	char error[MAX_ERRORS][160];	/* the first errors */
@@ -71,14 +71,14 @@ struct books {
 	struct record record[];
 };
 
-struct books *books_open(uint32_t capacity, uint64_t seed);
-__printf(2, 3) void books_error(struct books *books, const char *format, ...);
-struct wheel *books_wheel(struct books *books, int flags, const struct twheel_setup *setup);
-void books_ring(struct wheel *wheel, uint32_t slots);
-void books_close_wheels(struct books *books);
-uint64_t books_drain(struct books *books);
-bool books_balance(struct books *books);
-uint64_t books_ops(const struct books *books);
+struct ledger *ledger_open(uint32_t capacity, uint64_t seed);
+__printf(2, 3) void ledger_error(struct ledger *ledger, const char *format, ...);
+struct wheel *ledger_wheel(struct ledger *ledger, int flags, const struct twheel_setup *setup);
+void ledger_ring(struct wheel *wheel, uint32_t slots);
+void ledger_close_wheels(struct ledger *ledger);
+uint64_t ledger_drain(struct ledger *ledger);
+bool ledger_balance(struct ledger *ledger);
+uint64_t ledger_ops(const struct ledger *ledger);
 
 bool worker_add(struct worker *worker, struct wheel *wheel, unsigned int count);
 void worker_cancel(struct worker *worker, struct wheel *wheel, unsigned int count);

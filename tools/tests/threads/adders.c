@@ -61,7 +61,7 @@ static void check_answer(const char *call, long ret, u32 n, bool trouble, long e
 {
 	bool signalled = signal_pending(current);
 
-	book_error(ret);
+	record_error(ret);
 	task_forget_signals(current);
 	if (ret == n || (ret < 0 && ret == expected))
 		return;

@@ -28,7 +28,7 @@ struct task_struct {
 	bool signalled;
 	bool killed;	/* and that signal is fatal */
 	struct chance chance;
-	struct mm_struct *mm;	/* whose control group is charged when it opens a file */
+	struct mm_struct *mm;	/* whose cgroup is charged when it opens a file */
 	struct mem_cgroup *active_memcg;	/* the one that is charged for its allocations */
 	unsigned int mutexes;	/* how many it holds */
 	unsigned int spins;	/* how many spin locks it holds */
@@ -164,7 +164,7 @@ static inline void may_return(void)
 	if (current->mutexes || current->spins || current->pagefaults_off)
 		broken("a lock is held when a call returns");
 	if (current->active_memcg)
-		broken("a control group is active when a call returns");
+		broken("a cgroup is active when a call returns");
 }
 
 #endif /* _DRIVER_KERNEL_H */

@@ -3,8 +3,8 @@
  * The driver in user space: its unchanged source, on threads, with sanitizers
  *
  * An act has its own wheels, waiters for them, and rounds in which other threads add,
- * modify and cancel; see books.h. Three more threads send signals, open and close files,
- * and write rubbish into a ring.
+ * modify and cancel; see ledger.h. Three more threads send signals, open and close files,
+ * and write garbage into a ring.
  */
 #include <err.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #define NR_OTHERS	5
 /* Room for three levels of 65,536 buckets. */
 #define USER_BYTES	(8UL << 20)
-/* One for each wheel, one that opens and closes, and one whose ring has rubbish. */
+/* One for each wheel, one that opens and closes, and one whose ring has garbage. */
 #define NR_USERS	(NR_WHEELS + 2)
 
 static uint64_t seconds = 10, seed = 1, patience = 10;
@@ -210,14 +210,14 @@ static bool play_round(void)
 
 	/* A thread that hangs in a call never comes back. */
 	alarm(patience + 60);
-	books_begin_round();
+	ledger_begin_round();
 	WRITE_ONCE(calm, false);
 	pthread_barrier_wait(&round_begins);
 	if (one_in(4))
 		clock_suspend(any_below(SEC / 500));
 	pthread_barrier_wait(&round_ends);
 	WRITE_ONCE(calm, true);
-	ended = books_end_round(patience);
+	ended = ledger_end_round(patience);
 	rounds++;
 	return ended;
 }
@@ -255,7 +255,7 @@ static void check_leftovers(void)
 			      atomic_long_read(&users[uid]->bytes));
 	}
 	if (memcg.references)
-		wrong(LEFTOVERS, "%ld references to the control group", memcg.references);
+		wrong(LEFTOVERS, "%ld references to the cgroup", memcg.references);
 	if (clock_timers())
 		wrong(LEFTOVERS, "%u hrtimers are queued", clock_timers());
 }
@@ -294,7 +294,7 @@ static unsigned int never_happened(void)
 static int verdicts(void)
 {
 	tap_note("%llu rounds, seed %llu", rounds, (unsigned long long)seed);
-	tap_result(!faults_tell(BOOKS), "every timer is read once or cancelled once");
+	tap_result(!faults_tell(LEDGER), "every timer is read once or cancelled once");
 	tap_result(!faults_tell(WAKING), "nobody sleeps while something is due");
 	tap_result(!faults_tell(ANSWERS), "calls say what they did, and events are never early");
 	tap_result(!faults_tell(LEFTOVERS), "what is closed leaves nothing behind");

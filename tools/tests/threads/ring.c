@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rings: most have their events booked, and one is full of rubbish
+ * Rings: most have their events recorded, and one is full of garbage
  *
  * The driver's release and acquire of @tail and @head order one thread's writes to a ring
  * before another's reads. The lock here is only for the threads that take events.
@@ -30,7 +30,7 @@ static u32 make_ring(struct file *filp, u32 slots, u32 *size)
 			current->unwritable = (unsigned long)&setup + any_below(sizeof(setup));
 		ret = sys_ioctl(filp, TWHEEL_RING, &setup);
 		task_mend(current);
-		book_error(ret);
+		record_error(ret);
 		task_forget_signals(current);
 	} while (ret == -ENOMEM || ret == -EINTR || ret == -EFAULT);
 	if (ret)
@@ -105,7 +105,7 @@ int take_some(u32 nr, unsigned int max)
 	n = take(wheel, event, max);
 	pthread_mutex_unlock(&wheel->taking);
 	for (i = 0; i < n; i++)
-		book_event(nr, &event[i]);
+		record_event(nr, &event[i]);
 	count(&happened[RING_TAKEN], n);
 	return n ?: -EAGAIN;
 }
@@ -125,10 +125,10 @@ void take_all(u32 nr)
 }
 
 /*
- * Rubbish.
+ * Garbage.
  */
 
-/* How many timers the wheel with the rubbish may have before some have to expire. */
+/* How many timers the wheel with the garbage may have before some have to expire. */
 #define MANY	1000
 /* The data of all its timers. */
 #define DATA	0x7ee1U
@@ -162,7 +162,7 @@ static __attribute__((no_sanitize("thread"))) void scribble(u32 *where, u32 valu
 }
 
 /* Valid, nearly valid and random numbers of slots. */
-static u32 rubbish(void)
+static u32 garbage(void)
 {
 	switch (any_below(4)) {
 	case 0:
@@ -183,13 +183,13 @@ void vandal_write(void)
 	happens(VANDALISED);
 	switch (any_below(8)) {
 	case 0 ... 3:
-		return scribble(&ring->head, rubbish());
+		return scribble(&ring->head, garbage());
 	case 4 ... 5:
-		return scribble(&ring->tail, rubbish());
+		return scribble(&ring->tail, garbage());
 	case 6:
-		return scribble(&ring->flags, rubbish());
+		return scribble(&ring->flags, garbage());
 	default:
-		scribble((u32 *)ring + any_below(vandalised.size / sizeof(u32)), rubbish());
+		scribble((u32 *)ring + any_below(vandalised.size / sizeof(u32)), garbage());
 	}
 }
 
@@ -202,7 +202,7 @@ static u64 check_vandalised(void)
 		broken("TWHEEL_INFO fails");
 	if (info.added != vandalised.added || info.cancelled != vandalised.cancelled ||
 	    info.added != info.pending + info.expired + info.cancelled + info.delivered)
-		wrong(BOOKS, "rubbish: %llu added, %llu + %llu here, %llu cancelled, %llu out",
+		wrong(LEDGER, "garbage: %llu added, %llu + %llu here, %llu cancelled, %llu out",
 		      info.added, info.pending, info.expired,
 		      info.cancelled, info.delivered);
 	return info.pending + info.expired;
@@ -227,10 +227,10 @@ void vandal_use(void)
 		/* It can have expired, and be in the ring. */
 		ret = sys_ioctl(vandalised.filp, TWHEEL_CANCEL, &add[0].id);
 		if (ret && ret != -ENOENT)
-			wrong(ANSWERS, "a cancel with rubbish in the ring: %ld", ret);
+			wrong(ANSWERS, "a cancel with garbage in the ring: %ld", ret);
 		vandalised.cancelled += !ret;
 	} else {
-		/* Make room, as random rubbish seldom does. */
+		/* Make room, as random garbage seldom does. */
 		scribble(&vandalised.ring->head, any_below(vandalised.slots));
 	}
 	for (i = any_below(4); i; i--)
@@ -238,7 +238,7 @@ void vandal_use(void)
 	usleep(any_below(500));
 }
 
-/* Without rubbish, the ring works again: the remaining timers come, each once. */
+/* Without garbage, the ring works again: the remaining timers come, each once. */
 static u64 take_the_rest(u64 left, u64 end)
 {
 	struct twheel_ring *ring = vandalised.ring;
@@ -252,7 +252,7 @@ static u64 take_the_rest(u64 left, u64 end)
 		tail = smp_load_acquire(&ring->tail); /* events are before it */
 		for (; head != tail && head < vandalised.slots; taken++) {
 			if (slots_of(ring)[head].data != DATA || slots_of(ring)[head].count != 1)
-				wrong(BOOKS, "after rubbish, a ring has an event that is none");
+				wrong(LEDGER, "after garbage, a ring has an event that is none");
 			head = head + 1 < vandalised.slots ? head + 1 : 0;
 		}
 		smp_store_release(&ring->head, head); /* events have been copied */
@@ -271,10 +271,10 @@ void vandal_close(void)
 	if (!sys_poll(vandalised.filp, false))
 		wrong(WAKING, "a ring with a head that is none does not look full");
 	if (check_vandalised() != left)
-		wrong(BOOKS, "events go to a ring that has no room");
+		wrong(LEDGER, "events go to a ring that has no room");
 	taken = take_the_rest(left, end);
 	if (taken != left || check_vandalised())
-		wrong(BOOKS, "after rubbish, %llu events come instead of %llu", taken, left);
+		wrong(LEDGER, "after garbage, %llu events come instead of %llu", taken, left);
 	check_charge(vandalised.filp);
 	sys_close(vandalised.filp);
 }

@@ -34,10 +34,10 @@ int read_some(u32 nr, unsigned int max, int flags)
 	task_forget_signals(current);
 	n = size < 0 ? size : size / (ssize_t)sizeof(*event);
 	for (i = 0; i < n; i++)
-		book_event(nr, &event[i]);
+		record_event(nr, &event[i]);
 	free(event);
 
-	book_error(n);
+	record_error(n);
 	if (n == -EAGAIN && flags & IOCB_NOWAIT)
 		happens(LOCK_BUSY);
 	if (n == -EBUSY && nr >= FIRST_RING) {

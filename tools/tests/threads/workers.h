@@ -5,7 +5,7 @@
 #ifndef _DRIVER_WORKERS_H
 #define _DRIVER_WORKERS_H
 
-#include "books.h"
+#include "ledger.h"
 
 /* Makes waiters return for good. */
 extern bool leaving;
@@ -21,17 +21,17 @@ struct role {
 
 extern const struct role roles[NR_ROLES];
 
-/* Read up to @max events, and book them; a negative errno or how many. */
+/* Read up to @max events, and record them; a negative errno or how many. */
 int read_some(u32 nr, unsigned int max, int flags);
 
 /* ring.c: make the ring of a wheel, unless it has one, and map it. */
 void map_ring(u32 nr);
-/* Take up to @max events and book them; -EAGAIN, or how many. */
+/* Take up to @max events and record them; -EAGAIN, or how many. */
 int take_some(u32 nr, unsigned int max);
 /* Take all events, and poll as long as there are more. */
 void take_all(u32 nr);
 
-/* A wheel with a ring: one thread writes rubbish to it, while another one uses it. */
+/* A wheel with a ring: one thread writes garbage to it, while another one uses it. */
 void vandal_open(void);
 void vandal_write(void);
 void vandal_use(void);

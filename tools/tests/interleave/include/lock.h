@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a mutex or a spin lock is: its owner. An owner can be preempted, which stands for a
- * processor that is slower than others.
+ * CPU that is slower than others.
  */
 #ifndef _INTERLEAVE_LOCK_H
 #define _INTERLEAVE_LOCK_H

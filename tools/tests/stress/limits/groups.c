@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The control group's limit of memory
+ * The cgroup's limit of memory
  */
 #include <errno.h>
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void test_group_rings(void)
 	}
 	ok = child_ended_well(pid);
 	tap_result(ok,
-		   "rings are charged to the control group, and given back (%llu of %lu bytes)",
+		   "rings are charged to the cgroup, and given back (%llu of %lu bytes)",
 		   (unsigned long long)report->memory, SMALL_LIMIT);
 	tap_result(!kills_in("small"), "and nobody is killed for them"); /* SECURITY: cgroups */
 }
@@ -174,7 +174,7 @@ static void test_group_limit(void)
 	ok = child_ended_well(pid);
 	tap_result(ok && report->error == ENOMEM,
 		   /* SECURITY: cgroups */
-		   "the limit of the control group is ENOMEM (%u timers)", report->timers);
+		   "the limit of the cgroup is ENOMEM (%u timers)", report->timers);
 	tap_result(report->memory > SMALL_LIMIT / 2 && report->memory < SMALL_LIMIT,
 		   "all that a wheel takes is charged (%llu of %lu bytes)", /* SECURITY: cgroups */
 		   (unsigned long long)report->memory, SMALL_LIMIT);
@@ -256,7 +256,7 @@ static void test_removed(void)
 	}
 	ok = child_ended_well(pid);
 	/* SECURITY: cgroups */
-	tap_result(ok && report->works, "a wheel works on when its control group is removed");
+	tap_result(ok && report->works, "a wheel works on when its cgroup is removed");
 	tap_result(report->error == ENOMEM && report->memory > SMALL_LIMIT / 2 &&
 		   report->memory < SMALL_LIMIT,
 		   "and the limit of the group above holds (%llu bytes)", /* SECURITY: cgroups */
@@ -268,7 +268,7 @@ static void test_removed(void)
 void test_groups(void)
 {
 	if (!make_group("small", SMALL_LIMIT)) {
-		tap_skip("needs control groups with memory", "control groups");
+		tap_skip("needs cgroups with memory", "cgroups");
 		return;
 	}
 	make_group("neighbour", 64 * MB);

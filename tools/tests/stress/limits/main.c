@@ -2,9 +2,9 @@
 /*
  * twheel-limits - limits of the impact of /dev/twheel's users on others
  *
- * Memory is charged to the control group of the process that opened a wheel, and
+ * Memory is charged to the cgroup of the process that opened a wheel, and
  * to the user; both have limits, and so has the number of timers. Prints TAP; needs root, as it
- * makes control groups, becomes other users and sets the module's parameters.
+ * makes cgroups, becomes other users and sets the module's parameters.
  */
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static const struct test {
 	const char *about;
 	void (*run)(void);
 } tests[] = {
-	{ "groups", "the limits of control groups", test_groups },
+	{ "groups", "the limits of cgroups", test_groups },
 	{ "timers", "the module's limit of timers", test_timer_limit },
 	{ "user", "the module's limit of a user's bytes", test_user_limit },
 	{ "many", "ten thousand of the largest wheels", test_many },

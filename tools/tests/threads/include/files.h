@@ -70,7 +70,7 @@ struct cred {
 	kuid_t uid;
 };
 
-/* Control groups: their references, and the one that is charged. */
+/* Cgroups: their references, and the one that is charged. */
 static inline struct mem_cgroup *get_mem_cgroup_from_mm(struct mm_struct *mm)
 {
 	__atomic_add_fetch(&mm->memcg->references, 1, __ATOMIC_RELAXED);
@@ -80,7 +80,7 @@ static inline struct mem_cgroup *get_mem_cgroup_from_mm(struct mm_struct *mm)
 static inline void mem_cgroup_put(struct mem_cgroup *memcg)
 {
 	if (__atomic_fetch_sub(&memcg->references, 1, __ATOMIC_ACQ_REL) <= 0)
-		broken("a control group is put once too often");
+		broken("a cgroup is put once too often");
 }
 
 static inline struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)

@@ -4,8 +4,8 @@
  *
  * Timers have numbers, which are their data. All calls that change or read them go through here.
  */
-#ifndef INTERLEAVE_BOOKS_H
-#define INTERLEAVE_BOOKS_H
+#ifndef INTERLEAVE_LEDGER_H
+#define INTERLEAVE_LEDGER_H
 
 #include <linux/limits.h>
 
@@ -19,9 +19,9 @@ extern struct twheel_ring *ring;
 
 /* Open the wheel on a clock; all times below are in ticks from the beginning. */
 #define TICK_NS		1000ULL
-void books_open(clockid_t clock);
+void ledger_open(clockid_t clock);
 /* Give it a ring, and map it. */
-void books_open_ring(void);
+void ledger_open_ring(void);
 
 /* Each returns 0 or a negative errno. */
 long add(unsigned int nr, unsigned int due);
@@ -41,8 +41,8 @@ int read_events(unsigned int max, int flags);
 unsigned int take_events(void);
 
 /* Check, while time stands still, that every sleeping waiter will be woken in time. */
-void books_check_idle(void);
+void ledger_check_idle(void);
 /* Read the rest, check every timer and all memory, and close. */
-void books_close(void);
+void ledger_close(void);
 
-#endif /* INTERLEAVE_BOOKS_H */
+#endif /* INTERLEAVE_LEDGER_H */

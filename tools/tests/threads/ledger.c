@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The accountant; see books.h
+ * The ledger; see ledger.h
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../../twheel_file.h"
-#include "books.h"
+#include "ledger.h"
 #include "clock.h"
 #include "kernel.h"
 #include "tap.h"
@@ -45,7 +45,7 @@ const char *const event_name[NR_EVENTS] = {
 	[RING_TAKEN] = "events taken from rings",
 	[RING_FULL] = "events taken while a ring said that there is more",
 	[RING_REFUSED] = "reads of a wheel that has a ring",
-	[VANDALISED] = "rubbish written into a ring",
+	[VANDALISED] = "garbage written into a ring",
 	[FAILED] = "steps of calls that failed",
 };
 
@@ -96,12 +96,12 @@ static void check_event(u32 wheel, const struct twheel_event *event)
 	u64 deadline;
 
 	if (past != READ_ONCE(round_nr) || nr >= MAX_RECORDS) {
-		wrong(BOOKS, "an event of timer %u of round %u in round %u", nr, past, round_nr);
+		wrong(LEDGER, "an event of timer %u of round %u in round %u", nr, past, round_nr);
 		return;
 	}
 	record = &records[nr];
 	if (READ_ONCE(record->wheel) != wheel)
-		wrong(BOOKS, "timer %u is of another wheel", nr);
+		wrong(LEDGER, "timer %u is of another wheel", nr);
 	deadline = READ_ONCE(record->deadline);
 	if (deadline && deadline != event->deadline_ns && !READ_ONCE(record->periodic))
 		wrong(ANSWERS, "timer %u: deadline %llu instead of %llu", nr,
@@ -116,7 +116,7 @@ static void check_event(u32 wheel, const struct twheel_event *event)
 	__atomic_fetch_add(&record->delivered, 1, __ATOMIC_RELAXED);
 }
 
-void book_event(u32 wheel, const struct twheel_event *event)
+void record_event(u32 wheel, const struct twheel_event *event)
 {
 	happens(READ);
 	check_event(wheel, event);
@@ -124,7 +124,7 @@ void book_event(u32 wheel, const struct twheel_event *event)
 	__atomic_fetch_add(&wheels[wheel].delivered, 1, __ATOMIC_RELEASE);
 }
 
-void book_error(long err)
+void record_error(long err)
 {
 	if (err == -ENOMEM)
 		happens(NO_MEMORY);
@@ -138,7 +138,7 @@ void book_error(long err)
 		happens(KILLED);
 }
 
-void books_begin_round(void)
+void ledger_begin_round(void)
 {
 	memset(records, 0, sizeof(records));
 	WRITE_ONCE(round_nr, round_nr + 1);
@@ -171,14 +171,14 @@ static void check_record(u32 nr)
 	u32 ends = record->cancelled + (record->periodic ? 0 : record->delivered);
 
 	if (record->id ? ends != 1 : ends || record->delivered)
-		wrong(BOOKS, "timer %u, id %#llx, was read %u times and cancelled %u times",
+		wrong(LEDGER, "timer %u, id %#llx, was read %u times and cancelled %u times",
 		      nr, record->id, record->delivered, record->cancelled);
 	if (record->delivered && record->read_id != record->id)
-		wrong(BOOKS, "timer %u has id %#llx, but was read with %#llx", nr,
+		wrong(LEDGER, "timer %u has id %#llx, but was read with %#llx", nr,
 		      record->id, record->read_id);
 }
 
-/* Check the wheel's counters against the books. Return whether everything is booked. */
+/* Check the wheel's counters against the ledger. Return whether everything is recorded. */
 static bool check_wheel(u32 nr, bool last_try)
 {
 	struct wheel *wheel = &wheels[nr];
@@ -187,7 +187,7 @@ static bool check_wheel(u32 nr, bool last_try)
 
 	if (sys_ioctl(wheel->filp, TWHEEL_INFO, &info))
 		wrong(ANSWERS, "TWHEEL_INFO fails");
-	/* A reader may not have booked its events yet. */
+	/* A reader may not have recorded its events yet. */
 	if (info.delivered != delivered && !last_try)
 		return false;
 	/* With its first timer, the set-up of a wheel is final; a wall clock stays unknown. */
@@ -197,7 +197,7 @@ static bool check_wheel(u32 nr, bool last_try)
 	}
 	if (info.pending || info.expired || info.delivered != delivered ||
 	    info.added != wheel->added || info.cancelled != wheel->cancelled)
-		wrong(BOOKS, "wheel %u: %llu + %llu left; off by %+lld, %+lld, %+lld", nr,
+		wrong(LEDGER, "wheel %u: %llu + %llu left; off by %+lld, %+lld, %+lld", nr,
 		      info.pending, info.expired, info.added - wheel->added,
 		      info.delivered - delivered, info.cancelled - wheel->cancelled);
 	return true;
@@ -228,7 +228,7 @@ static void check_pages(u32 nr)
 	twheel_file_unlock_unchanged(file);
 }
 
-bool books_end_round(unsigned int patience)
+bool ledger_end_round(unsigned int patience)
 {
 	u64 end = clock_now(CLOCK_MONOTONIC) + patience * SEC;
 	u32 nr = 0;

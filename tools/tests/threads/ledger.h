@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The accountant: proves that each timer was read once or cancelled once
+ * The ledger: proves that each timer was read once or cancelled once
  *
  * Time goes in rounds. A round ends when all of its timers have ended and nothing is left
  * in the wheels; only waiters read the last of them. So after a lost wake-up, the round
  * does not end.
  *
- * The books must not order accesses that the driver has to order: they are read and
+ * The ledger must not order accesses that the driver has to order: it is read and
  * written with relaxed atomic operations and without locks, except at the end of a round.
  */
-#ifndef _DRIVER_BOOKS_H
-#define _DRIVER_BOOKS_H
+#ifndef _DRIVER_LEDGER_H
+#define _DRIVER_LEDGER_H
 
 #include <uapi/linux/twheel.h>
 
@@ -56,7 +56,7 @@ struct wheel {
 };
 
 /* The possible errors, each of which is a test. */
-enum fault { BOOKS, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
+enum fault { LEDGER, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
 
 /* The events that a meaningful run has to cover. */
 enum event {
@@ -95,14 +95,14 @@ static inline bool has_ended(const struct record *record)
 }
 
 u64 record_data(u32 nr);
-void book_event(u32 wheel, const struct twheel_event *event);
+void record_event(u32 wheel, const struct twheel_event *event);
 /* Check that the file is charged for exactly what it holds; its user has no other. */
 void check_charge(struct file *filp);
 /* Count an errno among those events. */
-void book_error(long err);
+void record_error(long err);
 
-void books_begin_round(void);
+void ledger_begin_round(void);
 /* Returns false if the round does not end within so many seconds. */
-bool books_end_round(unsigned int patience);
+bool ledger_end_round(unsigned int patience);
 
-#endif /* _DRIVER_BOOKS_H */
+#endif /* _DRIVER_LEDGER_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The account of a wheel; see books.h
+ * The account of a wheel; see ledger.h
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 
-#include "books.h"
+#include "ledger.h"
 #include "twheel_file.h"
 
 #define MAX_TIMERS	16
@@ -53,7 +53,7 @@ long set_up(clockid_t clock, u64 new_tick)
 	return err;
 }
 
-void books_open(clockid_t clock)
+void ledger_open(clockid_t clock)
 {
 	struct twheel_file *file;
 
@@ -69,7 +69,7 @@ void books_open(clockid_t clock)
 	clock_id = clock < 0 ? CLOCK_MONOTONIC : clock;
 }
 
-void books_open_ring(void)
+void ledger_open_ring(void)
 {
 	struct twheel_ring_setup setup = { .slots = 2 };
 
@@ -184,7 +184,7 @@ long uring_cancel(unsigned int nr)
  * Reading.
  */
 
-static void book(const struct twheel_event *event)
+static void record_event(const struct twheel_event *event)
 {
 	struct record *record = &records[event->data];
 
@@ -218,7 +218,7 @@ int read_events(unsigned int max, int flags)
 	if (!size || size % sizeof(*event) || size > (ssize_t)(max * sizeof(*event)))
 		broken("a read returns no whole number of events");
 	for (i = 0; i < size / (ssize_t)sizeof(*event); i++)
-		book(&event[i]);
+		record_event(&event[i]);
 	return i;
 }
 
@@ -235,7 +235,7 @@ unsigned int take_events(void)
 	tail = smp_load_acquire(&ring->tail); /* events are before it */
 	head = READ_ONCE(ring->head);
 	for (; head != tail; n++) {
-		book(&event[head]);
+		record_event(&event[head]);
 		head = head + 1 < slots ? head + 1 : 0;
 		smp_store_release(&ring->head, head); /* the event has been copied */
 	}
@@ -263,7 +263,7 @@ static bool has_sleeping_waiter(void)
 	return false;
 }
 
-void books_check_idle(void)
+void ledger_check_idle(void)
 {
 	u64 soon = clock_at(clock_id) + PAUSE_NS, fire = clock_next_fire(clock_id);
 	const struct record *record;
@@ -327,7 +327,7 @@ static void check_charge(void)
 		broken("empty pages are kept");
 }
 
-void books_close(void)
+void ledger_close(void)
 {
 	if (wheel) {
 		read_the_rest();
