@@ -10,7 +10,6 @@
 
 /* More timers than the first directory of a wheel has room for. */
 #define NR_MANY		400000
-#define PER_CALL	1000
 
 /* @fd stays unchanged, and shows the account of the user. */
 FIXTURE_OF_WHEEL(accounts, __u64 before;);
@@ -58,9 +57,7 @@ static __u64 kmalloc_bytes(void)
 
 static bool open_wheels(int *fd)
 {
-	int i;
-
-	for (i = 0; i < NR_WHEELS; i++) {
+	for (int i = 0; i < NR_WHEELS; i++) {
 		fd[i] = tw_open(O_NONBLOCK);
 		if (fd[i] < 0)
 			return false;
@@ -70,16 +67,14 @@ static bool open_wheels(int *fd)
 
 static void close_wheels(const int *fd)
 {
-	int i;
-
-	for (i = 0; i < NR_WHEELS; i++)
+	for (int i = 0; i < NR_WHEELS; i++)
 		close(fd[i]);
 }
 
 TEST_F(accounts, are_charged_what_empty_wheels_take)
 {
 	struct rlimit many = { 2 * NR_WHEELS, 2 * NR_WHEELS };
-	__u64 bytes, before;
+	__u64 bytes, empty;
 	int fd[NR_WHEELS];
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &many));
@@ -88,38 +83,22 @@ TEST_F(accounts, are_charged_what_empty_wheels_take)
 	close_wheels(fd);
 	EXPECT_EQ(self->before, charged(self->fd));
 
-	before = kmalloc_bytes();
+	empty = kmalloc_bytes();
 	ASSERT_TRUE(open_wheels(fd));
-	bytes = kmalloc_bytes() - before;
+	bytes = kmalloc_bytes() - empty;
 	EXPECT_LE(bytes * 3 / 4, charged(self->fd) - self->before);
 	EXPECT_GE(bytes * 5 / 4, charged(self->fd) - self->before);
 	close_wheels(fd);
 	EXPECT_EQ(self->before, charged(self->fd));
 }
 
-static bool add_many(int fd, __u64 *id)
-{
-	static struct twheel_add add[PER_CALL];
-	unsigned int i, done;
-
-	for (done = 0; done < NR_MANY; done += PER_CALL) {
-		for (i = 0; i < PER_CALL; i++)
-			add[i] = (struct twheel_add) { .time_ns = HOUR };
-		if (tw_batch(fd, TWHEEL_ADD_BATCH, add, PER_CALL) != PER_CALL)
-			return false;
-		for (i = 0; i < PER_CALL; i++)
-			id[done + i] = add[i].id;
-	}
-	return true;
-}
-
 TEST_F_TIMEOUT(accounts, are_credited_with_a_directory_that_is_replaced, 120)
 {
 	static __u64 id[NR_MANY];
-	__u64 bytes;
 	int fd = open_wheel(_metadata, O_NONBLOCK);
+	__u64 bytes;
 
-	ASSERT_TRUE(add_many(fd, id));
+	ASSERT_TRUE(add_crowd(fd, id, NR_MANY));
 	bytes = tw_info(fd).memory;
 	EXPECT_EQ(bytes, fdinfo_field(fd, "twheel-memory"));
 	EXPECT_EQ(bytes, charged(fd) - self->before);

@@ -23,8 +23,7 @@ static bool set_trap(struct trap *trap)
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	trap->size = sysconf(_SC_PAGESIZE);
-	trap->page = mmap(NULL, trap->size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	trap->page = new_pages(trap->size);
 	trap->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	range.range.start = (uintptr_t)trap->page;
 	range.range.len = trap->size;
@@ -32,73 +31,61 @@ static bool set_trap(struct trap *trap)
 	       !ioctl(trap->fd, UFFDIO_REGISTER, &range);
 }
 
-/* Ends the fault: the page gets @content, which is as long as a page. */
-static bool release_trap(struct trap *trap, const void *content)
+static int stalled_add(int fd, void *page)
 {
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)trap->page,
-		.src = (uintptr_t)content,
-		.len = trap->size,
-	};
-
-	return !ioctl(trap->fd, UFFDIO_COPY, &copy);
+	return tw_ioctl(fd, TWHEEL_ADD, page);
 }
 
-/* A thread that is stalled in a call on @fd. */
-struct holder {
-	int fd;
-	int result;
-	struct trap trap;
-	pthread_t thread;
-};
-
-static void *hold_in_add(void *arg)
+static int stalled_read(int fd, void *page)
 {
-	struct holder *holder = arg;
-
-	holder->result = tw_ioctl(holder->fd, TWHEEL_ADD, holder->trap.page);
-	return NULL;
+	return tw_read(fd, page, 1);
 }
 
-static void *hold_in_read(void *arg)
-{
-	struct holder *holder = arg;
-
-	holder->result = tw_read(holder->fd, holder->trap.page, 1);
-	return NULL;
-}
-
-static int list_timers(int fd, struct twheel_listed *to)
+static int list_timers(int fd, void *to)
 {
 	struct twheel_list list = { .entries = (uintptr_t)to, .count = 4 };
 
 	return tw_ioctl(fd, TWHEEL_LIST, &list);
 }
 
-static void *hold_in_list(void *arg)
+/* A thread that is stalled in a call on @fd. */
+struct holder {
+	int fd;
+	int (*call)(int fd, void *page);
+	int result;
+	struct trap trap;
+	pthread_t thread;
+};
+
+static void *stall(void *arg)
 {
 	struct holder *holder = arg;
 
-	holder->result = list_timers(holder->fd, holder->trap.page);
+	holder->result = holder->call(holder->fd, holder->trap.page);
 	return NULL;
 }
 
 /* Returns true when it is stalled. */
-static bool start_holder(struct holder *holder, int fd, void *(*hold)(void *arg))
+static bool start_holder(struct holder *holder, int fd, int (*call)(int fd, void *page))
 {
 	holder->fd = fd;
-	return set_trap(&holder->trap) &&
-	       !pthread_create(&holder->thread, NULL, hold, holder) &&
+	holder->call = call;
+	return set_trap(&holder->trap) && !pthread_create(&holder->thread, NULL, stall, holder) &&
 	       poll_for(holder->trap.fd, POLLIN, 5000) == POLLIN;
 }
 
-/* Adds a timer far ahead, or reads into zeros. */
+/* Ends the fault. The page has a timer far ahead, or its events. */
 static bool end_holder(struct holder *holder)
 {
-	struct twheel_add *content = calloc(1, holder->trap.size);
+	struct twheel_add *content = new_pages(holder->trap.size);
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)holder->trap.page,
+		.src = (uintptr_t)content,
+		.len = holder->trap.size,
+	};
 
 	content->time_ns = HOUR;
-	return release_trap(&holder->trap, content) && !pthread_join(holder->thread, NULL);
+	return !ioctl(holder->trap.fd, UFFDIO_COPY, &copy) && !pthread_join(holder->thread, NULL);
 }
 
 /*
@@ -114,13 +101,13 @@ FIXTURE(a_stalled_call)
 
 FIXTURE_VARIANT(a_stalled_call)
 {
-	void *(*hold)(void *arg);
+	int (*call)(int fd, void *page);
 	int result;
 };
 
-FIXTURE_VARIANT_ADD(a_stalled_call, add) { .hold = hold_in_add, .result = 0 };
-FIXTURE_VARIANT_ADD(a_stalled_call, read) { .hold = hold_in_read, .result = 1 };
-FIXTURE_VARIANT_ADD(a_stalled_call, list) { .hold = hold_in_list, .result = 2 };
+FIXTURE_VARIANT_ADD(a_stalled_call, add) { .call = stalled_add, .result = 0 };
+FIXTURE_VARIANT_ADD(a_stalled_call, read) { .call = stalled_read, .result = 1 };
+FIXTURE_VARIANT_ADD(a_stalled_call, list) { .call = list_timers, .result = 2 };
 
 FIXTURE_SETUP(a_stalled_call)
 {
@@ -128,7 +115,7 @@ FIXTURE_SETUP(a_stalled_call)
 	self->result = variant->result;
 	ASSERT_NE(0, self->id = add_after(self->fd, HOUR, 1));
 	ASSERT_NE(0, add_at(self->fd, 0, 2));
-	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->hold));
+	ASSERT_TRUE(start_holder(&self->holder, self->fd, variant->call));
 }
 
 FIXTURE_TEARDOWN(a_stalled_call)
@@ -141,13 +128,11 @@ FIXTURE_TEARDOWN(a_stalled_call)
 TEST_F(a_stalled_call, delays_no_other_call) /* SECURITY: missing pages */
 {
 	__u64 id, until = now_ns() + SEC;
-	struct twheel_query query;
-	struct twheel_listed listed[4];
 
 	EXPECT_EQ(-EBUSY, tw_setup(self->fd, MSEC, 2, CLOCK_MONOTONIC, 0));
 	EXPECT_EQ(POLLIN, poll_for(self->fd, POLLIN, 0));
 	ASSERT_NE(0, id = add_after(self->fd, HOUR, 3));
-	EXPECT_EQ(0, tw_query(self->fd, id, &query));
+	EXPECT_EQ(0, tw_query(self->fd, id));
 	EXPECT_EQ(0, tw_modify(self->fd, id, 2 * HOUR, 0));
 	EXPECT_EQ(3, list_timers(self->fd, listed));
 	EXPECT_EQ(0, tw_cancel(self->fd, id));
@@ -158,21 +143,23 @@ TEST_F(a_stalled_call, delays_no_other_call) /* SECURITY: missing pages */
 	ASSERT_NE(0, pthread_tryjoin_np(self->holder.thread, NULL));
 }
 
+static int read_nowait(int fd, unsigned int max)
+{
+	struct iovec iov = { event, max * sizeof(*event) };
+
+	return whole_events(preadv2(fd, &iov, 1, -1, RWF_NOWAIT));
+}
+
 /* The event that a read was about to write is read by another, or its timer cancelled. */
 TEST_F(a_stalled_call, takes_nothing_away) /* SECURITY: missing pages */
 {
-	struct twheel_event event;
-	struct iovec iov = { &event, sizeof(event) };
-
 	EXPECT_EQ(0, tw_cancel(self->fd, self->id));
-	EXPECT_EQ(sizeof(event), preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(2, event.data);
-	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(1, in_order(read_nowait(self->fd, 2), 2));
+	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, 2));
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
 	/* What is left for it when its memory comes. */
-	self->result = variant->hold == hold_in_read ? -EAGAIN : variant->hold == hold_in_list ? 0 :
-		       variant->result;
+	if (variant->result)
+		self->result = variant->call == stalled_read ? -EAGAIN : 0;
 }
 
 /* Whether it has ended within a sufficient time. */
@@ -190,7 +177,7 @@ static bool has_ended(pid_t pid)
 
 static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 {
-	struct twheel_event event, *to = &event;
+	struct twheel_event *to = event;
 	struct trap trap;
 	pid_t pid = fork();
 
@@ -220,61 +207,31 @@ TEST_F(waiters, that_read_and_are_stalled_wake_the_next) /* SECURITY: missing pa
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
 }
 
-static int (*const poll_kinds[])(struct waiter *waiter) = {
-	in_poll, in_select, in_epoll, in_edge, in_exclusive, in_nested, in_nested_edge,
-	in_ring_poll, in_aio,
-};
-
-/* SECURITY: missing pages */
-TEST_F(waiters, that_poll_are_woken_while_a_call_is_stalled)
+TEST_F(waiters, that_poll_are_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
 {
-	struct waiter waiter[ARRAY_SIZE(poll_kinds)];
-	__u64 deadline = now_ns() + SEC;
 	struct holder holder;
-	unsigned int i;
 
-	ASSERT_NE(0, add_at(self->fd, deadline, 7));
-	ASSERT_TRUE(start_holder(&holder, self->fd, hold_in_add));
-	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
-		ASSERT_TRUE(start_waiter(&waiter[i], self->fd, poll_kinds[i]));
-	for (i = 0; i < ARRAY_SIZE(poll_kinds); i++)
-		EXPECT_EQ(1, result_of(&waiter[i]))
-			TH_LOG("kind %u", i);
-	EXPECT_GT(deadline + SEC, now_ns());
+	ASSERT_TRUE(start_holder(&holder, self->fd, stalled_add));
+	expect_all_woken(_metadata, self->fd);
 	EXPECT_TRUE(end_holder(&holder));
-}
-
-static int read_nowait(int fd, struct twheel_event *event, unsigned int max)
-{
-	struct iovec iov = { event, max * sizeof(*event) };
-	ssize_t size = preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
-
-	return size < 0 ? -errno : (int)(size / sizeof(*event));
 }
 
 /* Many timers that have to cascade are read by edges only, without waiting. */
 TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work) /* SECURITY: polls */
 {
-	const unsigned int count = 20000;
+	const int count = MAX_EVENTS;
 	__u64 due = now_ns() + 500 * MSEC;
-	struct twheel_add *add = calloc(count, sizeof(*add));
-	struct twheel_event event[64];
-	unsigned int i, got = 0;
-	int epoll, n;
+	int epoll = watch(self->fd, EDGE), got = 0, n;
 
 	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
-	for (i = 0; i < count; i++)
-		add[i] = (struct twheel_add){
-			.time_ns = due + (i * 7919 % count) * USEC,
-			.flags = TWHEEL_ABSTIME,
-		};
-	ASSERT_EQ(count, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, count));
-	ASSERT_LE(0, epoll = watch(self->fd, EPOLLIN | EPOLLET));
+	fill_adds(count, 0, 0, TWHEEL_ABSTIME);
+	for (int i = 0; i < count; i++)
+		adds[i].time_ns = due + (i * 7919 % count) * USEC;
+	ASSERT_EQ(count, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, count));
 	while (got < count) {
 		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-		while ((n = read_nowait(self->fd, event, 64)) > 0)
+		while ((n = read_nowait(self->fd, 64)) > 0)
 			got += n;
 		ASSERT_EQ(-EAGAIN, n);
 	}
-	free(add);
 }

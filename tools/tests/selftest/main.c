@@ -40,81 +40,65 @@ static void usage(FILE *out)
 	      "  --help        print this text\n", out);
 }
 
-/* A mapping keeps the wheel, its timers and the module. */
-static bool map_and_close(int fd)
-{
-	struct mapped map;
-
-	return map_ring(&map, fd, 100) && !close(fd);
-}
-
-/* Keeps the device open with timers of each kind; or @mapped. */
+/* Keeps the device open with timers of each kind, by a descriptor or by a mapping. */
 static int hold(bool mapped)
 {
-	struct twheel_event event;
-	int fd = tw_open(0), i;
+	int fd = tw_open(0);
+	struct mapped map;
 
 	if (fd < 0) {
 		fprintf(stderr, "twheel-selftest: cannot open " DEVICE ": %s\n", strerror(-fd));
 		return 1;
 	}
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		if (!tw_add(fd, i * MSEC, 0, i % 2 ? MSEC : 0, i)) {
 			fputs("twheel-selftest: cannot add a timer\n", stderr);
 			return 1;
 		}
 	}
-	if (mapped && !map_and_close(fd)) {
+	if (mapped && (!map_ring(&map, fd, 100) || close(fd))) {
 		fputs("twheel-selftest: cannot map a ring\n", stderr);
 		return 1;
 	}
 	puts("ready");
 	fflush(stdout);
 	while (!mapped)
-		tw_read(fd, &event, 1);
+		read_one(fd);
 	for (;;)
 		pause();
 }
 
-/* A test of one variant. */
-struct test {
-	struct __fixture_metadata *fixture;
-	struct __fixture_variant_metadata *variant;
-	struct __test_metadata *test;
-	char name[256];		/* in the results */
-};
+/* What to do with a test of one variant; its name is in the results. */
+typedef void (*test_fn)(const char *name, struct __fixture_metadata *fixture,
+			struct __fixture_variant_metadata *variant, struct __test_metadata *test);
 
 /* Return whether one of these is in its name, with or without the variant, or there are none. */
-static bool is_selected(const struct test *t, char **names)
+static bool is_selected(const char *name, const char *plain, char **names)
 {
-	char plain[256];
 	int i;
 
-	snprintf(plain, sizeof(plain), "%s.%s", t->fixture->name, t->test->name);
-	for (i = 0; names[i] && !strstr(t->name, names[i]) && !strstr(plain, names[i]); i++)
+	for (i = 0; names[i] && !strstr(name, names[i]) && !strstr(plain, names[i]); i++)
 		;
 	return !*names || names[i];
 }
 
-/* Do this with the tests that are selected; returns how many. */
-static int act_on_tests(char **names, void (*act)(const struct test *test))
+/* Do this, unless it is NULL, with the tests that are selected; returns how many. */
+static int act_on_tests(char **names, test_fn act)
 {
 	static struct __fixture_variant_metadata none = { .name = "" };
-	struct __fixture_variant_metadata *v;
-	struct __fixture_metadata *f;
-	struct __test_metadata *t;
+	char name[256], plain[256];
 	int n = 0;
 
-	for (f = __fixture_list; f; f = f->next) {
-		for (v = f->variant ?: &none; v; v = v->next) {
-			for (t = f->tests; t; t = t->next) {
-				struct test test = { f, v, t, "" };
-
-				snprintf(test.name, sizeof(test.name), "%s%s%s.%s", f->name,
+	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) {
+		for (struct __fixture_variant_metadata *v = f->variant ?: &none; v; v = v->next) {
+			for (struct __test_metadata *t = f->tests; t; t = t->next) {
+				snprintf(plain, sizeof(plain), "%s.%s", f->name, t->name);
+				snprintf(name, sizeof(name), "%s%s%s.%s", f->name,
 					 *v->name ? "." : "", v->name, t->name);
-				if (!is_selected(&test, names))
+				if (!is_selected(name, plain, names))
 					continue;
-				act(&test);
+				if (act)
+					act(name, f, v, t);
 				n++;
 			}
 		}
@@ -122,32 +106,30 @@ static int act_on_tests(char **names, void (*act)(const struct test *test))
 	return n;
 }
 
-static void count_test(const struct test *test)
+static void print_name(const char *name, struct __fixture_metadata *fixture,
+		       struct __fixture_variant_metadata *variant, struct __test_metadata *test)
 {
-	(void)test;
+	(void)fixture, (void)variant, (void)test;
+	puts(name);
 }
 
-static void print_name(const struct test *test)
-{
-	puts(test->name);
-}
-
-static void run(const struct test *test)
+static void run(const char *name, struct __fixture_metadata *fixture,
+		struct __fixture_variant_metadata *variant, struct __test_metadata *test)
 {
 	static struct __test_results *results;
 
+	(void)name;
 	if (!results)
 		results = map_fd(-1, sizeof(*results), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, 0);
-	test->test->results = results;
-	__run_test(test->fixture, test->variant, test->test);
+	test->results = results;
+	__run_test(fixture, variant, test);
 }
 
 int main(int argc, char **argv)
 {
 	bool list = argc > 1 && !strcmp(argv[1], "--list");
 	char **names;
-	int i;
 
 	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
 		lateness_max = number_or_exit("--late-max", argv[2], 1, 10000) * MSEC;
@@ -158,10 +140,8 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return 0;
 	}
-	if (argc == 2 && !strcmp(argv[1], "--hold"))
-		return hold(false);
-	if (argc == 2 && !strcmp(argv[1], "--hold-map"))
-		return hold(true);
+	if (argc == 2 && !strncmp(argv[1], "--hold", 6))
+		return hold(!strcmp(argv[1], "--hold-map"));
 	if (argc == 3 && !strcmp(argv[1], "--is-open"))
 		return fcntl(atoi(argv[2]), F_GETFD) < 0;
 	if (argc > 1 && argv[1][0] == '-' && !list) {
@@ -169,10 +149,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	names = argv + 1 + list;
-	for (i = 0; names[i]; i++) {
+	for (int i = 0; names[i]; i++) {
 		char *one[2] = { names[i] };
 
-		if (!act_on_tests(one, count_test)) {
+		if (!act_on_tests(one, NULL)) {
 			fprintf(stderr, "twheel-selftest: no test \"%s\"; see --list\n", names[i]);
 			return 2;
 		}
@@ -180,7 +160,7 @@ int main(int argc, char **argv)
 	if (list)
 		return !act_on_tests(names, print_name);
 	ksft_print_header();
-	ksft_set_plan(act_on_tests(names, count_test));
+	ksft_set_plan(act_on_tests(names, NULL));
 	act_on_tests(names, run);
 	ksft_finished();
 }

@@ -31,15 +31,8 @@ static inline unsigned int *ring_word(struct ring *ring, __u32 offset)
 	return (unsigned int *)(ring->queues + offset);
 }
 
-static inline void *ring_map(struct ring *ring, size_t size, off_t offset)
-{
-	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, offset);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
 /* @flags: IORING_SETUP_*. */
-static inline bool ring_open_with(struct ring *ring, __u32 flags)
+static inline bool ring_open(struct ring *ring, __u32 flags)
 {
 	struct io_uring_params *p = &ring->params;
 	size_t submit, complete;
@@ -52,15 +45,12 @@ static inline bool ring_open_with(struct ring *ring, __u32 flags)
 		return false;
 	submit = p->sq_off.array + p->sq_entries * sizeof(__u32);
 	complete = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
-	ring->queues = ring_map(ring, submit > complete ? submit : complete, IORING_OFF_SQ_RING);
-	ring->sqes = ring_map(ring, p->sq_entries * sizeof(*ring->sqes) <<
-			      !!(flags & IORING_SETUP_SQE128), IORING_OFF_SQES);
+	ring->queues = map_fd(ring->fd, submit > complete ? submit : complete,
+			      PROT_READ | PROT_WRITE, MAP_SHARED, IORING_OFF_SQ_RING);
+	ring->sqes = map_fd(ring->fd, p->sq_entries * sizeof(*ring->sqes) <<
+			    !!(flags & IORING_SETUP_SQE128),
+			    PROT_READ | PROT_WRITE, MAP_SHARED, IORING_OFF_SQES);
 	return ring->queues && ring->sqes;
-}
-
-static inline bool ring_open(struct ring *ring)
-{
-	return ring_open_with(ring, 0);
 }
 
 /* Queue a request; @more: the second half of a large entry, or NULL. */
@@ -92,27 +82,17 @@ static inline bool ring_submit(struct ring *ring, const struct io_uring_sqe *sqe
 /* @flags is 0 or IORING_POLL_ADD_MULTI, for a poll that continues after it has reported. */
 static inline bool ring_poll(struct ring *ring, int fd, __u32 flags)
 {
-	struct io_uring_sqe sqe = {
-		.opcode = IORING_OP_POLL_ADD,
-		.fd = fd,
-		.poll_events = POLLIN,
-		.len = flags,
-	};
-
-	return ring_submit(ring, &sqe);
+	return ring_submit(ring, &(struct io_uring_sqe) {
+		.opcode = IORING_OP_POLL_ADD, .fd = fd, .poll_events = POLLIN, .len = flags,
+	});
 }
 
 static inline bool ring_read(struct ring *ring, int fd, void *buffer, __u32 size)
 {
-	struct io_uring_sqe sqe = {
-		.opcode = IORING_OP_READ,
-		.fd = fd,
-		.addr = (uintptr_t)buffer,
-		.len = size,
+	return ring_submit(ring, &(struct io_uring_sqe) {
+		.opcode = IORING_OP_READ, .fd = fd, .addr = (uintptr_t)buffer, .len = size,
 		.off = -1,
-	};
-
-	return ring_submit(ring, &sqe);
+	});
 }
 
 /* Takes a completion, if there is one, without a system call. */

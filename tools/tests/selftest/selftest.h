@@ -37,8 +37,9 @@
 
 #include <linux/twheel.h>
 
-/* The harness may compare a signed literal with an unsigned value. */
+/* The harness may compare a signed literal with an unsigned value; tables leave out zeros. */
 #pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "kselftest_harness.h"
@@ -46,6 +47,15 @@
 
 #include "chance.h"
 #include "clock.h"
+
+/* As mmap(), or NULL with errno set. */
+static inline void *map_fd(int fd, size_t size, int prot, int flags, off_t offset)
+{
+	void *map = mmap(NULL, size, prot, flags, fd, offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
 #include "ring.h"
 
 #define DEVICE		"/dev/twheel"
@@ -64,10 +74,28 @@ static __u64 lateness_max = 500 * MSEC;
 /* An id that a call must not touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
+/*
+ * What a test read or asked for last, and what it adds. Each test is a process of its own, so
+ * these are its own, and zero in the beginning.
+ */
+#define MAX_EVENTS	5000
+static struct twheel_event event[MAX_EVENTS];
+static struct twheel_add adds[MAX_EVENTS];
+static __u64 ids[MAX_EVENTS];
+static struct twheel_query query;
+static struct twheel_listed listed[20000];
+static struct twheel_info before;
+
 /* The first multiple of @tick at or after @when. */
 static inline __u64 boundary_of(__u64 when, __u64 tick)
 {
 	return (when + tick - 1) / tick * tick;
+}
+
+/* The errno of a call that failed and returned -1, or 0. */
+static inline int errno_of(long ret)
+{
+	return ret == -1 ? errno : 0;
 }
 
 static inline int tw_open(int flags)
@@ -90,7 +118,7 @@ static inline int uring_command(int fd, __u32 command, __u64 first, __u64 second
 	static __thread struct ring ring;
 	struct io_uring_sqe sqe = { .user_data = 0 };
 
-	if (!ring.queues && !ring_open_with(&ring, by == BY_SQE ? DEFER_TASKRUN : 0))
+	if (!ring.queues && !ring_open(&ring, by == BY_SQE ? DEFER_TASKRUN : 0))
 		abort();
 	twheel_prep_command(&sqe, fd, command, first, second);
 	return ring_execute(&ring, &sqe);
@@ -182,12 +210,19 @@ static inline int tw_modify(int fd, __u64 id, __u64 time_ns, __u32 flags)
 	return tw_ioctl(fd, TWHEEL_MODIFY, &modify);
 }
 
-static inline int tw_query(int fd, __u64 id, struct twheel_query *query)
+/* The answer is in @query. */
+static inline int tw_query(int fd, __u64 id)
 {
-	memset(query, 0xa5, sizeof(*query));
-	query->id = id;
-	query->reserved = 0;
-	return tw_ioctl(fd, TWHEEL_QUERY, query);
+	memset(&query, 0xa5, sizeof(query));
+	query.id = id;
+	query.reserved = 0;
+	return tw_ioctl(fd, TWHEEL_QUERY, &query);
+}
+
+/* The deadline of a timer, or ~0; the whole answer is in @query. */
+static inline __u64 deadline_of(int fd, __u64 id)
+{
+	return tw_query(fd, id) ? ~0ULL : query.deadline_ns;
 }
 
 static inline struct twheel_info tw_info(int fd)
@@ -207,14 +242,88 @@ static inline int tw_batch(int fd, unsigned long cmd, void *entries, __u32 count
 	return tw_ioctl(fd, cmd, &batch);
 }
 
-/* The number of events read, or minus errno; -EPROTO for a part of an event. */
-static inline int tw_read(int fd, struct twheel_event *event, unsigned int max)
+/* Fill @adds with @count timers that expire once, at @first and each @step later. */
+static inline struct twheel_add *fill_adds(unsigned int count, __u64 first, __u64 step,
+					   __u32 flags)
 {
-	ssize_t ret = read(fd, event, max * sizeof(*event));
+	for (unsigned int i = 0; i < count; i++) {
+		adds[i] = (struct twheel_add) {
+			.id = UNTOUCHED, .time_ns = first + i * step, .data = i, .flags = flags,
+		};
+	}
+	return adds;
+}
 
-	if (ret < 0)
+/* Add such timers in a batch; their ids are in @ids. */
+static inline bool add_many(int fd, unsigned int count, __u64 first, __u64 step, __u32 flags)
+{
+	fill_adds(count, first, step, flags);
+	if (tw_batch(fd, TWHEEL_ADD_BATCH, adds, count) != (int)count)
+		return false;
+	for (unsigned int i = 0; i < count; i++)
+		ids[i] = adds[i].id;
+	return true;
+}
+
+/* Add any multiple of MAX_EVENTS timers, an hour ahead, whose ids are in @id. */
+static inline bool add_crowd(int fd, __u64 *id, unsigned int count)
+{
+	for (unsigned int done = 0; done < count; done += MAX_EVENTS) {
+		fill_adds(MAX_EVENTS, HOUR, 0, 0);
+		for (unsigned int i = 0; i < MAX_EVENTS; i++)
+			adds[i].data += done;
+		if (tw_batch(fd, TWHEEL_ADD_BATCH, adds, MAX_EVENTS) != MAX_EVENTS)
+			return false;
+		for (unsigned int i = 0; i < MAX_EVENTS; i++)
+			id[done + i] = adds[i].id;
+	}
+	return true;
+}
+
+/* Add timers that are due one by one, with deadlines and data of @first, @first + 1, ... */
+static inline bool add_due(int fd, unsigned int count, __u64 first)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (!add_at(fd, first + i, first + i))
+			return false;
+	return true;
+}
+
+/* The number of whole events in @size bytes, or minus errno; -EPROTO for a part of an event. */
+static inline int whole_events(ssize_t size)
+{
+	if (size < 0)
 		return -errno;
-	return ret % sizeof(*event) ? -EPROTO : (int)(ret / sizeof(*event));
+	return size % sizeof(*event) ? -EPROTO : (int)(size / sizeof(*event));
+}
+
+static inline int tw_read(int fd, struct twheel_event *to, unsigned int max)
+{
+	return whole_events(read(fd, to, max * sizeof(*to)));
+}
+
+/* The same into @event. */
+static inline int read_events(int fd, unsigned int max)
+{
+	return tw_read(fd, event, max);
+}
+
+/* Read one event: its user data, or minus errno. */
+static inline long read_one(int fd)
+{
+	int ret = read_events(fd, 1);
+
+	return ret == 1 ? (long)event->data : ret;
+}
+
+/* Return how many of @count events have the data @first, @first + 1, and so on. */
+static inline int in_order(int count, __u64 first)
+{
+	int n = 0;
+
+	while (n < count && event[n].data == first + n)
+		n++;
+	return count < 0 ? count : n;
 }
 
 /* The result of poll(): the events, 0 after @timeout_ms, or minus errno. */
@@ -231,12 +340,10 @@ static inline bool readable(int fd)
 	return poll_for(fd, POLLIN, 0) & POLLIN;
 }
 
-/* Waits for something to read and reads it: returns as tw_read(), or -ETIMEDOUT. */
-static inline int wait_and_read(int fd, struct twheel_event *event, unsigned int max)
+/* Wait for something to read and read it: as read_events(), or -ETIMEDOUT. */
+static inline int wait_and_read(int fd, unsigned int max)
 {
-	if (poll_for(fd, POLLIN, 5000) != POLLIN)
-		return -ETIMEDOUT;
-	return tw_read(fd, event, max);
+	return poll_for(fd, POLLIN, 5000) == POLLIN ? read_events(fd, max) : -ETIMEDOUT;
 }
 
 /* Waits until @count timers have expired unread. */
@@ -283,46 +390,45 @@ static inline bool start_signals(unsigned int usec, int flags)
 	return !sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &every, NULL);
 }
 
+/* Copy what a file of /proc has behind "@name:", and blanks, in a line; false if there is none. */
+static inline bool proc_value(const char *path, const char *name, char *value, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	const size_t length = strlen(name);
+	bool found = false;
+	char line[128];
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		const char *behind = line + length;
+
+		found = !strncmp(line, name, length) && *behind == ':';
+		if (found)
+			snprintf(value, size, "%s", behind + 1 + strspn(behind + 1, " \t"));
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
 /* The value of @field in the fdinfo of @fd, or ~0. */
 static inline unsigned long long fdinfo_field(int fd, const char *field)
 {
-	unsigned long long value = ~0ULL;
-	char path[64], name[64];
-	FILE *file;
+	char path[64], value[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
-	if (!file)
-		return value;
-	while (fscanf(file, "%63[^:]: %lli\n", name, (long long *)&value) == 2) {
-		if (!strcmp(name, field))
-			break;
-		value = ~0ULL;
-	}
-	fclose(file);
-	return value;
+	return proc_value(path, field, value, sizeof(value)) ? strtoull(value, NULL, 0) : ~0ULL;
 }
 
 /* How often a task has gone to sleep, if it is sleeping now; or -1. */
 static inline long sleeps_of(pid_t tid)
 {
-	const char *switches = "voluntary_ctxt_switches:";
-	char path[32], line[128], state = 0;
-	long sleeps = -1;
-	FILE *file;
+	char path[32], state[32], sleeps[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "r");
-	if (!file)
+	if (!proc_value(path, "State", state, sizeof(state)) || !strchr("SD", *state) ||
+	    !proc_value(path, "voluntary_ctxt_switches", sleeps, sizeof(sleeps)))
 		return -1;
-	while (fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, "State:", strlen("State:")))
-			state = line[strlen("State:\t")];
-		if (!strncmp(line, switches, strlen(switches)))
-			sleeps = strtol(line + strlen(switches), NULL, 10);
-	}
-	fclose(file);
-	return state == 'S' || state == 'D' ? sleeps : -1;
+	return strtol(sleeps, NULL, 10);
 }
 
 /* The same when it has slept for a while; or -1 if it does not go to sleep. */
@@ -342,32 +448,27 @@ static inline long wait_asleep(pid_t tid)
 }
 
 /*
- * The name of the first parameter or counter that differs from @before, or "".
+ * The name of the first parameter or counter that differs from @than, or "".
  * Memory and levels may grow in a call that fails; the clock runs.
  */
-static inline const char *changes(int fd, const struct twheel_info *before)
+static inline const char *changes(int fd, const struct twheel_info *than)
 {
+#define FIELD(name)	{ #name, offsetof(struct twheel_info, name), sizeof(than->name) }
+	const struct {
+		const char *name;
+		size_t offset, size;
+	} fields[] = {
+		FIELD(tick_ns), FIELD(max_timers), FIELD(wheel_size), FIELD(clock_id),
+		FIELD(pending), FIELD(expired), FIELD(added), FIELD(modified), FIELD(cancelled),
+		FIELD(delivered),
+	};
 	struct twheel_info after = tw_info(fd);
 
-	if (after.tick_ns != before->tick_ns)
-		return "tick_ns";
-	if (after.max_timers != before->max_timers)
-		return "max_timers";
-	if (after.wheel_size != before->wheel_size)
-		return "wheel_size";
-	if (after.clock_id != before->clock_id)
-		return "clock_id";
-	if (after.pending != before->pending)
-		return "pending";
-	if (after.expired != before->expired)
-		return "expired";
-	if (after.added != before->added)
-		return "added";
-	if (after.modified != before->modified)
-		return "modified";
-	if (after.cancelled != before->cancelled)
-		return "cancelled";
-	return after.delivered != before->delivered ? "delivered" : "";
+	for (unsigned int i = 0; i < ARRAY_SIZE(fields); i++)
+		if (memcmp((char *)&after + fields[i].offset, (char *)than + fields[i].offset,
+			   fields[i].size))
+			return fields[i].name;
+	return "";
 }
 
 /* Checks the counters of a wheel without periodic timers: none is lost or counted twice. */
@@ -378,19 +479,25 @@ static inline bool balanced(int fd)
 	return info.added == info.pending + info.expired + info.cancelled + info.delivered;
 }
 
-/*
- * A page, and after it one that is not there (@prot < 0) or has protection
- * @prot. Returns the address @size bytes before the second one.
- */
-static inline void *before_page(size_t size, int prot)
+/* Pages of memory, which are zero. */
+static inline void *new_pages(size_t size)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t first = (size + page - 1) / page * page;
-	char *map = mmap(NULL, first + page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		abort();
+	return map;
+}
+
+/*
+ * Pages, and after them one that is not there (@prot < 0) or has protection @prot. Returns the
+ * address @size bytes before that one.
+ */
+static inline void *before_page(size_t size, int prot)
+{
+	size_t page = sysconf(_SC_PAGESIZE), first = (size + page - 1) / page * page;
+	char *map = new_pages(first + page);
+
 	if (prot < 0 ? munmap(map + first, page) : mprotect(map + first, page, prot))
 		abort();
 	return map + first - size;
@@ -404,14 +511,9 @@ static inline void *before_hole(size_t size)
 /* A copy of @from in a read-only page. */
 static inline void *read_only_copy(const void *from, size_t size)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	void *map = mmap(NULL, page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = memcpy(new_pages(size), from, size);
 
-	if (map == MAP_FAILED || size > page)
-		abort();
-	memcpy(map, from, size);
-	if (mprotect(map, page, PROT_READ))
+	if (mprotect(map, size, PROT_READ))
 		abort();
 	return map;
 }
@@ -428,6 +530,14 @@ static inline void *bad_pointer(unsigned int nr)
 	default:
 		return (void *)-4096L;
 	}
+}
+
+/* Wait for a child: its exit status, or -1 if it was killed. */
+static inline int wait_for(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* The wheel of a fixture; @flags as for open(). */
@@ -498,13 +608,6 @@ static inline int make_ring(int fd, __u32 slots, struct twheel_ring_setup *setup
 	return tw_ioctl(fd, TWHEEL_RING, setup);
 }
 
-static inline void *map_fd(int fd, size_t size, int prot, int flags, off_t offset)
-{
-	void *map = mmap(NULL, size, prot, flags, fd, offset);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
 static inline bool map_ring(struct mapped *map, int fd, __u32 slots)
 {
 	struct twheel_ring_setup setup;
@@ -516,15 +619,15 @@ static inline bool map_ring(struct mapped *map, int fd, __u32 slots)
 	return map->ring;
 }
 
-/* Takes up to @max events; returns how many. */
-static inline unsigned int take(struct mapped *map, struct twheel_event *events, unsigned int max)
+/* Take up to @max events into @event; returns how many. */
+static inline int take(struct mapped *map, unsigned int max)
 {
 	__u32 tail = __atomic_load_n(&map->ring->tail, __ATOMIC_ACQUIRE);
 	__u32 head = map->ring->head;
 	unsigned int n;
 
 	for (n = 0; n < max && head != tail; n++) {
-		events[n] = ((struct twheel_event *)(map->ring + 1))[head];
+		event[n] = ((struct twheel_event *)(map->ring + 1))[head];
 		head = head + 1 < map->slots ? head + 1 : 0;
 	}
 	__atomic_store_n(&map->ring->head, head, __ATOMIC_RELEASE);
