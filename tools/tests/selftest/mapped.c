@@ -255,39 +255,6 @@ TEST_F(a_ring, that_nobody_empties_lets_the_hrtimer_rest) /* SECURITY: expiry */
 	EXPECT_GE(2, tw_info(self->fd).fires);
 }
 
-/* An edge-triggered loop that empties the ring each time. */
-TEST_F(a_ring, brings_an_edge_for_each_tick)
-{
-	int epoll = watch(self->fd, EDGE);
-	unsigned int n = 0, waits = 0;
-
-	ASSERT_TRUE(add_many(self->fd, 100, now_ns() + A_WHILE, 3 * MSEC, TWHEEL_ABSTIME));
-	for (; n < 100; waits++) {
-		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000))
-			TH_LOG("%u of 100 after %u waits", n, waits);
-		n += in_order(take(&self->map, 100), n);
-	}
-	EXPECT_GE(200, waits);
-	EXPECT_GE(101, tw_info(self->fd).fires);
-}
-
-/* The flag shows that: a program that polls again loses nothing. */
-TEST_F(a_ring, that_was_full_is_polled_again_in_an_edge_triggered_loop)
-{
-	int epoll = watch(self->fd, EDGE);
-	unsigned int n = 0;
-
-	ASSERT_TRUE(add_due(self->fd, 1000, 0));
-	ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-	do {
-		n += take(&self->map, ALL);
-	} while (self->map.ring->flags & TWHEEL_RING_MORE && readable(self->fd));
-	EXPECT_EQ(1000, n);
-	EXPECT_EQ(0, epoll_for(epoll, 20));
-	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-}
-
 /*
  * Other processes and other mappings.
  */

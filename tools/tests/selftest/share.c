@@ -100,23 +100,6 @@ TEST_F(sharing, the_last_close_drops_the_timers) /* SECURITY: close */
 	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, id));
 }
 
-/* Timers that fall due just before, while and just after their wheel is closed. */
-TEST_F(sharing, close_with_timers_about_to_expire) /* SECURITY: close */
-{
-	for (unsigned int round = 0; round < 40; round++) {
-		int fd = open_wheel(_metadata, O_NONBLOCK);
-
-		ASSERT_EQ(0, tw_setup(fd, 10 * USEC, 2 + round, CLOCK_MONOTONIC, 0));
-		for (unsigned int i = 0; i < 100; i++)
-			ASSERT_NE(0, tw_add(fd, i * 50 * USEC, 0, i % 2 ? MSEC : 0, i));
-		if (round % 2)
-			sleep_for(round * 100 * USEC);
-		ASSERT_EQ(0, close(fd));
-	}
-	sleep_for(50 * MSEC);
-	EXPECT_EQ(0, tw_info(self->fd).added);
-}
-
 /* The exit status of a child without privileges that does this. */
 static int as_nobody(int (*act)(void))
 {
