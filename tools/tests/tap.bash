@@ -7,14 +7,19 @@
 count=0
 status=0
 
-# ok NAME COMMAND...: one test; the command's output is the diagnosis.
+# ok NAME COMMAND...: one test; the command's output is the diagnosis. In a script with set -e, the
+# first command that fails ends the test, which would not be so within an if.
 ok()
 {
-	local name=$1 output
+	local name=$1 flags=$- output failed
 	shift
 
 	count=$((count + 1))
-	if output=$("$@" 2>&1); then
+	set +e
+	output=$([[ $flags != *e* ]] || set -e; "$@" 2>&1)
+	failed=$?
+	[[ $flags != *e* ]] || set -e
+	if [ $failed = 0 ]; then
 		echo "ok $count - $name"
 	else
 		echo "not ok $count - $name"
