@@ -9,21 +9,33 @@
 
 /* ---- Arguments --------------------------------------------------------------- */
 
-TEST(no_loop_is_einval)
+/* All functions that need a loop of this process. */
+static void check_loop_is_refused(struct twheel_loop *loop, int error)
 {
 	struct twheel_message message = { .call = count_message };
+	struct twheel_handle idle = { .callback = count_call };
 
-	CHECK_FAILS(twheel_start(NULL, &timer, 1), EINVAL);
-	CHECK_FAILS(twheel_start_at(NULL, &timer, 1), EINVAL);
-	CHECK_FAILS(twheel_repeat(NULL, &timer, 1, 1), EINVAL);
-	CHECK_FAILS(twheel_loop_flush(NULL), EINVAL);
-	CHECK_FAILS(twheel_loop_dispatch(NULL), EINVAL);
-	CHECK_FAILS(twheel_loop_wait(NULL, 0), EINVAL);
-	CHECK_FAILS(twheel_loop_timeout(NULL) - 1, EINVAL);
-	CHECK_FAILS(twheel_loop_fd(NULL), EINVAL);
+	CHECK_FAILS(twheel_start(loop, &idle, 1), error);
+	CHECK_FAILS(twheel_start_at(loop, &idle, 1), error);
+	CHECK_FAILS(twheel_repeat(loop, &idle, 1, 1), error);
+	CHECK_FAILS(twheel_loop_fd(loop), error);
+	CHECK_FAILS(twheel_loop_flush(loop), error);
+	CHECK_FAILS(twheel_loop_dispatch(loop), error);
+	CHECK_FAILS(twheel_loop_wait(loop, 0), error);
+	CHECK_FAILS(twheel_loop_timeout(loop) - 1, error);
+	CHECK_FAILS(twheel_loop_post(loop, &message), error);
+	CHECK_FAILS(twheel_loop_count(loop), error);
+	CHECK_FAILS(twheel_loop_ref(loop), error);
+	CHECK_FAILS(twheel_loop_unref(loop), error);
+	CHECK_FAILS(twheel_loop_run(loop), error);
+	CHECK_FAILS(twheel_loop_stop(loop), error);
+}
+
+TEST(no_loop_is_einval)
+{
+	check_loop_is_refused(NULL, EINVAL);
 	CHECK_FAILS(twheel_loop_backend(NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_update(NULL), EINVAL);
-	CHECK_FAILS(twheel_loop_post(NULL, &message), EINVAL);
 	errno = 0;
 	CHECK(!twheel_loop_now(NULL) && errno == EINVAL);
 	CHECK(!twheel_loop_data(NULL));
@@ -384,26 +396,14 @@ TEST(starting_what_was_refused_waits_for_the_next_flush)
 
 static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_handle *timer)
 {
-	struct twheel_message message = { .call = count_message };
-	struct twheel_handle other = { .callback = count_call };
 	int called = 0;
 
-	CHECK_FAILS(twheel_loop_fd(loop), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_dispatch(loop), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_wait(loop, 0), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_post(loop, &message), EOWNERDEAD);
-	CHECK_FAILS(twheel_start(loop, &other, 1), EOWNERDEAD);
-	CHECK_FAILS(twheel_start_at(loop, &other, 1), EOWNERDEAD);
-	CHECK_FAILS(twheel_repeat(loop, &other, 1, 1), EOWNERDEAD);
+	check_loop_is_refused(loop, EOWNERDEAD);
 	/* Asking for the time of a loop does not make it usable. */
 	CHECK(twheel_loop_now(loop));
 	CHECK_FAILS(twheel_again(timer, HOUR), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_timeout(loop) - 1, EOWNERDEAD);
 	CHECK_FAILS(twheel_set_interval(timer, HOUR), EOWNERDEAD);
 	CHECK_FAILS(twheel_stop(timer), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_count(loop), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_run(loop), EOWNERDEAD);
 	CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
 	loop = new_loop();
 	twheel_handle_init(timer, count_call, &called);

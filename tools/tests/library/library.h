@@ -80,6 +80,11 @@ void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 
+/* So many more calls of poll() fail with EINTR. */
+extern int polls_interrupted;
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
+
 /* After so many more calls of malloc() and calloc(), one fails; never if it is negative. */
 extern int mallocs_left;
 

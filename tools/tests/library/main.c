@@ -11,6 +11,7 @@
 
 uint32_t backend = TWHEEL_BACKEND_DEVICE;
 int mallocs_left = -1;
+int polls_interrupted;
 uint64_t seed = 1;
 uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
@@ -56,6 +57,15 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return has_memory() ? __real_calloc(count, size) : NULL;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	if (!polls_interrupted)
+		return __real_poll(fds, count, timeout);
+	polls_interrupted--;
+	errno = EINTR;
+	return -1;
 }
 
 void free_last_loop(void)
@@ -210,6 +220,7 @@ static void run(const struct test *test, char **names)
 		return;
 	}
 	mocked_ns = 0;
+	polls_interrupted = 0;
 	on_clock = NULL;
 	called = 0;
 	messages = 0;
