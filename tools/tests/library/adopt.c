@@ -201,10 +201,23 @@ DEVICE_TEST(what_wakes_the_loop_is_not_adopted)
 	twheel_loop_free(loop);
 }
 
+/* A timer that was due when it was started again; and deadline 0, as events that only wake have. */
+DEVICE_TEST(an_adopted_wheel_tells_old_events_from_new)
+{
+	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
+
+	CHECK(!twheel_start_at(loop, &handles[4], 1));
+	CHECK(!twheel_loop_flush(loop) && becomes_readable(loop));
+	CHECK(twheel_stop(&handles[4]) == 1 && !twheel_start(loop, &handles[4], HOUR));
+	CHECK(!twheel_start_at(loop, &handles[5], 0));
+	CHECK(run_for(loop, 1, 1000) == 1 && calls[5] == 1 && !calls[4]);
+	twheel_loop_free(loop);
+}
+
 static void die_in_the_middle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	count_number(loop, handle);
-	if ((uintptr_t)handle->data == 3)
+	if ((uintptr_t)handle->data == 3 && !twheel_loop_flush(loop))
 		raise(SIGKILL);
 }
 
