@@ -346,7 +346,7 @@ TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it) /* SECURITY: the ring of eve
 }
 
 /*
- * Programs that write rubbish may lose their own events, but nothing else.
+ * Programs that write garbage may lose their own events, but nothing else.
  */
 TEST_F(a_ring, takes_no_more_when_its_head_makes_no_sense) /* SECURITY: the ring of events */
 {
@@ -375,7 +375,7 @@ TEST_F(a_ring, can_be_made_read_only_and_fills_up) /* SECURITY: the ring of even
 	EXPECT_EQ(11, poll_and_take(&self->map, ALL));
 }
 
-static void *write_rubbish(void *arg)
+static void *write_garbage(void *arg)
 {
 	struct chance chance = { .state = 12345 };
 	__u64 until = now_ns() + SEC / 4;
@@ -391,14 +391,14 @@ static void *write_rubbish(void *arg)
 	return NULL;
 }
 
-TEST_F(a_ring, full_of_rubbish_harms_nobody_else) /* SECURITY: the ring of events */
+TEST_F(a_ring, full_of_garbage_harms_nobody_else) /* SECURITY: the ring of events */
 {
 	int other = open_wheel(_metadata, O_NONBLOCK);
 	__u64 until = now_ns() + SEC / 4;
 	unsigned int added = 0;
 	pthread_t thread;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, write_rubbish, &self->map));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, write_garbage, &self->map));
 	for (; now_ns() < until; added += 11) {
 		ASSERT_TRUE(add_due(self->fd, 10, 0));
 		ASSERT_NE(0, add_after(self->fd, 3 * MSEC, 1));

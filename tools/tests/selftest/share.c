@@ -134,7 +134,7 @@ TEST_F(sharing, anybody_can_open_a_wheel_for_any_access) /* SECURITY: rights */
 	ASSERT_NE(0, add_at(writer, 0, 1));
 	EXPECT_EQ(-EBADF, read_one(writer));
 	EXPECT_EQ(1, tw_info(writer).expired);
-	/* A descriptor of O_PATH is no wheel. */
+	/* A descriptor of O_PATH is not a wheel. */
 	EXPECT_EQ(-EBADF, try_add(path));
 	EXPECT_EQ(-EBADF, read_one(path));
 	EXPECT_EQ(~0ULL, fdinfo_field(path, "twheel-tick-ns"));

@@ -16,7 +16,7 @@ struct armed {
 	bool read;
 };
 
-/* The books on one wheel; the user data of a timer is its index in @timer. */
+/* The ledger of one wheel; the user data of a timer is its index in @timer. */
 struct ledger {
 	int fd;
 	clockid_t clock;
@@ -39,29 +39,29 @@ static struct ledger open_ledger(int fd, unsigned int max_timers)
 	};
 }
 
-/* Adds a timer and books it; with TWHEEL_ABSTIME, @time is the deadline. */
-static bool arm(struct ledger *books, __u64 time, __u32 flags)
+/* Adds a timer and records it; with TWHEEL_ABSTIME, @time is the deadline. */
+static bool arm(struct ledger *ledger, __u64 time, __u32 flags)
 {
-	struct armed *timer = &books->timer[books->added];
-	__u64 before = now_on(books->clock);
+	struct armed *timer = &ledger->timer[ledger->added];
+	__u64 before = now_on(ledger->clock);
 
-	timer->id = tw_add(books->fd, time, flags, 0, books->added);
-	timer->added = now_on(books->clock);
+	timer->id = tw_add(ledger->fd, time, flags, 0, ledger->added);
+	timer->added = now_on(ledger->clock);
 	timer->earliest = flags & TWHEEL_ABSTIME ? time : before + time;
 	timer->latest = flags & TWHEEL_ABSTIME ? time : timer->added + time;
-	books->added++;
+	ledger->added++;
 	return timer->id;
 }
 
 /* Checks one event that the reader has got now. */
-static void check_event(struct __test_metadata *_metadata, struct ledger *books,
+static void check_event(struct __test_metadata *_metadata, struct ledger *ledger,
 			const struct twheel_event *event, __u64 late_max)
 {
-	__u64 boundary = boundary_of(event->deadline_ns, books->tick);
-	struct armed *timer = &books->timer[event->data];
-	__u64 due = boundary, when = now_on(books->clock);
+	__u64 boundary = boundary_of(event->deadline_ns, ledger->tick);
+	struct armed *timer = &ledger->timer[event->data];
+	__u64 due = boundary, when = now_on(ledger->clock);
 
-	ASSERT_LT(event->data, books->added);
+	ASSERT_LT(event->data, ledger->added);
 	ASSERT_EQ(timer->id, event->id);
 	ASSERT_EQ(1, event->count);
 	ASSERT_FALSE(timer->read)
@@ -70,9 +70,9 @@ static void check_event(struct __test_metadata *_metadata, struct ledger *books,
 	ASSERT_GE(timer->latest, event->deadline_ns);
 	if (boundary > timer->added) {
 		/* It was not due when it was added, so it expired in the wheel. */
-		ASSERT_LE(books->last_boundary, boundary)
+		ASSERT_LE(ledger->last_boundary, boundary)
 			TH_LOG("timer %llu is out of order", event->data);
-		books->last_boundary = boundary;
+		ledger->last_boundary = boundary;
 	} else {
 		due = event->deadline_ns;
 	}
@@ -82,38 +82,38 @@ static void check_event(struct __test_metadata *_metadata, struct ledger *books,
 	ASSERT_GE(due + late_max, when)
 		TH_LOG("timer %llu is late", event->data);
 	timer->read = true;
-	books->read++;
+	ledger->read++;
 }
 
 /* Reads all events, some in a call. */
-static void read_all(struct __test_metadata *_metadata, struct ledger *books)
+static void read_all(struct __test_metadata *_metadata, struct ledger *ledger)
 {
 	int ret;
 
-	while ((ret = read_events(books->fd, 64)) != -EAGAIN) {
+	while ((ret = read_events(ledger->fd, 64)) != -EAGAIN) {
 		ASSERT_LT(0, ret);
 		for (int i = 0; i < ret; i++)
-			check_event(_metadata, books, &event[i], lateness_max);
+			check_event(_metadata, ledger, &event[i], lateness_max);
 	}
 }
 
 /* Reads until every timer has been read, and checks that the wheel is empty. */
-static void read_the_rest(struct __test_metadata *_metadata, struct ledger *books)
+static void read_the_rest(struct __test_metadata *_metadata, struct ledger *ledger)
 {
 	struct twheel_info info;
 
-	while (books->read < books->added) {
-		ASSERT_EQ(POLLIN, poll_for(books->fd, POLLIN, 5000))
-			TH_LOG("%u of %u timers are lost", books->added - books->read,
-			       books->added);
-		read_all(_metadata, books);
+	while (ledger->read < ledger->added) {
+		ASSERT_EQ(POLLIN, poll_for(ledger->fd, POLLIN, 5000))
+			TH_LOG("%u of %u timers are lost", ledger->added - ledger->read,
+			       ledger->added);
+		read_all(_metadata, ledger);
 	}
-	info = tw_info(books->fd);
+	info = tw_info(ledger->fd);
 	EXPECT_EQ(0, info.pending);
 	EXPECT_EQ(0, info.expired);
-	EXPECT_EQ(books->added, info.added);
-	EXPECT_EQ(books->added, info.delivered);
-	EXPECT_EQ(0, poll_for(books->fd, POLLIN, 50))
+	EXPECT_EQ(ledger->added, info.added);
+	EXPECT_EQ(ledger->added, info.delivered);
+	EXPECT_EQ(0, poll_for(ledger->fd, POLLIN, 50))
 		TH_LOG("there is an event more than there were timers");
 }
 
@@ -121,19 +121,19 @@ static void read_the_rest(struct __test_metadata *_metadata, struct ledger *book
 static void arm_and_read(struct __test_metadata *_metadata, int fd, unsigned int count,
 			 __u64 max_delay)
 {
-	struct ledger books = open_ledger(fd, count);
+	struct ledger ledger = open_ledger(fd, count);
 	struct chance chance = { .state = 88172645463325252ULL };
 
 	for (unsigned int i = 0; i < count; i++) {
 		__u64 delay = chance_below(&chance, max_delay);
 
 		/* A delay and a deadline in turn. */
-		ASSERT_TRUE(i % 2 ? arm(&books, delay, 0) :
-			    arm(&books, now_on(books.clock) + delay, TWHEEL_ABSTIME));
+		ASSERT_TRUE(i % 2 ? arm(&ledger, delay, 0) :
+			    arm(&ledger, now_on(ledger.clock) + delay, TWHEEL_ABSTIME));
 		if (i % 16 == 0)
-			read_all(_metadata, &books);
+			read_all(_metadata, &ledger);
 	}
-	read_the_rest(_metadata, &books);
+	read_the_rest(_metadata, &ledger);
 }
 
 TEST_F_TIMEOUT(timing, ten_thousand_timers_within_two_seconds, 60)
@@ -276,15 +276,15 @@ TEST_F(timing, what_is_due_when_added_or_modified_queues_at_that_moment)
 TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
 {
 	const unsigned int count = 4000;
-	struct ledger books;
+	struct ledger ledger;
 	__u64 base;
 
 	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
-	books = open_ledger(self->fd, count);
+	ledger = open_ledger(self->fd, count);
 	base = now_ns() + 4 * SEC;
 	ASSERT_NE(0, ids[0] = add_after(self->fd, HOUR, count));
 	for (unsigned int i = 0; i < count; i++)
-		ASSERT_TRUE(arm(&books, base - i % 50 * USEC, TWHEEL_ABSTIME));
+		ASSERT_TRUE(arm(&ledger, base - i % 50 * USEC, TWHEEL_ABSTIME));
 	ASSERT_GT(base - MSEC, now_ns())
 		TH_LOG("the machine is too slow for this test");
 	sleep_until(base + 10 * USEC);
@@ -292,7 +292,7 @@ TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
 	ASSERT_NE(0, ids[1] = add_at(self->fd, 0, count));
 	for (unsigned int i = 0; i < count; i++) {
 		ASSERT_EQ(1, wait_and_read(self->fd, 1));
-		check_event(_metadata, &books, event, HOUR);
+		check_event(_metadata, &ledger, event, HOUR);
 	}
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(count, read_one(self->fd));
@@ -303,15 +303,15 @@ TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
 /* The wheel's clock stood still for long, which must not delay near timers. */
 TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
 {
-	struct ledger books;
+	struct ledger ledger;
 
 	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
-	books = open_ledger(self->fd, 40);
+	ledger = open_ledger(self->fd, 40);
 	for (int i = 0; i < 3; i++) {
 		sleep_for(300 * MSEC);
-		ASSERT_TRUE(arm(&books, 20 * MSEC, 0));
-		ASSERT_TRUE(arm(&books, 7 * MSEC, 0));
-		read_the_rest(_metadata, &books);
+		ASSERT_TRUE(arm(&ledger, 20 * MSEC, 0));
+		ASSERT_TRUE(arm(&ledger, 7 * MSEC, 0));
+		read_the_rest(_metadata, &ledger);
 	}
 }
 
