@@ -97,28 +97,15 @@ unsigned int clock_timers(void)
 	return !list_empty(&base.timers);
 }
 
-static void enqueue(struct hrtimer *timer)
-{
-	timer->queued = true;
-	list_add(&timer->node, &base.timers);
-}
-
-static void dequeue(struct hrtimer *timer)
-{
-	if (timer->queued)
-		list_del(&timer->node);
-	timer->queued = false;
-}
-
 void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 {
 	POINT("hrtimer_start");
 	may_call();
 	if (time < 0 || mode != HRTIMER_MODE_ABS)
 		broken("an hrtimer is started for what is no time");
-	dequeue(timer);
 	timer->expires = time;
-	enqueue(timer);
+	list_del(&timer->node);
+	list_add(&timer->node, &base.timers);
 }
 
 static bool is_not_running(const void *timer)
@@ -131,9 +118,9 @@ void hrtimer_cancel(struct hrtimer *timer)
 {
 	POINT("hrtimer_cancel");
 	may_call();
-	dequeue(timer);
+	list_del_init(&timer->node);
 	schedule_until(is_not_running, timer);
-	dequeue(timer);
+	list_del_init(&timer->node);
 }
 
 /*
@@ -143,7 +130,7 @@ void hrtimer_cancel(struct hrtimer *timer)
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	dequeue(timer);
+	list_del_init(&timer->node);
 	base.running = timer;
 	timer->function(timer);
 	POINT("the interrupt ends");

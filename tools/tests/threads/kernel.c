@@ -158,23 +158,10 @@ u64 clock_now(clockid_t clock)
 	}
 }
 
-static void enqueue(struct hrtimer *timer)
-{
-	WRITE_ONCE(timer->queued, true);
-	list_add(&timer->node, &base.timers);
-}
-
-static void dequeue(struct hrtimer *timer)
-{
-	if (timer->queued)
-		list_del(&timer->node);
-	WRITE_ONCE(timer->queued, false);
-}
-
 /* As in the kernel, the function runs unlocked, and may start its hrtimer again. */
 static void fire(struct hrtimer *timer)
 {
-	dequeue(timer);
+	list_del_init(&timer->node);
 	base.running = timer;
 	pthread_mutex_unlock(&base.lock);
 	breathing_space();
@@ -257,9 +244,9 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	if (time < 0 || mode != HRTIMER_MODE_ABS)
 		broken("an hrtimer is started for what is no time");
 	pthread_mutex_lock(&base.lock);
-	dequeue(timer);
 	timer->expires = time;
-	enqueue(timer);
+	list_del(&timer->node);
+	list_add(&timer->node, &base.timers);
 	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }
@@ -271,6 +258,6 @@ void hrtimer_cancel(struct hrtimer *timer)
 	pthread_mutex_lock(&base.lock);
 	while (base.running == timer)
 		pthread_cond_wait(&base.done, &base.lock);
-	dequeue(timer);
+	list_del_init(&timer->node);
 	pthread_mutex_unlock(&base.lock);
 }

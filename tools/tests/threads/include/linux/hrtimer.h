@@ -18,8 +18,7 @@ enum hrtimer_restart { HRTIMER_NORESTART };
 enum hrtimer_mode { HRTIMER_MODE_ABS };
 
 struct hrtimer {
-	struct list_head node;
-	bool queued;
+	struct list_head node;	/* among those that are queued; empty if it is not */
 	u64 expires;
 	clockid_t clock;
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
@@ -29,14 +28,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
 {
-	if (timer->queued)
+	if (timer->function && !list_empty(&timer->node))
 		broken("an hrtimer is set up while it is queued");
-	*timer = (struct hrtimer) { .function = function, .clock = clock };
+	*timer = (struct hrtimer) { LIST_HEAD_INIT(timer->node), 0, clock, function };
 }
 
 static inline bool hrtimer_is_queued(const struct hrtimer *timer)
 {
-	return READ_ONCE(timer->queued);
+	return !list_empty(&timer->node);
 }
 
 /* The time until a timer is due. */
