@@ -7,5 +7,4 @@ s/^(#define TWHEEL_STEPS\t+)192$/\14/
 s/^(#define TWHEEL_FEW\t+)64$/\12/
 s/^(#define TWHEEL_POLL_HOLDS\t+)8$/\12/
 s/^(#define TWHEEL_SLOT_BITS\t)\(PAGE_SHIFT - 4\)$/\18/
-s/^(static DEFINE_HASHTABLE\(users, )8/\11/
 s/^(#define TWHEEL_PAUSE_NS\s+)\(25 \*/\1(10 */

@@ -16,7 +16,6 @@
 struct open_file {
 	struct file file;
 	struct cred cred;
-	struct inode inode;
 };
 
 const struct file_operations *device;
@@ -31,7 +30,7 @@ int sys_open(u32 uid, struct file **filp)
 	open->cred.uid.val = uid;
 	open->file.f_cred = &open->cred;
 	*filp = &open->file;
-	err = device->open(&open->inode, *filp);
+	err = device->open(NULL, *filp);
 	may_return();
 	if (err)
 		free(open);
@@ -42,7 +41,7 @@ void sys_close(struct file *filp)
 {
 	struct open_file *open = container_of(filp, struct open_file, file);
 
-	device->release(&open->inode, filp);
+	device->release(NULL, filp);
 	may_return();
 	free(open);
 }

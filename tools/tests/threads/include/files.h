@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -91,40 +90,15 @@ static inline struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 	return old;
 }
 
-/* Tables of a fixed size. */
-struct hlist_node {
-	struct hlist_node *next;
-	struct hlist_node **place;
-};
+/* In a table of one bucket, any entry may have the key. */
+#define hlist_node			list_head
+#define DEFINE_HASHTABLE(name, bits)	struct list_head name WORLD = LIST_HEAD_INIT(name)
+#define hash_add(table, node, key)	list_add(node, &(table))
+#define hash_del(node)			list_del(node)
+#define hash_for_each_possible(table, entry, member, key)		\
+	list_for_each_entry(entry, &(table), member)
 
-struct hlist_head {
-	struct hlist_node *first;
-};
-
-#define DEFINE_HASHTABLE(name, bits)	struct hlist_head name[1 << (bits)] WORLD
-
-#define hash_add(table, node, key)	hash_put(&(table)[(key) % ARRAY_SIZE(table)].first, node)
-
-static inline void hash_put(struct hlist_node **place, struct hlist_node *node)
-{
-	*node = (struct hlist_node) { .next = *place, .place = place };
-	if (node->next)
-		node->next->place = &node->next;
-	*place = node;
-}
-
-static inline void hash_del(struct hlist_node *node)
-{
-	*node->place = node->next;
-	if (node->next)
-		node->next->place = node->place;
-}
-
-#define hash_for_each_possible(table, entry, member, key)			\
-	for (struct hlist_node *__node = (table)[(key) % ARRAY_SIZE(table)].first; \
-	     __node && ((entry) = container_of(__node, typeof(*(entry)), member), true); \
-	     __node = __node->next)
-
+struct inode;
 struct io_uring_cmd;
 struct iov_iter;
 struct poll_table_struct;
@@ -133,10 +107,6 @@ struct vm_area_struct;
 
 #define FMODE_NOWAIT	BIT(27)
 #define IOCB_NOWAIT	BIT(20)
-
-struct inode {
-	int unused;
-};
 
 struct file {
 	unsigned int f_mode;
@@ -204,15 +174,8 @@ struct seq_file {
 	size_t count;
 };
 
-static inline __attribute__((format(printf, 2, 3)))
-void seq_printf(struct seq_file *m, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	m->count += vsnprintf(m->text + m->count, sizeof(m->text) - m->count, format, args);
-	va_end(args);
-}
+#define seq_printf(m, ...)	((m)->count += snprintf((m)->text + (m)->count, \
+						sizeof((m)->text) - (m)->count, __VA_ARGS__))
 
 /* The operations that the module registered. */
 extern const struct file_operations *device;
@@ -236,16 +199,14 @@ static inline int misc_register(struct miscdevice *misc)
 
 #define misc_deregister(misc)	(device = NULL)
 
-/* The first byte that is not @c, or NULL. */
-static inline void *memchr_inv(const void *start, int c, size_t bytes)
+/* Return the first byte that is not @c, or NULL. */
+static inline const void *memchr_inv(const void *start, char c, size_t bytes)
 {
-	const unsigned char *p = start;
+	const char *p = start;
 
-	for (; bytes--; p++) {
-		if (*p != (unsigned char)c)
-			return (void *)p;
-	}
-	return NULL;
+	for (; bytes && *p == c; bytes--)
+		p++;
+	return bytes ? p : NULL;
 }
 
 #endif /* _DRIVER_FILES_H */

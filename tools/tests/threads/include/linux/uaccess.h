@@ -51,6 +51,11 @@ static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 	return n < missing - address ? n : missing - address;
 }
 
+static inline bool user_range(const void __user *p, unsigned long n)
+{
+	return user_bytes(p, n, current->user_end) == n;
+}
+
 /* The same; some processors copy a few bytes less. */
 static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
@@ -58,8 +63,10 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 	unsigned long bytes = user_bytes(p, n, missing);
 	unsigned long less;
 
+	POINT("copy user memory");
 	may_fault();
-	breathing_space();
+	if (!user_range(p, n))
+		return 0;
 	if (page_is_gone())
 		bytes = any_below(n);
 	if (fails_now())
@@ -70,18 +77,11 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 	return bytes > less ? bytes - less : 0;
 }
 
-static inline bool user_range(const void __user *p, unsigned long n)
-{
-	return user_bytes(p, n, current->user_end) == n;
-}
-
 static inline unsigned long __must_check copy_from_user(void *to, const void __user *from,
 							unsigned long n)
 {
-	unsigned long bytes = 0;
+	unsigned long bytes = user_copied(from, n, current->unreadable);
 
-	if (user_range(from, n))
-		bytes = user_copied(from, n, current->unreadable);
 	memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
 	return n - bytes;
@@ -90,10 +90,8 @@ static inline unsigned long __must_check copy_from_user(void *to, const void __u
 static inline unsigned long __must_check copy_to_user(void __user *to, const void *from,
 						      unsigned long n)
 {
-	unsigned long bytes = 0;
+	unsigned long bytes = user_copied(to, n, current->unwritable);
 
-	if (user_range(to, n))
-		bytes = user_copied(to, n, current->unwritable);
 	memcpy(to, from, bytes);
 	return n - bytes;
 }
@@ -118,6 +116,8 @@ static inline unsigned long __must_check clear_user(void __user *to, unsigned lo
 
 static inline bool user_access_begin(const void __user *p, unsigned long n)
 {
+	/* There is one point for all accesses: others only see that the lock is held. */
+	POINT("user_access_begin");
 	may_fault();
 	if (!user_range(p, n))
 		return false;
@@ -132,8 +132,8 @@ static inline void user_access_end(void)
 	current->in_user_access = false;
 }
 
-#define user_write_access_begin(p, n)	user_access_begin(p, n)
-#define user_write_access_end()		user_access_end()
+#define user_write_access_begin		user_access_begin
+#define user_write_access_end		user_access_end
 
 static inline bool user_access_works(const void __user *p, unsigned long n,
 				     unsigned long missing)
@@ -162,10 +162,5 @@ do {									\
 		goto label;						\
 	memcpy(p, &__value, sizeof(__value));				\
 } while (0)
-
-/* Memory that is opened once has one point: others only see that the lock is held. */
-#define copy_from_user(to, from, n)	({ POINT("copy_from_user"); copy_from_user(to, from, n); })
-#define copy_to_user(to, from, n)	({ POINT("copy_to_user"); copy_to_user(to, from, n); })
-#define user_access_begin(p, n)		({ POINT("user_access_begin"); user_access_begin(p, n); })
 
 #endif /* _DRIVER_LINUX_UACCESS_H */

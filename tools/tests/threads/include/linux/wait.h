@@ -36,6 +36,8 @@ static inline void init_waitqueue_head(wait_queue_head_t *wq)
 /* May be called without the lock. */
 static inline bool waitqueue_active(wait_queue_head_t *wq)
 {
+	if (READ_ONCE(wq->lock.owner) != current)
+		POINT("waitqueue_active");
 	return !list_empty(&wq->head);
 }
 
@@ -65,8 +67,8 @@ static inline void remove_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *
 	spin_unlock_irq(&wq->lock);
 }
 
-/* Wake all waiters that are not exclusive, and one exclusive waiter that was asleep. */
-static inline void wake_up_locked_poll(wait_queue_head_t *wq, __poll_t key)
+/* Wake all waiters that are not exclusive, and up to @max exclusive ones that were asleep. */
+static inline void wake_up_locked(wait_queue_head_t *wq, __poll_t key, unsigned int max)
 {
 	wait_queue_entry_t *entry, *next;
 
@@ -74,30 +76,21 @@ static inline void wake_up_locked_poll(wait_queue_head_t *wq, __poll_t key)
 	list_for_each_entry_safe(entry, next, &wq->head, entry) {
 		bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
 
-		if (entry->func(entry, key) && exclusive)
+		if (entry->func(entry, key) && exclusive && !--max)
 			break;
 	}
 }
 
-static inline void wake_up_interruptible_poll(wait_queue_head_t *wq, __poll_t key)
+static inline void wake_up(wait_queue_head_t *wq, __poll_t key, unsigned int max)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&wq->lock, flags);
-	wake_up_locked_poll(wq, key);
-	spin_unlock_irqrestore(&wq->lock, flags);
+	spin_lock(&wq->lock);
+	wake_up_locked(wq, key, max);
+	spin_unlock(&wq->lock);
 }
 
-static inline void wake_up_interruptible_all(wait_queue_head_t *wq)
-{
-	wait_queue_entry_t *entry, *next;
-	unsigned long flags;
-
-	spin_lock_irqsave(&wq->lock, flags);
-	list_for_each_entry_safe(entry, next, &wq->head, entry)
-		entry->func(entry, 0);
-	spin_unlock_irqrestore(&wq->lock, flags);
-}
+#define wake_up_locked_poll(wq, key)		wake_up_locked(wq, key, 1)
+#define wake_up_interruptible_poll(wq, key)	wake_up(wq, key, 1)
+#define wake_up_interruptible_all(wq)		wake_up(wq, 0, UINT_MAX)
 
 /* A waiter leaves the queue when it is woken. */
 static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t key)
@@ -146,15 +139,5 @@ static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *en
 		wait_queue_remove(&__entry);				\
 		__err;							\
 	})
-
-/* Checks without the lock. */
-#define waitqueue_active(wq)						\
-({									\
-	if (READ_ONCE((wq)->lock.owner) != current)			\
-		POINT("waitqueue_active");				\
-	waitqueue_active(wq);						\
-})
-
-#define wq_has_sleeper(wq)	({ POINT("wq_has_sleeper"); wq_has_sleeper(wq); })
 
 #endif /* _DRIVER_LINUX_WAIT_H */
