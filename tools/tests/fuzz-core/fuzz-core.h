@@ -13,8 +13,8 @@
 
 #include "kunit/fuzz.h"
 
-/* How to repeat the running input, for the message of a failed check; or NULL. */
-static const char *fuzz_repeat;
+/* How to repeat the running input, for the message of a failed check. */
+static char fuzz_repeat[80];
 
 static inline void print_operation(const struct model *m, const char *format, ...)
 {
@@ -34,7 +34,7 @@ static inline void wrong(const struct model *m, const char *file, int line, cons
 		"size %u, tick %llu, clock %llu, advanced to %llu, %s\n",
 		file, line, what, m->size, m->tick, m->wheel.now, m->now,
 		m->more ? "more to do" : "nothing to do");
-	if (fuzz_repeat)
+	if (*fuzz_repeat)
 		fprintf(stderr, "repeat it: %s\n", fuzz_repeat);
 	abort();
 }

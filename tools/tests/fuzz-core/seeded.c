@@ -14,14 +14,12 @@
 
 static void one_input(uint64_t seed)
 {
-	static char repeat[80];
 	static uint8_t data[MAX_LENGTH];
 	struct chance chance;
 	size_t i, length;
 
-	snprintf(repeat, sizeof(repeat), "fuzz-seeded --verbose --inputs 1 --seed %llu",
-		 (unsigned long long)seed);
-	fuzz_repeat = repeat;
+	snprintf(fuzz_repeat, sizeof(fuzz_repeat),
+		 "fuzz-seeded --verbose --inputs 1 --seed %llu", (unsigned long long)seed);
 	chance_init(&chance, seed, 0);
 	length = chance_below(&chance, MAX_LENGTH);
 	for (i = 0; i < length; i++)

@@ -40,10 +40,14 @@ struct state {
 	u64 last;
 };
 
-/* A copy of a state, followed by its levels. */
-static char *copies[MAX_DEPTH];
 static struct state state;
-static size_t level_bytes[LEVELS];
+/* The state and its levels, and copies of them, one after the other. */
+static struct {
+	void *at;
+	size_t bytes;
+} part[1 + LEVELS];
+static size_t copy_bytes;
+static char *copies[MAX_DEPTH];
 static u32 *buckets_seen[TWHEEL_MAX_LEVELS];
 
 static struct {
@@ -56,7 +60,17 @@ static unsigned int depth, at;
 static unsigned int budget;
 static u64 sequences, operations;
 
-static void add(u64 tick)
+enum operation {
+	ADD_NEAR, ADD_FAR, ADD_TO_THE_SAME_TICK, CANCEL_FIRST, CANCEL_LAST, MODIFY, ADVANCE_BY_1,
+	ADVANCE_BY_A_LOT, POP, OPERATIONS
+};
+
+static const char *const name[OPERATIONS] = {
+	"add near", "add far", "add to the same tick", "cancel first", "cancel last", "modify",
+	"advance by 1", "advance by a lot", "pop",
+};
+
+static bool add(u64 tick)
 {
 	struct slot *s = state.slot;
 
@@ -65,45 +79,21 @@ static void add(u64 tick)
 	s->level = U8_MAX;
 	state.last = tick;
 	model_add(&state.model, &s->timer, tick);
-}
-
-static void leave(struct model_timer *t)
-{
-	memset(slot_of(t), 0, sizeof(struct slot));
-}
-
-static void cancel(struct model_timer *t)
-{
-	model_cancel(&state.model, t);
-	leave(t);
-}
-
-static bool add_near(void)
-{
-	add(state.model.wheel.now + 2);
 	return true;
 }
 
-static bool add_far(void)
+static bool leave(struct model_timer *t)
 {
-	add(state.model.wheel.now + 5 * state.model.size);
-	return true;
+	if (t)
+		memset(slot_of(t), 0, sizeof(struct slot));
+	return t;
 }
 
-static bool add_to_the_same_tick(void)
+static bool cancel(struct model_timer *t)
 {
-	if (state.last)
-		add(state.last);
-	return state.last;
-}
-
-static bool cancel_first(void)
-{
-	struct model_timer *first = model_first(&state.model);
-
-	if (first)
-		cancel(first);
-	return first;
+	if (t)
+		model_cancel(&state.model, t);
+	return leave(t);
 }
 
 static struct model_timer *last_timer(void)
@@ -115,63 +105,34 @@ static struct model_timer *last_timer(void)
 	return last;
 }
 
-static bool cancel_last(void)
+/* Return false if there was nothing to do. */
+static bool perform(enum operation operation)
 {
-	struct model_timer *last = last_timer();
+	struct model *m = &state.model;
 
-	if (last)
-		cancel(last);
-	return last;
+	switch (operation) {
+	case ADD_NEAR:
+		return add(m->wheel.now + 2);
+	case ADD_FAR:
+		return add(m->wheel.now + 5 * m->size);
+	case ADD_TO_THE_SAME_TICK:
+		return state.last && add(state.last);
+	case CANCEL_FIRST:
+		return cancel(model_first(m));
+	case CANCEL_LAST:
+		return cancel(last_timer());
+	case MODIFY: /* the last timer, which moves between near and far ones */
+		return cancel(last_timer()) && add(m->wheel.now + 2 * m->size + 1);
+	case ADVANCE_BY_1:
+		model_advance(m, max(m->now, m->wheel.now + 1), budget);
+		return true;
+	case ADVANCE_BY_A_LOT:
+		model_advance(m, m->wheel.now + FAR, budget);
+		return true;
+	default:
+		return leave(model_pop(m));
+	}
 }
-
-/* The last timer moves between near and far ones. */
-static bool modify(void)
-{
-	struct model_timer *last = last_timer();
-
-	if (!last)
-		return false;
-	cancel(last);
-	add(state.model.wheel.now + 2 * state.model.size + 1);
-	return true;
-}
-
-static bool advance_by_1(void)
-{
-	model_advance(&state.model, max(state.model.now, state.model.wheel.now + 1), budget);
-	return true;
-}
-
-static bool advance_by_a_lot(void)
-{
-	model_advance(&state.model, state.model.wheel.now + FAR, budget);
-	return true;
-}
-
-static bool pop(void)
-{
-	struct model_timer *t = model_pop(&state.model);
-
-	if (t)
-		leave(t);
-	return t;
-}
-
-static const struct {
-	const char *name;
-	/* Returns false if there was nothing to do. */
-	bool (*run)(void);
-} operation[] = {
-	{ "add near", add_near },
-	{ "add far", add_far },
-	{ "add to the same tick", add_to_the_same_tick },
-	{ "cancel first", cancel_first },
-	{ "cancel last", cancel_last },
-	{ "modify", modify },
-	{ "advance by 1", advance_by_1 },
-	{ "advance by a lot", advance_by_a_lot },
-	{ "pop", pop },
-};
 
 static void wrong(const struct model *m, const char *file, int line, const char *what)
 {
@@ -180,7 +141,7 @@ static void wrong(const struct model *m, const char *file, int line, const char 
 	fprintf(stderr, "%s:%d: not so: %s\nsize %u, budget %u:", file, line, what, m->size,
 		budget);
 	for (i = 0; i <= at; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", operation[path[i]].name);
+		fprintf(stderr, "%s %s", i ? "," : "", name[path[i]]);
 	fputc('\n', stderr);
 	abort();
 }
@@ -189,27 +150,24 @@ static void save(char *copy)
 {
 	unsigned int i;
 
-	memcpy(copy, &state, sizeof(state));
-	copy += sizeof(state);
-	for (i = 0; i < LEVELS; copy += level_bytes[i++])
-		memcpy(copy, state.model.wheel.level[i], level_bytes[i]);
+	for (i = 0; i < ARRAY_SIZE(part); copy += part[i++].bytes)
+		memcpy(copy, part[i].at, part[i].bytes);
 }
 
 static void restore(const char *copy)
 {
 	unsigned int i;
 
-	memcpy(&state, copy, sizeof(state));
-	copy += sizeof(state);
-	for (i = 0; i < LEVELS; copy += level_bytes[i++])
-		memcpy(state.model.wheel.level[i], copy, level_bytes[i]);
+	for (i = 0; i < ARRAY_SIZE(part); copy += part[i++].bytes)
+		memcpy(part[i].at, copy, part[i].bytes);
 }
 
-static u64 hash(const char *copy, size_t bytes)
+static u64 hash(const char *copy)
 {
-	u64 hash = bytes, word;
+	u64 hash = copy_bytes, word;
+	size_t left;
 
-	for (; bytes >= sizeof(word); bytes -= sizeof(word), copy += sizeof(word)) {
+	for (left = copy_bytes; left >= sizeof(word); left -= sizeof(word), copy += sizeof(word)) {
 		memcpy(&word, copy, sizeof(word));
 		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
@@ -217,20 +175,10 @@ static u64 hash(const char *copy, size_t bytes)
 	return hash;
 }
 
-static size_t copy_bytes(void)
-{
-	size_t bytes = sizeof(state);
-	unsigned int i;
-
-	for (i = 0; i < LEVELS; i++)
-		bytes += level_bytes[i];
-	return bytes;
-}
-
 /* Return whether all continuations of this state have been tried; otherwise they are now. */
 static bool is_known(const char *copy, unsigned int left)
 {
-	u64 h = hash(copy, copy_bytes());
+	u64 h = hash(copy);
 	u64 place = h >> (64 - SEEN_BITS);
 
 	if (seen[place].hash == h && seen[place].left >= left)
@@ -248,9 +196,9 @@ static void try_all(void)
 	save(copy);
 	if (is_known(copy, depth - at))
 		return;
-	for (i = 0; i < ARRAY_SIZE(operation); i++) {
+	for (i = 0; i < OPERATIONS; i++) {
 		path[at] = i;
-		if (!operation[i].run())
+		if (!perform(i))
 			continue;
 		operations++;
 		model_compare(&state.model);
@@ -272,13 +220,18 @@ static void check_wheel(u32 size)
 	memset(&state, 0, sizeof(state));
 	memset(seen, 0, sizeof(*seen) << SEEN_BITS);
 	model_init(&state.model, 1, size, 1, wrong);
+	part[0].at = &state;
+	part[0].bytes = sizeof(state);
+	copy_bytes = sizeof(state);
 	for (i = 0; i < LEVELS; i++) {
-		level_bytes[i] = twheel_level_bytes(w, i);
 		twheel_level_install(w, twheel_level_alloc(w, i, GFP_KERNEL));
+		part[1 + i].at = w->level[i];
+		part[1 + i].bytes = twheel_level_bytes(w, i);
+		copy_bytes += part[1 + i].bytes;
 		buckets_seen[i] = calloc(size, sizeof(u32));
 	}
 	for (i = 0; i < depth; i++)
-		copies[i] = malloc(copy_bytes());
+		copies[i] = malloc(copy_bytes);
 	at = 0;
 	try_all();
 	for (i = 0; i < depth; i++)
