@@ -50,7 +50,7 @@ TEST_F(batch, with_bad_pointers_is_efault_unless_it_is_empty) /* SECURITY: argum
 }
 
 /* Three of four are due; the fourth has a delay. */
-TEST_F(batch, timers_that_are_due_queue_in_the_order_of_the_batch)
+TEST_F(batch, due_timers_queue_in_its_order)
 {
 	__u64 from = now_ns();
 

@@ -32,7 +32,7 @@ static bool add_expired(int fd, __u64 *id)
 	return id[0] && id[1] && wait_expired(fd, 2);
 }
 
-TEST_F(ids, cancel_means_that_it_is_never_read)
+TEST_F(ids, cancelled_timer_is_never_read)
 {
 	__u64 id = add_after(self->fd, 50 * MSEC, 1);
 
@@ -62,7 +62,7 @@ TEST_F(ids, cancel_leaves_the_other_expired_timers_in_order)
 }
 
 /* Read, or cancelled. */
-TEST_F(ids, a_timer_that_is_gone_is_enoent)
+TEST_F(ids, gone_timer_is_enoent)
 {
 	ASSERT_NE(0, ids[0] = add_after(self->fd, 0, 1));
 	ASSERT_NE(0, ids[1] = add_after(self->fd, HOUR, 1));

@@ -327,7 +327,7 @@ static void expect_enoent(struct __test_metadata *_metadata, int fd, __u64 id, _
 	EXPECT_STREQ("", changes(fd, &before));
 }
 
-TEST_F(input, ids_that_are_no_timer_are_enoent) /* SECURITY: wheels */
+TEST_F(input, unknown_ids_are_enoent) /* SECURITY: wheels */
 {
 	int other = open_wheel(_metadata, O_NONBLOCK);
 	__u64 id, stranger = 0;
@@ -381,7 +381,7 @@ TEST_F(input, unknown_commands_are_enotty) /* SECURITY: arguments */
 #undef MONO
 
 /* Operations of other files that wheels do not have. */
-TEST_F(input, what_is_no_ioctl_and_no_read_is_refused) /* SECURITY: arguments */
+TEST_F(input, other_file_operations_are_refused) /* SECURITY: arguments */
 {
 	int fd = self->fd, end[2];
 

@@ -190,7 +190,7 @@ static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 }
 
 /* The first is woken, waits for its memory, and leaves the event to the next. */
-TEST_F(waiters, that_read_and_are_stalled_wake_the_next) /* SECURITY: missing pages */
+TEST_F(waiters, stalled_reader_wakes_the_next) /* SECURITY: missing pages */
 {
 	/* Late enough for the readers to be ready, even on a busy host. */
 	__u64 deadline = now_ns() + 2 * SEC;
@@ -207,7 +207,7 @@ TEST_F(waiters, that_read_and_are_stalled_wake_the_next) /* SECURITY: missing pa
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
 }
 
-TEST_F(waiters, that_poll_are_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
+TEST_F(waiters, pollers_are_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
 {
 	struct holder holder;
 
@@ -217,7 +217,7 @@ TEST_F(waiters, that_poll_are_woken_while_a_call_is_stalled) /* SECURITY: missin
 }
 
 /* Many timers that have to cascade are read by edges only, without waiting. */
-TEST_F(waiters, get_an_edge_when_a_read_that_does_not_wait_leaves_work) /* SECURITY: polls */
+TEST_F(waiters, nonblocking_read_that_leaves_work_gives_an_edge) /* SECURITY: polls */
 {
 	const int count = MAX_EVENTS;
 	__u64 due = now_ns() + 500 * MSEC;

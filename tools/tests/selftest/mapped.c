@@ -133,7 +133,7 @@ TEST_F(a_ring, gets_what_has_expired_when_the_wheel_is_polled)
 	EXPECT_FALSE(readable(self->fd));
 }
 
-TEST_F(a_ring, that_was_filled_wakes_nobody_for_a_later_timer)
+TEST_F(a_ring, wakes_nobody_for_a_later_timer)
 {
 	struct waiter waiter;
 
@@ -160,7 +160,7 @@ TEST_F(a_ring, goes_around)
 	EXPECT_FALSE(readable(self->fd));
 }
 
-TEST_F(a_ring, that_is_full_leaves_the_rest_in_the_wheel)
+TEST_F(a_ring, leaves_the_rest_in_the_wheel_when_full)
 {
 	const unsigned int room = self->map.slots - 1, all = 3 * room + 5;
 
@@ -181,7 +181,7 @@ TEST_F(a_ring, that_is_full_leaves_the_rest_in_the_wheel)
 }
 
 /* Beside threads that add due timers, it would not end otherwise. */
-TEST_F(a_ring, is_filled_a_part_by_each_poll)
+TEST_F(a_ring, is_filled_in_parts_by_polls)
 {
 	int fd = open_wheel(_metadata, 0);
 	struct mapped map;
@@ -197,7 +197,7 @@ TEST_F(a_ring, is_filled_a_part_by_each_poll)
 }
 
 /* Each in its own tick, so that one poll cannot sort them all. */
-TEST_F(a_ring, says_so_as_long_as_a_poll_can_move_more)
+TEST_F(a_ring, sets_more_while_a_poll_can_move_events)
 {
 	const unsigned int all = 5000;
 	int fd = open_wheel(_metadata, 0), n, done = 0;
@@ -235,7 +235,7 @@ TEST_F(a_ring, gets_each_period_or_a_count_of_them)
 	EXPECT_EQ(0, tw_cancel(self->fd, id));
 }
 
-TEST_F(a_ring, keeps_a_wheel_from_being_read)
+TEST_F(a_ring, makes_reads_fail)
 {
 	EXPECT_EQ(-EBUSY, read_one(self->fd));
 	ASSERT_NE(0, add_at(self->fd, 0, 1));
@@ -246,7 +246,7 @@ TEST_F(a_ring, keeps_a_wheel_from_being_read)
 	EXPECT_EQ(1, poll_and_take(&self->map, 1));
 }
 
-TEST_F(a_ring, that_nobody_empties_lets_the_hrtimer_rest) /* SECURITY: expiry */
+TEST_F(a_ring, stops_the_hrtimer_while_full) /* SECURITY: expiry */
 {
 	ASSERT_TRUE(add_many(self->fd, 400, 20 * MSEC, 0, 0));
 	ASSERT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
@@ -348,7 +348,7 @@ TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it) /* SECURITY: the ring of eve
 /*
  * Programs that write garbage may lose their own events, but nothing else.
  */
-TEST_F(a_ring, takes_no_more_when_its_head_makes_no_sense) /* SECURITY: the ring of events */
+TEST_F(a_ring, takes_nothing_when_its_head_is_invalid) /* SECURITY: the ring of events */
 {
 	const __u32 heads[] = { 0x80000000, 0xffffffff, self->map.slots };
 

@@ -196,7 +196,7 @@ TEST_F(blocking, a_signal_takes_no_event)
 	EXPECT_TRUE(balanced(self->fd));
 }
 
-TEST_F(blocking, a_ring_that_is_made_ends_the_read)
+TEST_F(blocking, making_a_ring_ends_the_read)
 {
 	struct twheel_ring_setup setup;
 	struct waiter reader;

@@ -241,7 +241,7 @@ static int open_beside_that(void)
 	return fd < 0 ? -fd : 0;
 }
 
-TEST_F(sharing, what_a_wheel_is_refused_is_not_missing_to_others) /* SECURITY: bytes of a user */
+TEST_F(sharing, refused_request_leaves_room_for_others) /* SECURITY: bytes of a user */
 {
 	EXPECT_EQ(0, within(64 * 1024, open_beside_that));
 }

@@ -235,7 +235,7 @@ TEST_F(timing, delivery_is_at_the_first_boundary_at_or_after_the_deadline)
 	}
 }
 
-TEST_F(timing, what_is_due_when_added_is_delivered_at_once_whatever_the_tick)
+TEST_F(timing, due_timer_is_delivered_at_once_whatever_the_tick)
 {
 	ASSERT_EQ(0, tw_setup(self->fd, HOUR, 256, CLOCK_MONOTONIC, 0));
 	ASSERT_NE(0, ids[0] = add_after(self->fd, 0, 0));
@@ -251,7 +251,7 @@ TEST_F(timing, what_is_due_when_added_is_delivered_at_once_whatever_the_tick)
 	EXPECT_EQ(-EAGAIN, read_one(self->fd));
 }
 
-TEST_F(timing, what_is_due_when_added_or_modified_queues_at_that_moment)
+TEST_F(timing, due_timer_queues_when_it_is_added_or_modified)
 {
 	__u64 expired, pending;
 
@@ -273,7 +273,7 @@ TEST_F(timing, what_is_due_when_added_or_modified_queues_at_that_moment)
  * With this many timers and levels, an expiry takes a while. A timer that is added or
  * modified during that, and is due at once, comes after all of them.
  */
-TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
+TEST_F(timing, due_timer_queues_behind_a_backlog)
 {
 	const unsigned int count = 4000;
 	struct ledger ledger;
@@ -301,7 +301,7 @@ TEST_F(timing, what_is_due_at_once_queues_behind_a_backlog)
 }
 
 /* The wheel's clock stood still for long, which must not delay near timers. */
-TEST_F(timing, a_wheel_that_was_idle_for_long_is_as_exact)
+TEST_F(timing, is_exact_after_a_long_idle_time)
 {
 	struct ledger ledger;
 

@@ -121,7 +121,7 @@ TEST_F(uring, a_chain_goes_on_behind_a_batch_and_ends_at_a_failure)
 	}
 }
 
-TEST_F(uring, what_changes_no_timer_is_no_command)
+TEST_F(uring, calls_that_change_no_timer_are_not_commands)
 {
 	static const __u32 commands[] = {
 		TWHEEL_SETUP, TWHEEL_QUERY, TWHEEL_INFO, TWHEEL_LIST, TWHEEL_RING,
@@ -143,7 +143,7 @@ TEST_F(uring, what_changes_no_timer_is_no_command)
 }
 
 /* What is behind the argument, the flags, and the second half of a large entry. */
-TEST_F(uring, fields_without_a_use_have_to_be_zero)
+TEST_F(uring, unused_fields_must_be_zero)
 {
 	struct twheel_add add = { .time_ns = HOUR };
 	struct io_uring_sqe sqe = { 0 };
@@ -287,7 +287,7 @@ static void change_without_calls(int fd, int answers)
 		syscall(SYS_exit, 0);
 }
 
-TEST_F(waiters, of_sqpoll_change_timers_without_a_system_call)
+TEST_F(waiters, sqpoll_changes_timers_without_a_system_call)
 {
 	char bad = 2;
 	int end[2];

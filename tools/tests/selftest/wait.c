@@ -414,7 +414,7 @@ static bool start_waiters(struct waiter *waiter, int fd, int (*wait)(struct wait
 	return true;
 }
 
-TEST_F(waiters, that_read_or_are_exclusive_are_woken_one_for_each_timer)
+TEST_F(waiters, exclusive_waiters_are_woken_one_for_each_timer)
 {
 	/* A read that has to wait for its memory wakes the next waiter. */
 	memset(event, 0xff, sizeof(*event));
@@ -433,7 +433,7 @@ TEST_F(waiters, that_read_or_are_exclusive_are_woken_one_for_each_timer)
 	}
 }
 
-TEST_F(waiters, that_read_once_and_no_more_let_the_hrtimer_fire_once_more)
+TEST_F(waiters, abandoned_wheel_fires_at_most_twice)
 {
 	ASSERT_TRUE(add_many(self->fd, 10, A_WHILE, A_WHILE, 0));
 	ASSERT_EQ(0, read_one(self->fd));
@@ -441,7 +441,7 @@ TEST_F(waiters, that_read_once_and_no_more_let_the_hrtimer_fire_once_more)
 	EXPECT_GE(2, tw_info(self->fd).fires);
 }
 
-TEST_F(waiters, that_read_pass_on_what_they_leave)
+TEST_F(waiters, reader_wakes_the_next_for_what_it_leaves)
 {
 	__u64 deadline = now_ns() + 5 * SOON;
 
@@ -453,7 +453,7 @@ TEST_F(waiters, that_read_pass_on_what_they_leave)
 	EXPECT_EQ(1, tw_info(self->fd).fires);
 }
 
-TEST_F(waiters, that_cannot_be_told_pass_on)
+TEST_F(waiters, failed_read_wakes_the_next)
 {
 	struct waiter good;
 
@@ -486,7 +486,7 @@ static void expect_all_woken(struct __test_metadata *_metadata, int fd)
 	EXPECT_EQ(1, tw_info(fd).fires);
 }
 
-TEST_F(waiters, of_all_kinds_are_all_told)
+TEST_F(waiters, every_kind_is_woken)
 {
 	expect_all_woken(_metadata, self->fd);
 }
@@ -504,7 +504,7 @@ static bool completes(struct ring *ring, struct io_uring_cqe *cqe)
 	return true;
 }
 
-TEST_F(waiters, of_a_multishot_poll_are_told_of_each_timer)
+TEST_F(waiters, multishot_poll_reports_each_timer)
 {
 	struct io_uring_cqe cqe;
 	struct ring ring;
@@ -544,7 +544,7 @@ static unsigned int count_reports(int epoll)
 }
 
 /* Neither later timers nor calls that change nothing cause another fire or report. */
-TEST_F(waiters, of_an_unread_wheel_are_woken_once)
+TEST_F(waiters, unread_wheel_wakes_once)
 {
 	int edge = watch(self->fd, EDGE), level = watch(self->fd, EPOLLIN);
 
@@ -563,7 +563,7 @@ TEST_F(waiters, of_an_unread_wheel_are_woken_once)
 	EXPECT_EQ(0, epoll_for(edge, 20));
 }
 
-TEST_F(waiters, that_there_are_none_of_let_no_hrtimer_fire)
+TEST_F(waiters, no_hrtimer_fires_without_any)
 {
 	ASSERT_TRUE(add_each_ms(self->fd, 10));
 	/* This poll does not wait. */
@@ -577,7 +577,7 @@ TEST_F(waiters, that_there_are_none_of_let_no_hrtimer_fire)
 }
 
 /* The woken reader cannot run before the test sleeps. */
-TEST_F(waiters, that_read_are_not_woken_by_calls_before_the_first_has_read)
+TEST_F(waiters, second_reader_is_not_woken_before_the_first_has_read)
 {
 	__u64 deadline = now_ns() + SOON;
 
@@ -612,7 +612,7 @@ static __u64 armed_for(void)
 }
 
 /* No test can wait for these. */
-TEST_F(waiters, of_far_timers_sleep_until_the_deadline)
+TEST_F(waiters, far_timer_arms_for_its_deadline)
 {
 	static const __u64 hours[] = { 1, 23, 25, 60 * 24, 10 * 365 * 24, 200 * 365 * 24 };
 	struct waiter waiter;

@@ -152,7 +152,7 @@ static bool set_back(int fd, clockid_t clock, __s64 *moved)
 }
 
 /* SECURITY: clocks that are set */
-TEST_F(wall_clock, what_is_set_back_can_be_cancelled_and_modified)
+TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 {
 	const int rest = NR_WALL / 2 - 2;
 
