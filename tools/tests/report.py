@@ -36,10 +36,7 @@ class Level:
     """The results at one depth of indentation."""
 
     def __init__(self, indent):
-        self.indent = indent
-        self.name = ""
-        self.planned = None
-        self.seen = 0
+        self.indent, self.name, self.planned, self.seen = indent, "", None, 0
 
 
 class Report:
@@ -63,15 +60,18 @@ class Report:
         match = TAP.match(text)
         if not match:
             self.remark(text)
-        elif match["plan"] is not None:
-            self.plan(self.level(len(match[1])), int(match["plan"]))
-        else:
+        elif match["result"]:
             self.result(len(match[1]), match["result"] == "ok", match["name"])
+        else:
+            level = self.level(len(match[1]))
+            if level.planned is not None:
+                self.fail("a second plan")
+            level.planned = int(match["plan"])
 
     def remark(self, text):
         """Any other line may explain why the next or the last test failed."""
         if text.startswith("TAP version"):
-            self.end_document()
+            self.end_levels()
         if BAIL_OUT.match(text):
             self.fail(text.strip())
             return
@@ -92,22 +92,20 @@ class Report:
         else:
             self.recent.append(text)
 
-    def plan(self, level, number):
-        if level.planned is not None:
-            self.fail("a second plan")
-        level.planned = number
-
     def level(self, indent):
         """The level of this indentation; deeper ones end here."""
-        while self.levels and self.levels[-1].indent > indent:
-            self.close(self.levels.pop())
+        self.end_levels(indent)
         if not self.levels or self.levels[-1].indent < indent:
             self.levels.append(Level(indent))
         return self.levels[-1]
 
-    def end_document(self):
-        while self.levels:
-            self.close(self.levels.pop())
+    def end_levels(self, indent=-1):
+        while self.levels and self.levels[-1].indent > indent:
+            level = self.levels.pop()
+            if level.planned is None and not level.indent:
+                self.fail("%d tests without a plan" % level.seen)
+            elif level.planned not in (None, level.seen):
+                self.fail("%d tests instead of the %d promised" % (level.seen, level.planned))
 
     def expect(self, number):
         """Fails if there were fewer results than this, or if all were skipped."""
@@ -116,13 +114,6 @@ class Report:
             self.fail("%d tests instead of at least %d: were some lost?" % (seen, number))
         elif seen and seen == self.count["skipped"]:
             self.fail("every test was skipped")
-
-    def close(self, level):
-        if level.planned is None and not level.indent:
-            self.fail("%d tests without a plan" % level.seen)
-        elif level.planned is not None and level.seen != level.planned:
-            self.fail("%d tests instead of the %d promised" %
-                      (level.seen, level.planned))
 
     def result(self, indent, passed, name):
         summary = bool(self.levels) and self.levels[-1].indent > indent
@@ -158,7 +149,7 @@ class Report:
 
     def finish(self, status):
         """Handles the end of the output of a command with this exit status."""
-        self.end_document()
+        self.end_levels()
         if status is None:
             self.fail("time limit passed")
         elif status != 0 and not self.count["failed"]:
