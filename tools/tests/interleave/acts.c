@@ -1,74 +1,50 @@
 // SPDX-License-Identifier: MIT
 /*
- * The actions of others on a wheel while waiters wait for it
+ * The actions of other tasks on a wheel while waiters wait for it
  *
- * Timers have numbers; their deadlines are in ticks from the beginning. A level has four buckets
- * of a tick, the one above it four of four ticks, and three timers are a crowd.
+ * Deadlines are in ticks from the beginning. A level has four buckets of a tick, the one above it
+ * four of four ticks, and three timers are a crowd.
  */
-#include "ledger.h"
+#include "scenario.h"
 
-static void ok(long err)
+static void pass(const struct step *step)
 {
-	if (err)
-		broken("a call fails that should not");
+	clock_pass(step->ticks * TICK_NS);
 }
 
-/* It may have been read before. */
-static void ok_or_gone(long err)
+static void set_clock(const struct step *step)
 {
-	if (err && err != -ENOENT)
-		broken("a cancel or a modify fails");
+	clock_set(step->ticks * (s64)TICK_NS);
 }
 
-static void add_earlier(void)
+/* An allocation of the next call may fail. */
+static void lean(const struct step *step)
 {
-	ok(add(4, 3));
-}
-
-static void add_due(void)
-{
-	ok(add(8, 0));
-}
-
-static void add_late(void)
-{
-	ok(add(9, 9));
-}
-
-static void add_some(void)
-{
-	if (add_batch(4, 3, 3) != 3)
-		broken("a batch is cut short");
-}
-
-static void add_without_memory(void)
-{
-	long err;
-
 	current->lean = 1;
-	err = add(4, 3);
-	if (err && err != -ENOMEM)
-		broken("an add without memory fails otherwise");
-	current->lean = 0;
-	ok(add(5, 5));
 }
 
-static void cancel_head(void)
+/* The first waiter is the first coroutine. */
+static void kill(const struct step *step)
 {
-	ok_or_gone(cancel(0));
+	task_signal(&coroutines[0].task, true);
 }
 
-static void modify_earlier(void)
+static void signal_waiter(const struct step *step)
 {
-	ok_or_gone(modify(0, 3));
+	task_signal(&coroutines[0].task, false);
 }
 
-static void modify_later(void)
+/* Kill the task that has the act's first steps. */
+static void kill_one(const struct step *step)
 {
-	ok_or_gone(modify(0, 6));
+	struct coroutine *c = coroutines;
+
+	while (!c->steps)
+		c++;
+	task_signal(&c->task, true);
 }
 
-static void drain(void)
+static void drain(const struct step *step)
 {
 	int n;
 
@@ -78,7 +54,7 @@ static void drain(void)
 }
 
 /* The waiter gets the events that it leaves. */
-static void read_once(void)
+static void read_once(const struct step *step)
 {
 	int n = read_events(1, 0);
 
@@ -86,74 +62,13 @@ static void read_once(void)
 		broken("a read that may wait fails");
 }
 
-static void time_goes_by(void)
-{
-	clock_pass(4 * TICK_NS);
-}
-
-/* The first waiter is the first coroutine. */
-static void kill_first(void)
-{
-	task_signal(&coroutines[0].task, true);
-}
-
-static void signal_first(void)
-{
-	task_signal(&coroutines[0].task, false);
-}
-
-static void change_by_uring(void)
-{
-	ok(uring_add(4, 3));
-	ok_or_gone(uring_cancel(0));
-}
-
-static void set_up_and_add(void)
-{
-	long err = set_up(CLOCK_BOOTTIME, 2 * TICK_NS);
-
-	if (err && err != -EBUSY)
-		broken("TWHEEL_SETUP fails");
-	ok(add(5, 5));
-}
-
-static void set_back(void)
-{
-	clock_set(-4 * (s64)TICK_NS);
-}
-
-static void set_back_and_add(void)
-{
-	clock_set(-4 * (s64)TICK_NS);
-	ok(add(4, 1));
-}
-
-static void set_back_and_forward(void)
-{
-	clock_set(-4 * (s64)TICK_NS);
-	clock_set(6 * TICK_NS);
-}
-
-static void periodic(void)
-{
-	ok(add_periodic(0, 2, 40));
-}
-
-static void cancel_periodic(void)
-{
-	clock_pass(45 * TICK_NS);
-	ok(cancel(0));
-}
-
 /* It moves events to the ring; the waiter takes them. */
-static void poll_twice(void)
+static void poll(const struct step *step)
 {
-	clock_pass(3 * TICK_NS);
-	sys_poll(wheel, false);
 	sys_poll(wheel, false);
 }
 
-static void look(void)
+static void look(const struct step *step)
 {
 	struct twheel_query query = {};
 	struct twheel_listed listed[4];
@@ -168,28 +83,7 @@ static void look(void)
 	sys_fdinfo(wheel);
 }
 
-static void set_up_without_memory(void)
-{
-	long err;
-
-	current->lean = 1;
-	err = set_up(CLOCK_REALTIME, 2 * TICK_NS);
-	if (err && err != -EBUSY && err != -ENOMEM)
-		broken("TWHEEL_SETUP without memory fails otherwise");
-	current->lean = 0;
-	ok(add(5, 5));
-}
-
-static struct task_struct *task_of(void (*run)(void))
-{
-	struct coroutine *c = coroutines;
-
-	while (c->run != run)
-		c++;
-	return &c->task;
-}
-
-static void ask_for_info(void)
+static void info(const struct step *step)
 {
 	struct twheel_info info;
 	long err = sys_ioctl(wheel, TWHEEL_INFO, &info);
@@ -198,70 +92,8 @@ static void ask_for_info(void)
 		broken("TWHEEL_INFO fails");
 }
 
-static void kill_who_asks(void)
-{
-	task_signal(task_of(ask_for_info), true);
-}
-
-static void add_many_due(void)
-{
-	long done = add_batch(4, 0, 5);
-
-	if (done != 5 && done != -EINTR && !current->signalled)
-		broken("a batch is cut short");
-}
-
-static void kill_who_adds(void)
-{
-	task_signal(task_of(add_many_due), true);
-}
-
-/* To sort them takes more steps than a poll may: it leaves work, and finds nothing. */
-#define UNSORTED	{ 8, 11, 10, 9, 8, 11, 10, 9, 8, 11, 10, 9 }
-
-/* Acts for every way to wait. Rings have three slots that can be filled. */
-const struct act acts[] = {
-	{ "two_waiters", CLOCK_MONOTONIC, { 2, 2 }, {}, 2 },
-	{ "add_first", -1, {}, { add_earlier }, 1 },
-	{ "add_earlier", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1 },
-	{ "add_due", CLOCK_MONOTONIC, { 9 }, { add_due }, 1 },
-	{ "add_some", CLOCK_MONOTONIC, { 9 }, { add_some }, 1 },
-	{ "add_twice", CLOCK_MONOTONIC, {}, { add_earlier, add_late }, 1 },
-	{ "no_memory", CLOCK_MONOTONIC, {}, { add_without_memory }, 1 },
-	{ "cancel_head", CLOCK_MONOTONIC, { 2, 9 }, { cancel_head }, 1 },
-	{ "modify_earlier", CLOCK_MONOTONIC, { 9 }, { modify_earlier }, 1 },
-	{ "modify_later", CLOCK_MONOTONIC, { 2 }, { modify_later }, 1 },
-	{ "drain", CLOCK_MONOTONIC, { 2, 2 }, { drain }, 1 },
-	{ "read_once", CLOCK_MONOTONIC, { 2, 2 }, { read_once }, 1 },
-	{ "late", CLOCK_MONOTONIC, { 2, 9 }, { time_goes_by }, 1 },
-	{ "kill", CLOCK_MONOTONIC, { 2, 2 }, { kill_first }, 2 },
-	{ "signal", CLOCK_MONOTONIC, { 2, 2 }, { signal_first }, 2 },
-	{ "info", CLOCK_MONOTONIC, { 2, 2, 2 }, { ask_for_info, kill_who_asks }, 1 },
-	{ "add_killed", CLOCK_MONOTONIC, { 2, 2, 2 }, { add_many_due, kill_who_adds }, 1 },
-	{ "look", CLOCK_MONOTONIC, { 2, 2 }, { look }, 1 },
-	{ "uring", CLOCK_MONOTONIC, { 9 }, { change_by_uring }, 1 },
-	{ "set_up", -1, {}, { set_up_and_add, add_earlier }, 1 },
-	{ "set_back", CLOCK_REALTIME, { 2, 9 }, { set_back }, 1 },
-	{ "back_and_add", CLOCK_REALTIME, { 2, 9 }, { set_back_and_add }, 1 },
-	{ "set_forward", CLOCK_REALTIME, { 2, 9 }, { set_back_and_forward }, 1 },
-	{ "crowd", CLOCK_MONOTONIC, { 9, 9, 9, 9 }, { time_goes_by }, 1 },
-	{ "sort", CLOCK_MONOTONIC, UNSORTED, {}, 1 },
-	{ "periodic", CLOCK_MONOTONIC, {}, { cancel_periodic }, 1, .prepare = periodic },
-	{ "ring_add", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1, true },
-	{ "ring_full", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, { time_goes_by }, 1, true },
-	{ "ring_polled", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, { poll_twice }, 1, true },
-	{ "ring_shared", CLOCK_MONOTONIC, { 2, 2, 2, 2, 2 }, {}, 2, true },
-	{ "ring_sort", CLOCK_MONOTONIC, UNSORTED, {}, 1, true },
-	{ "ring_cancel", CLOCK_MONOTONIC, { 2, 9 }, { cancel_head }, 1, true },
-	{},
-};
-
-/*
- * Acts for one way to wait, or none.
- */
-
 /* The hrtimer is armed, and may be firing. */
-static void close_armed(void)
+static void close_armed(const struct step *step)
 {
 	struct watch watch;
 
@@ -271,63 +103,29 @@ static void close_armed(void)
 	wheel = NULL;
 }
 
-static void make_ring(u32 slots)
+static void make_ring(const struct step *step)
 {
-	struct twheel_ring_setup setup = { .slots = slots }, again = {};
+	struct twheel_ring_setup setup = { .slots = step->n }, again = {};
 
-	ok(sys_ioctl(wheel, TWHEEL_RING, &setup));
-	ok(sys_ioctl(wheel, TWHEEL_RING, &again));
+	if (sys_ioctl(wheel, TWHEEL_RING, &setup) || sys_ioctl(wheel, TWHEEL_RING, &again))
+		broken("a ring cannot be made");
 	if (setup.slots != again.slots)
 		broken("a file has two rings");
 }
 
-static void make_small_ring(void)
-{
-	make_ring(2);
-}
-
-static void make_large_ring(void)
-{
-	make_ring(20);
-}
-
 /* Another wheel of the same user. */
-static struct file *other WORLD;
-
-static void open_other(void)
-{
-	if (sys_open(0, &other))
-		broken("a wheel cannot be opened");
-}
-
-static void use_other(void)
+static void use_other(const struct step *step)
 {
 	struct twheel_add add = { .time_ns = TICK_NS };
+	struct file *other;
 
-	ok(sys_ioctl(other, TWHEEL_ADD, &add));
+	if (sys_open(0, &other) || sys_ioctl(other, TWHEEL_ADD, &add))
+		broken("a second wheel cannot be used");
 	sys_close(other);
 }
 
-/* There are three pages, each with four timers. */
-static void cancel_first_pages(void)
-{
-	unsigned int nr;
-
-	for (nr = 0; nr < 8; nr++)
-		ok(cancel(nr));
-}
-
-static void cancel_last_page(void)
-{
-	unsigned int nr;
-
-	for (nr = 8; nr < 12; nr++)
-		ok(cancel(nr));
-	ok(add(12, 5));
-}
-
 /* A program that cancels and modifies what has expired instead of reading it. */
-static void cancel_on_edge(void)
+static void cancel_on_edge(const struct step *step)
 {
 	struct watch watch;
 
@@ -335,30 +133,65 @@ static void cancel_on_edge(void)
 	watch_add(&watch, wheel, true);
 	if (watch_wait(&watch) > 0) {
 		clock_pass(4 * TICK_NS);
-		ok_or_gone(cancel(0));
-		ok_or_gone(modify(1, 9));
+		cancel(&(struct step) { .nr = 0 });
+		modify(&(struct step) { .nr = 1, .ticks = 9 });
 		while (watch_wait(&watch) > 0)
-			drain();
+			drain(step);
 	}
 	watch_remove(&watch);
 }
 
-const struct act lone_acts[] = {
-	{ "edge_cancels", CLOCK_MONOTONIC, { 2, 4, 12 }, { cancel_on_edge, poll_twice } },
-	{ "and_edge", CLOCK_MONOTONIC, { 2, 2 }, { add_earlier }, 1,
-	  .only = "read", .also = "edge" },
-	{ "and_level", CLOCK_MONOTONIC, { 2, 2 }, { cancel_head }, 1,
-	  .only = "edge", .also = "level" },
-	{ "and_aio", CLOCK_MONOTONIC, { 9 }, { add_earlier }, 1,
-	  .only = "uring", .also = "aio" },
-	{ "no_memory_to_set_up", -1, {}, { set_up_without_memory, add_earlier }, 1,
-	  .only = "read" },
-	{ "kill_busy", CLOCK_MONOTONIC, { 2, 2, 2 }, { kill_first, add_late }, 2,
-	  .only = "read" },
-	{ "close", CLOCK_MONOTONIC, { 2 }, { close_armed } },
-	{ "two_rings", CLOCK_MONOTONIC, {}, { make_small_ring, make_large_ring } },
-	{ "two_wheels", CLOCK_MONOTONIC, {}, { add_earlier, use_other }, .prepare = open_other },
-	{ "trim", CLOCK_MONOTONIC, { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 },
-	  { cancel_first_pages, cancel_last_page } },
+/* To sort them takes more steps than a poll may: it leaves work, and finds nothing. */
+#define UNSORTED	{ 8, 11, 10, 9, 8, 11, 10, 9, 8, 11, 10, 9 }
+
+/* Rings have three slots that can be filled; of twelve timers, four are on a page. */
+const struct act acts[] = {
+	{ "two_waiters", { 2, 2 }, .waiters = 2 },
+	{ "add_first", {}, { { add, 4, 3 } }, .is_bare = true },
+	{ "add_earlier", { 9 }, { { add, 4, 3 } } },
+	{ "add_due", { 9 }, { { add, 8, 0 } } },
+	{ "add_some", { 9 }, { { add_batch, 4, 3, 3 } } },
+	{ "add_twice", {}, { { add, 4, 3 } }, { { add, 9, 9 } } },
+	{ "no_memory", {}, { { lean }, { add, 4, 3 }, { add, 5, 5 } } },
+	{ "cancel_head", { 2, 9 }, { { cancel, 0 } } },
+	{ "modify_earlier", { 9 }, { { modify, 0, 3 } } },
+	{ "modify_later", { 2 }, { { modify, 0, 6 } } },
+	{ "drain", { 2, 2 }, { { drain } } },
+	{ "read_once", { 2, 2 }, { { read_once } } },
+	{ "late", { 2, 9 }, { { pass, 0, 4 } } },
+	{ "kill", { 2, 2 }, { { kill } }, .waiters = 2 },
+	{ "signal", { 2, 2 }, { { signal_waiter } }, .waiters = 2 },
+	{ "info", { 2, 2, 2 }, { { info } }, { { kill_one } } },
+	{ "add_killed", { 2, 2, 2 }, { { add_batch, 4, 0, 5 } }, { { kill_one } } },
+	{ "look", { 2, 2 }, { { look } } },
+	{ "uring", { 9 }, { { uring_add, 4, 3 }, { uring_cancel, 0 } } },
+	{ "set_up", {}, { { set_up, CLOCK_BOOTTIME, 2 }, { add, 5, 5 } }, { { add, 4, 3 } },
+	  .is_bare = true },
+	{ "set_back", { 2, 9 }, { { set_clock, 0, -4 } }, .is_wall = true },
+	{ "back_and_add", { 2, 9 }, { { set_clock, 0, -4 }, { add, 4, 1 } }, .is_wall = true },
+	{ "set_forward", { 2, 9 }, { { set_clock, 0, -4 }, { set_clock, 0, 6 } }, .is_wall = true },
+	{ "crowd", { 9, 9, 9, 9 }, { { pass, 0, 4 } } },
+	{ "sort", UNSORTED },
+	{ "periodic", { 2 }, { { pass, 0, 45 }, { cancel, 0 } }, .period = 40 },
+	{ "ring_add", { 9 }, { { add, 4, 3 } }, .has_ring = true },
+	{ "ring_full", { 2, 2, 2, 2, 2 }, { { pass, 0, 4 } }, .has_ring = true },
+	{ "ring_polled", { 2, 2, 2, 2, 2 }, { { pass, 0, 3 }, { poll }, { poll } },
+	  .has_ring = true },
+	{ "ring_shared", { 2, 2, 2, 2, 2 }, .has_ring = true, .waiters = 2 },
+	{ "ring_sort", UNSORTED, .has_ring = true },
+	{ "ring_cancel", { 2, 9 }, { { cancel, 0 } }, .has_ring = true },
+	{ "edge_cancels", { 2, 4, 12 }, { { cancel_on_edge } },
+	  { { pass, 0, 3 }, { poll }, { poll } }, .only = "alone" },
+	{ "and_edge", { 2, 2 }, { { add, 4, 3 } }, .only = "read", .also = "edge" },
+	{ "and_level", { 2, 2 }, { { cancel, 0 } }, .only = "edge", .also = "level" },
+	{ "and_aio", { 9 }, { { add, 4, 3 } }, .only = "uring", .also = "aio" },
+	{ "no_memory_to_set_up", {}, { { lean }, { set_up, CLOCK_REALTIME, 2 }, { add, 5, 5 } },
+	  { { add, 4, 3 } }, .is_bare = true, .only = "read" },
+	{ "kill_busy", { 2, 2, 2 }, { { kill } }, { { add, 9, 9 } }, .only = "read", .waiters = 2 },
+	{ "close", { 2 }, { { close_armed } }, .only = "alone" },
+	{ "two_rings", {}, { { make_ring, .n = 2 } }, { { make_ring, .n = 20 } }, .only = "alone" },
+	{ "two_wheels", {}, { { add, 4, 3 } }, { { use_other } }, .only = "alone" },
+	{ "trim", { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, { { cancel, 0, .n = 8 } },
+	  { { cancel, 8, .n = 4 }, { add, 12, 5 } }, .only = "alone" },
 	{},
 };

@@ -27,20 +27,30 @@ static unsigned int caller(void)
 	return running ? running - coroutines : MAX_COROUTINES;
 }
 
-u64 clock_at(clockid_t clock)
+u64 clock_now(clockid_t clock)
 {
 	return base.now + (clock == CLOCK_REALTIME ? base.offset : 0);
 }
 
-/* Other clocks are never set back. */
-u64 clock_latest(clockid_t clock)
+u64 clock_look(clockid_t clock)
 {
-	return clock == CLOCK_REALTIME ? base.latest[caller()] : clock_at(clock);
+	POINT("read the clock");
+	return clock_now(clock);
+}
+
+u64 clock_wall(void)
+{
+	return clock_now(CLOCK_REALTIME);
+}
+
+u64 clock_latest(void)
+{
+	return base.latest[caller()];
 }
 
 void clock_call_begins(void)
 {
-	base.latest[caller()] = clock_at(CLOCK_REALTIME);
+	base.latest[caller()] = clock_wall();
 }
 
 static void clocks_have_moved(void)
@@ -48,8 +58,8 @@ static void clocks_have_moved(void)
 	unsigned int nr;
 
 	for (nr = 0; nr <= MAX_COROUTINES; nr++) {
-		if (base.latest[nr] < clock_at(CLOCK_REALTIME))
-			base.latest[nr] = clock_at(CLOCK_REALTIME);
+		if (base.latest[nr] < clock_wall())
+			base.latest[nr] = clock_wall();
 	}
 }
 
@@ -67,17 +77,6 @@ void clock_set(s64 ns)
 	clocks_have_moved();
 }
 
-u64 clock_now(clockid_t clock)
-{
-	return clock_at(clock);
-}
-
-u64 clock_look(clockid_t clock)
-{
-	POINT("read the clock");
-	return clock_at(clock);
-}
-
 /*
  * Hrtimers.
  */
@@ -87,9 +86,9 @@ static u64 until_first_fire(void)
 	return hrtimer_get_remaining(hrtimer_earliest(&base.timers));
 }
 
-u64 clock_next_fire(clockid_t clock)
+u64 clock_next_fire(void)
 {
-	return clock_timers() ? clock_at(clock) + until_first_fire() : U64_MAX;
+	return clock_timers() ? clock_wall() + until_first_fire() : U64_MAX;
 }
 
 unsigned int clock_timers(void)

@@ -12,9 +12,10 @@
 /* No hrtimer fires from here on. */
 #define CLOCK_END	(CLOCK_BEGIN + 150000)
 
-u64 clock_at(clockid_t clock);
-/* The latest time that a clock has shown since the running coroutine's call began. */
-u64 clock_latest(clockid_t clock);
+/* CLOCK_REALTIME, which the other clocks are equal to until it is set. */
+u64 clock_wall(void);
+/* The latest time that it has shown since the running coroutine's call began. */
+u64 clock_latest(void);
 void clock_call_begins(void);
 
 /* Let time pass. */
@@ -22,8 +23,8 @@ void clock_pass(u64 ns);
 /* Set CLOCK_REALTIME forward, or back. */
 void clock_set(s64 ns);
 
-/* When the first hrtimer of a clock fires; U64_MAX if none is queued. */
-u64 clock_next_fire(clockid_t clock);
+/* When the first hrtimer fires, in CLOCK_REALTIME; U64_MAX if none is queued. */
+u64 clock_next_fire(void);
 
 /* A coroutine that lets time pass until the next hrtimer is due, and then runs its interrupt. */
 struct coroutine *clock_add(void);

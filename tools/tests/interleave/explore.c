@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * All schedules of a scenario with a bounded number of preemptions; see explore.h
+ * interleave - all orders of the steps of the driver's threads, in user space
  *
  * A depth-first search. Each schedule is executed from its beginning: it repeats the decisions of
  * the previous one up to the last with another option, takes that option, and continues with the
  * first option of each decision. A state that has been seen with as many preemptions left is not
  * explored again.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 
-#include "explore.h"
+#include "options.h"
+#include "scenario.h"
+#include "tap.h"
 
 #define MAX_STEPS	20000
-#define MAX_DECISIONS	MAX_STEPS
 
 static struct decision {
 	unsigned int step;
 	unsigned char chosen;
 	unsigned char options;
-} trail[MAX_DECISIONS];
+} trail[MAX_STEPS];
 static unsigned int nr_trail;
 
 /* Decisions, steps and preemptions of the current schedule so far. */
 static unsigned int depth, step, preemptions;
-static unsigned int bound;
+/* The number of the schedule. */
+static unsigned int execution;
+/* It is repeated to print its steps. */
+static bool is_shown;
+
+/* The most preemptions in a schedule, now and in the end. */
+static uint64_t bound, last_bound = 3;
+/* A scenario with more schedules than this is not explored with one preemption more. */
+static uint64_t limit = 3000;
 
 static jmp_buf failed;
 static const char *rule_broken;
@@ -42,51 +50,17 @@ void broken(const char *rule)
 }
 
 /*
- * The hashes of states that have been seen, with the fewest preemptions, and the execution.
+ * The hashes of states that have been seen, with the fewest preemptions, and the execution. One
+ * that another state has replaced is explored again.
  */
 static struct seen {
 	uint64_t hash;
 	unsigned int execution;
 	unsigned int preemptions;
-} *table;
-static size_t table_size, nr_seen;
-static unsigned int execution;
-
-static struct seen *find_seen(uint64_t hash)
-{
-	size_t i = hash & (table_size - 1);
-
-	while (table[i].hash && table[i].hash != hash)
-		i = (i + 1) & (table_size - 1);
-	return &table[i];
-}
-
-static void resize_table(size_t size)
-{
-	struct seen *old = table, *s;
-	size_t old_size = table_size;
-
-	table = calloc(size, sizeof(*table));
-	if (!table) {
-		fputs("interleave: no memory for states\n", stderr);
-		exit(2);
-	}
-	table_size = size;
-	for (s = old; s < old + old_size; s++) {
-		if (s->hash)
-			*find_seen(s->hash) = *s;
-	}
-	free(old);
-}
-
-static void forget_seen(void)
-{
-	free(table);
-	table = NULL;
-	table_size = 0;
-	nr_seen = 0;
-	resize_table(1 << 16);
-}
+} table[1 << 20];
+static unsigned int nr_seen;
+/* The first execution with this bound. */
+static unsigned int first_execution;
 
 /*
  * Whether the current state has been explored. A state that was seen in this execution has not:
@@ -94,51 +68,42 @@ static void forget_seen(void)
  */
 static bool is_explored(void)
 {
-	uint64_t hash = schedule_hash() | 1;
-	struct seen *s = find_seen(hash);
+	uint64_t hash = schedule_hash();
+	struct seen *s = &table[hash % ARRAY_SIZE(table)];
+	bool is_seen = s->hash == hash && s->execution >= first_execution;
 
-	if (s->hash && s->preemptions <= preemptions)
+	if (is_seen && s->preemptions <= preemptions)
 		return s->execution != execution;
-	if (!s->hash)
-		nr_seen++;
+	nr_seen += !is_seen;
 	*s = (struct seen) { hash, execution, preemptions };
-	if (nr_seen > table_size / 2)
-		resize_table(2 * table_size);
 	return false;
 }
 
 static int decide(unsigned int n, bool preemptive)
 {
 	struct decision *d = &trail[depth];
+	int option = 0;
 
 	if (++step > MAX_STEPS)
 		broken("it does not come to an end");
-	if (n == 1 || (preemptive && preemptions == bound))
-		return 0;
-	if (depth == nr_trail && is_explored())
-		return SCHEDULE_ABANDON;
-	if (depth == nr_trail)
-		trail[nr_trail++] = (struct decision) { step, 0, n };
-	else if (d->options != n || d->step != step)
-		broken("the same schedule has other steps when it is repeated");
-	depth++;
-	preemptions += d->chosen && preemptive;
-	return d->chosen;
-}
-
-/* Repeat an earlier decision, or continue without preemptions left. */
-static bool goes_on(void)
-{
-	if (depth < nr_trail ? step + 1 == trail[depth].step : preemptions < bound)
-		return false;
-	if (++step > MAX_STEPS)
-		broken("it does not come to an end");
-	return true;
+	if (n > 1 && !(preemptive && preemptions == bound)) {
+		if (depth == nr_trail && is_explored())
+			return SCHEDULE_ABANDON;
+		if (depth == nr_trail)
+			trail[nr_trail++] = (struct decision) { step, 0, n };
+		else if (d->options != n || d->step != step)
+			broken("the same schedule has other steps when it is repeated");
+		depth++;
+		option = d->chosen;
+		preemptions += option && preemptive;
+	}
+	if (is_shown)
+		schedule_show(step, n, option, preemptive);
+	return option;
 }
 
 /* Returns false if something is broken. */
-static bool execute(const struct scenario *scenario, schedule_decide_t how,
-		    schedule_goes_on_t at_point)
+static bool execute(const struct scenario *scenario)
 {
 	depth = 0;
 	step = 0;
@@ -149,7 +114,7 @@ static bool execute(const struct scenario *scenario, schedule_decide_t how,
 	if (_setjmp(failed))
 		return false;
 	scenario_begin(scenario);
-	if (schedule_run(how, at_point, scenario_idle))
+	if (schedule_run(decide, scenario_idle))
 		scenario_end();
 	return true;
 }
@@ -165,19 +130,54 @@ static bool backtrack(void)
 	return true;
 }
 
-static const char *schedule_text(void)
+/* Explore all schedules within @bound, up to one in which something is broken; return how many. */
+static unsigned long explore_bound(const struct scenario *scenario)
 {
-	static char text[1024];
-	size_t length = 0;
-	unsigned int i;
+	unsigned long schedules = 0;
 
-	strcpy(text, "first");
-	for (i = 0; i < nr_trail && length < sizeof(text); i++) {
-		if (trail[i].chosen)
-			length += snprintf(text + length, sizeof(text) - length, "%s%u.%u",
-					   length ? "," : "", trail[i].step, trail[i].chosen);
+	first_execution = execution + 1;
+	nr_seen = 0;
+	nr_trail = 0;
+	do {
+		schedules++;
+	} while (execute(scenario) && backtrack());
+	return schedules;
+}
+
+/* Print the steps of the schedule that has broken a rule. */
+static void show(const struct scenario *scenario)
+{
+	is_shown = true;
+	execute(scenario);
+	is_shown = false;
+	if (!rule_broken)
+		bail_out("nothing is broken when it is repeated");
+}
+
+/*
+ * Explore with 0, 1, 2... preemptions until something is broken, and print the result: the steps
+ * only of the first failure. Return how many schedules there were.
+ */
+static unsigned long explore(const struct scenario *scenario)
+{
+	static bool has_failed;
+	unsigned long schedules, all = 0;
+
+	for (bound = 0;; bound++) {
+		schedules = explore_bound(scenario);
+		all += schedules;
+		if (rule_broken || schedules > limit || bound == last_bound)
+			break;
 	}
-	return text;
+	tap_result(!rule_broken, "%s # %lu schedules, up to %u preemptions, %u states",
+		   scenario->name, all, (unsigned int)bound, nr_seen);
+	if (rule_broken) {
+		if (!has_failed)
+			show(scenario);
+		has_failed = true;
+		tap_note("%s, with %u preemptions", rule_broken, preemptions);
+	}
+	return all;
 }
 
 /*
@@ -186,8 +186,7 @@ static const char *schedule_text(void)
 
 static void on_signal(int signal)
 {
-	static unsigned long execution_before;
-	static unsigned int step_before;
+	static unsigned int execution_before, step_before;
 
 	if (signal != SIGVTALRM)
 		broken("a memory access crashes");
@@ -210,81 +209,31 @@ static void catch_signals(void)
 	setitimer(ITIMER_VIRTUAL, &second, NULL);
 }
 
-/* Explore all schedules within @bound, up to one in which something is broken; return how many. */
-static unsigned long explore_bound(const struct scenario *scenario)
+int main(int argc, char **argv)
 {
-	unsigned long schedules = 0;
-
-	forget_seen();
-	nr_trail = 0;
-	do {
-		schedules++;
-	} while (execute(scenario, decide, goes_on) && backtrack());
-	return schedules;
-}
-
-struct findings explore(const struct scenario *scenario, unsigned int max, unsigned long limit)
-{
-	struct findings found = {};
+	const struct program_option options[] = {
+		{ "bound", "N", "most preemptions in a schedule (default: 3)",
+		  .number = &last_bound, .max = 99 },
+		{ "limit", "N", "no more preemptions after this many schedules (default: 3000)",
+		  .number = &limit, .max = ULONG_MAX },
+		{ }
+	};
+	unsigned int nr_scenarios = scenarios_init(), i;
+	char **names = words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: interleave [OPTIONS] [SCENARIO...]\n"
+		"Explore orders of the driver's threads; print the results as TAP, and a schedule in\n"
+		"which something is broken. Without a SCENARIO, all of them.\n",
+		.options = options,
+		.words = scenarios, .nr_words = nr_scenarios, .word_size = sizeof(scenarios[0]),
+	});
 	unsigned long schedules = 0;
 
 	catch_signals();
-	for (bound = 0; bound <= max && schedules <= limit && !found.rule; bound++) {
-		schedules = explore_bound(scenario);
-		found.schedules += schedules;
-		found.states = nr_seen;
-		found.bound = bound;
-		found.rule = rule_broken;
+	puts("TAP version 13");
+	for (i = 0; i < nr_scenarios; i++) {
+		if (is_wanted(scenarios[i].name, names))
+			schedules += explore(&scenarios[i]);
 	}
-	found.preemptions = preemptions;
-	found.schedule = schedule_text();
-	return found;
-}
-
-/*
- * Replaying.
- */
-
-static const char *rest;
-static bool no_such_schedule;
-
-static int follow(unsigned int n, bool preemptive)
-{
-	unsigned int at, option;
-	int length;
-
-	if (++step > MAX_STEPS)
-		broken("it does not come to an end");
-	if (sscanf(rest, "%u.%u%n", &at, &option, &length) != 2 || at != step)
-		return 0;
-	if (option >= n) {
-		no_such_schedule = true;
-		return SCHEDULE_ABANDON;
-	}
-	rest += length;
-	rest += *rest == ',';
-	return option;
-}
-
-static int follow_and_show(unsigned int n, bool preemptive)
-{
-	int option = follow(n, preemptive);
-
-	schedule_show(step, n, option, preemptive);
-	return option;
-}
-
-static bool never(void)
-{
-	return false;
-}
-
-bool explore_replay(const struct scenario *scenario, const char *schedule, const char **rule)
-{
-	rest = strcmp(schedule, "first") ? schedule : "";
-	no_such_schedule = false;
-	catch_signals();
-	execute(scenario, follow_and_show, never);
-	*rule = rule_broken;
-	return !no_such_schedule && !*rest;
+	tap_note("%lu schedules", schedules);
+	return tap_done();
 }

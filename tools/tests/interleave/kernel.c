@@ -26,6 +26,7 @@ bool out_of_memory(void)
 	if (!schedule_any(2))
 		return false;
 	current->lean = 0;
+	current->failed++;
 	return true;
 }
 

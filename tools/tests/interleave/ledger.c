@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The account of a wheel; see ledger.h
+ * The ledger of a wheel; see scenario.h
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 
-#include "ledger.h"
+#include "scenario.h"
 #include "twheel_file.h"
 
 #define MAX_TIMERS	16
@@ -18,7 +18,6 @@
 struct file *wheel WORLD;
 struct twheel_ring *ring WORLD;
 static u32 slots WORLD;
-static clockid_t clock_id WORLD;
 static u64 tick WORLD;
 
 /* The account of a timer */
@@ -29,155 +28,172 @@ static struct record {
 	u64 moved_to;	/* the new @deadline, if the modify in progress has been executed */
 	u64 interval;	/* of a periodic one */
 	u32 delivered;	/* how often it was read */
-	bool added;	/* the add has returned, and did not fail */
-	bool cancelled;	/* so has the cancel */
+	bool cancelled;
 } records[MAX_TIMERS] WORLD;
 
 /*
  * Opening, and changing timers.
  */
 
-long set_up(clockid_t clock, u64 new_tick)
+/* A call succeeds, unless an allocation has failed or a signal has ended it. */
+static void check(long ret, long expected)
+{
+	bool may_fail = current->lean || current->failed;
+
+	if (ret != expected && !(ret == -ENOMEM && may_fail) && !current->signalled)
+		broken("a call fails that should not");
+	current->lean = 0;
+}
+
+void set_up(const struct step *step)
 {
 	struct twheel_setup setup = {
-		.tick_ns = new_tick,
+		.tick_ns = step->ticks * TICK_NS,
 		.wheel_size = 4,
-		.clock_id = clock,
+		.clock_id = step->nr,
 	};
 	long err = sys_ioctl(wheel, TWHEEL_SETUP, &setup);
 
-	if (!err) {
-		clock_id = clock;
-		tick = new_tick;
-	}
-	return err;
+	if (!err)
+		tick = setup.tick_ns;
+	check(err == -EBUSY ? 0 : err, 0);
 }
 
-void ledger_open(clockid_t clock)
+static u64 time_of(const struct step *step)
 {
-	struct twheel_file *file;
-
-	if (sys_open(0, &wheel))
-		broken("a wheel cannot be opened");
-	/* The module numbers the files; here each is the first. */
-	file = wheel->private_data;
-	file->id = 1;
-	tick = TWHEEL_TICK_DEFAULT_NS;
-	clock_id = clock;
-	if (clock >= 0 && set_up(clock, TICK_NS))
-		broken("a wheel cannot be set up");
-	clock_id = clock < 0 ? CLOCK_MONOTONIC : clock;
+	return CLOCK_BEGIN + step->ticks * TICK_NS;
 }
 
-void ledger_open_ring(void)
-{
-	struct twheel_ring_setup setup = { .slots = 2 };
-
-	if (sys_ioctl(wheel, TWHEEL_RING, &setup))
-		broken("a ring cannot be made");
-	ring = sys_mmap(wheel, setup.size);
-	slots = setup.slots;
-}
-
-static u64 time_of(unsigned int due)
-{
-	return CLOCK_BEGIN + due * TICK_NS;
-}
-
-static struct twheel_add begin_add(unsigned int nr, unsigned int due, unsigned int period)
+static struct twheel_add begin_add(unsigned int nr, u64 deadline, u64 interval)
 {
 	if (nr >= MAX_TIMERS)
 		broken("too many timers");
-	records[nr].deadline = time_of(due);
-	records[nr].interval = period * TICK_NS;
+	records[nr].deadline = deadline;
+	records[nr].interval = interval;
 	return (struct twheel_add) {
-		.time_ns = records[nr].deadline,
-		.interval_ns = records[nr].interval,
+		.time_ns = deadline,
+		.interval_ns = interval,
 		.data = nr,
 		.flags = TWHEEL_ABSTIME,
 	};
 }
 
-static void end_add(unsigned int nr, const struct twheel_add *add)
+static void end_add(const struct twheel_add *add, long n, long done)
 {
-	if (!add->id)
-		broken("a timer has no id");
-	records[nr].id = add->id;
-	records[nr].added = true;
+	const struct twheel_add *end = add + (done > 0 ? done : 0);
+
+	for (; add < end; add++) {
+		if (!add->id)
+			broken("a timer has no id");
+		records[add->data].id = add->id;
+	}
+	check(done, n);
 }
 
-long add_periodic(unsigned int nr, unsigned int due, unsigned int period)
+static void add_timer(unsigned int nr, u64 deadline, u64 interval)
 {
-	struct twheel_add add = begin_add(nr, due, period);
-	long err = sys_ioctl(wheel, TWHEEL_ADD, &add);
+	struct twheel_add add = begin_add(nr, deadline, interval);
 
-	if (!err)
-		end_add(nr, &add);
-	return err;
+	end_add(&add, 1, sys_ioctl(wheel, TWHEEL_ADD, &add) ?: 1);
 }
 
-long add(unsigned int nr, unsigned int due)
+void add(const struct step *step)
 {
-	return add_periodic(nr, due, 0);
+	add_timer(step->nr, time_of(step), 0);
 }
 
-long add_batch(unsigned int nr, unsigned int due, unsigned int n)
+void uring_add(const struct step *step)
+{
+	struct twheel_add add = begin_add(step->nr, time_of(step), 0);
+
+	end_add(&add, 1, sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0) ?: 1);
+}
+
+void add_batch(const struct step *step)
 {
 	struct twheel_add add[MAX_TIMERS];
-	struct twheel_batch batch = { .entries = (unsigned long)add, .count = n };
+	struct twheel_batch batch = { .entries = (unsigned long)add, .count = step->n };
 	unsigned int i;
-	long done;
 
-	for (i = 0; i < n; i++)
-		add[i] = begin_add(nr + i, due, 0);
-	done = sys_ioctl(wheel, TWHEEL_ADD_BATCH, &batch);
-	for (i = 0; (long)i < done; i++)
-		end_add(nr + i, &add[i]);
-	return done;
+	for (i = 0; i < step->n; i++)
+		add[i] = begin_add(step->nr + i, time_of(step), 0);
+	end_add(add, step->n, sys_ioctl(wheel, TWHEEL_ADD_BATCH, &batch));
 }
 
-long uring_add(unsigned int nr, unsigned int due)
+/* It may have been read before, if it was due. */
+static void check_change(const struct record *record, long err)
 {
-	struct twheel_add add = begin_add(nr, due, 0);
-	long err = sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0);
-
-	if (!err)
-		end_add(nr, &add);
-	return err;
+	if (err == -ENOENT && record->deadline <= clock_latest() && !record->interval)
+		return;
+	check(err, 0);
 }
 
-long modify(unsigned int nr, unsigned int due)
+void modify(const struct step *step)
 {
+	struct record *record = &records[step->nr];
 	struct twheel_modify modify = {
-		.id = records[nr].id,
-		.time_ns = time_of(due),
+		.id = record->id,
+		.time_ns = time_of(step),
 		.flags = TWHEEL_ABSTIME,
 	};
 	long err;
 
-	records[nr].moved_to = modify.time_ns;
+	record->moved_to = modify.time_ns;
 	err = sys_ioctl(wheel, TWHEEL_MODIFY, &modify);
+	check_change(record, err);
 	if (!err)
-		records[nr].deadline = records[nr].moved_to;
-	records[nr].moved_to = 0;
-	return err;
+		record->deadline = record->moved_to;
+	record->moved_to = 0;
 }
 
-long cancel(unsigned int nr)
+static void end_cancel(struct record *record, long err)
 {
-	u64 id = records[nr].id;
-	long err = sys_ioctl(wheel, TWHEEL_CANCEL, &id);
-
-	records[nr].cancelled |= !err;
-	return err;
+	check_change(record, err);
+	record->cancelled |= !err;
 }
 
-long uring_cancel(unsigned int nr)
+void cancel(const struct step *step)
 {
-	long err = sys_uring(wheel, TWHEEL_URING_CANCEL, records[nr].id, 0);
+	struct record *record = &records[step->nr], *end = record + (step->n ?: 1);
 
-	records[nr].cancelled |= !err;
-	return err;
+	for (; record < end; record++) {
+		u64 id = record->id;
+
+		end_cancel(record, sys_ioctl(wheel, TWHEEL_CANCEL, &id));
+	}
+}
+
+void uring_cancel(const struct step *step)
+{
+	struct record *record = &records[step->nr];
+
+	end_cancel(record, sys_uring(wheel, TWHEEL_URING_CANCEL, record->id, 0));
+}
+
+static void open_ring(void)
+{
+	struct twheel_ring_setup setup = { .slots = 2 };
+
+	check(sys_ioctl(wheel, TWHEEL_RING, &setup), 0);
+	ring = sys_mmap(wheel, setup.size);
+	slots = setup.slots;
+}
+
+void ledger_open(const struct act *act)
+{
+	unsigned int i;
+
+	check(sys_open(0, &wheel), 0);
+	tick = TWHEEL_TICK_DEFAULT_NS;
+	if (!act->is_bare)
+		set_up(&(struct step) {
+			.nr = act->is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
+			.ticks = 1,
+		});
+	if (act->has_ring)
+		open_ring();
+	for (i = 0; i < MAX_DUE && act->due[i]; i++)
+		add_timer(i, CLOCK_BEGIN + act->due[i] * TICK_NS, act->period * TICK_NS);
 }
 
 /*
@@ -199,7 +215,7 @@ static void record_event(const struct twheel_event *event)
 	    (!record->moved_to || event->deadline_ns != record->moved_to))
 		broken("an event has a wrong deadline");
 	/* It may have been in a ring for long. */
-	if (!ring && event->deadline_ns > clock_latest(clock_id))
+	if (!ring && event->deadline_ns > clock_latest())
 		broken("a timer is read early");
 	if (record->interval)
 		record->deadline += event->count * record->interval;
@@ -249,7 +265,7 @@ unsigned int take_events(void)
 
 static bool is_outstanding(const struct record *record)
 {
-	return record->added && !record->cancelled && (record->interval || !record->delivered);
+	return record->id && !record->cancelled && (record->interval || !record->delivered);
 }
 
 static bool has_sleeping_waiter(void)
@@ -265,7 +281,7 @@ static bool has_sleeping_waiter(void)
 
 void ledger_check_idle(void)
 {
-	u64 soon = clock_at(clock_id) + PAUSE_NS, fire = clock_next_fire(clock_id);
+	u64 soon = clock_wall() + PAUSE_NS, fire = clock_next_fire();
 	const struct record *record;
 
 	if (!has_sleeping_waiter())
@@ -296,11 +312,11 @@ static void check_records(void)
 	const struct record *record;
 
 	for (record = records; record < records + MAX_TIMERS; record++) {
-		if (!record->added && record->delivered)
+		if (!record->id && record->delivered)
 			broken("a timer is read whose add has failed");
 		if (record->read_id && record->read_id != record->id)
 			broken("a timer is read with another id");
-		if (!record->added || record->interval)
+		if (!record->id || record->interval)
 			continue;
 		if (record->cancelled && record->delivered)
 			broken("a timer is read that has been cancelled");

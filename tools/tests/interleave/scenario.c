@@ -3,10 +3,10 @@
  * The scenarios, and how each begins and ends
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "ledger.h"
+#include "scenario.h"
+#include "tap.h"
 
 static struct mem_cgroup memcg WORLD;
 static struct mm_struct mm WORLD = { .memcg = &memcg };
@@ -16,82 +16,78 @@ static struct task_struct opener WORLD;
 #define MAX_SCENARIOS	256
 #define MAX_NAME	32
 
-static struct scenario table[MAX_SCENARIOS];
-static char names[MAX_SCENARIOS][MAX_NAME];
-const struct scenario *scenarios = table;
-unsigned int nr_scenarios;
+struct scenario scenarios[MAX_SCENARIOS];
 
-static void make_scenario(const struct waiter *waiter, const struct act *act)
+static void make_scenario(unsigned int nr, const struct waiter *waiter, const struct act *act)
 {
-	char *name = names[nr_scenarios];
+	static char names[MAX_SCENARIOS][MAX_NAME];
 
-	snprintf(name, MAX_NAME, "%s.%s", waiter ? waiter->name : "alone", act->name);
-	table[nr_scenarios++] = (struct scenario) { name, waiter, act };
+	snprintf(names[nr], MAX_NAME, "%s.%s", waiter->name, act->name);
+	scenarios[nr] = (struct scenario) { names[nr], waiter->about, waiter, act };
 }
 
-static const struct waiter *waiter_named(const char *name)
+static bool is_explored_with(const struct act *act, const struct waiter *waiter)
 {
-	const struct waiter *waiter = waiters;
-
-	while (strcmp(waiter->name, name))
-		waiter++;
-	return waiter;
+	if (act->only)
+		return !strcmp(act->only, waiter->name);
+	return waiter->run && !(waiter->reads && act->has_ring);
 }
 
-void scenarios_init(void)
+unsigned int scenarios_init(void)
 {
 	const struct waiter *waiter;
 	const struct act *act;
+	unsigned int nr = 0;
 
 	for (act = acts; act->name; act++) {
 		for (waiter = waiters; waiter->name; waiter++) {
-			if (!waiter->reads || !act->has_ring)
-				make_scenario(waiter, act);
+			if (is_explored_with(act, waiter))
+				make_scenario(nr++, waiter, act);
 		}
 	}
-	for (act = lone_acts; act->name; act++)
-		make_scenario(act->only ? waiter_named(act->only) : NULL, act);
-	if (module_load()) {
-		fputs("interleave: the module cannot be loaded\n", stderr);
-		exit(2);
-	}
+	if (module_load())
+		bail_out("the module cannot be loaded");
 	schedule_init();
 	world_keep();
+	return nr;
 }
 
 static void add_waiters(const struct waiter *waiter, unsigned int n)
 {
 	unsigned int i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && waiter->run; i++)
 		schedule_add(waiter->name, waiter->run)->is_waiter = true;
 	for (i = 0; i < n && waiter->worker; i++)
 		schedule_add("kworker", waiter->worker)->is_kernel = true;
 }
 
+static void run_steps(void)
+{
+	const struct step *step;
+
+	for (step = running->steps; step < running->steps + MAX_ACTIONS && step->call; step++)
+		step->call(step);
+}
+
 void scenario_begin(const struct scenario *scenario)
 {
 	const struct act *act = scenario->act;
-	unsigned int i;
+	const struct waiter *waiter;
 
 	task_init(&opener, &mm, 0);
 	current = &opener;
-	ledger_open(act->clock_id);
-	if (act->has_ring)
-		ledger_open_ring();
-	for (i = 0; i < MAX_DUE && act->due[i]; i++) {
-		if (add(i, act->due[i]))
-			broken("a timer cannot be added");
-	}
-	if (act->prepare)
-		act->prepare();
+	ledger_open(act);
 	may_return();
-	if (scenario->waiter)
-		add_waiters(scenario->waiter, act->waiters);
-	if (act->also)
-		add_waiters(waiter_named(act->also), 1);
-	for (i = 0; i < ARRAY_SIZE(act->run) && act->run[i]; i++)
-		schedule_add(act->name, act->run[i]);
+	add_waiters(scenario->waiter, act->waiters ?: 1);
+	for (waiter = waiters; act->also && waiter->name; waiter++) {
+		if (!strcmp(waiter->name, act->also))
+			add_waiters(waiter, 1);
+	}
+	if (act->one->call)
+		schedule_add(act->name, run_steps)->steps = act->one;
+	if (act->other->call)
+		schedule_add(act->name, run_steps)->steps = act->other;
 	clock_add()->is_kernel = true;
 }
 
@@ -111,11 +107,6 @@ static int always_first(unsigned int n, bool preemptive)
 	return 0;
 }
 
-static bool always(void)
-{
-	return true;
-}
-
 static void do_nothing(void)
 {
 }
@@ -128,7 +119,7 @@ void scenario_end(void)
 		if (!c->is_kernel)
 			task_signal(&c->task, true);
 	}
-	schedule_run(always_first, always, do_nothing);
+	schedule_run(always_first, do_nothing);
 	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
 		if (!c->is_kernel && !c->ended)
 			broken("a call does not return when its task is killed");

@@ -1,63 +1,103 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios: a waiter of each kind, and the actions of others on its wheel
+ * Scenarios: a waiter of each kind, the actions of other tasks on its wheel, and the ledger: each
+ * timer is read once or cancelled once, not early, and not late
  */
 #ifndef INTERLEAVE_SCENARIO_H
 #define INTERLEAVE_SCENARIO_H
 
+#include <linux/limits.h>
 #include <uapi/linux/twheel.h>
 
-#include "schedule.h"
+#include "calls.h"
+#include "clock.h"
 
 /* A way to wait for a wheel, and to read */
 struct waiter {
 	const char *name;	/* the first part of the names of its scenarios */
-	void (*run)(void);	/* waits and reads until it is killed */
+	const char *about;
+	void (*run)(void);	/* waits and reads until it is killed; or NULL if nothing waits */
 	void (*worker)(void);	/* the kernel's worker, if there is one; or NULL */
 	bool reads;	/* it does not poll, so it cannot wait for a ring */
 };
 
-/* The work of a coroutine. */
-typedef void (*run_t)(void);
-
-#define MAX_RUNS	3
+#define TICK_NS		1000ULL
 #define MAX_DUE		12
+#define MAX_ACTIONS	4
 
-/* The actions of others */
+/* A call, and its arguments */
+struct step {
+	void (*call)(const struct step *step);
+	unsigned int nr;	/* the number of a timer, which is its data, or of the first one */
+	int ticks;	/* from the beginning, or from now */
+	unsigned int n;	/* the number of timers, or another number */
+};
+
+/* The actions of other tasks */
 struct act {
 	const char *name;	/* the last part of the names of its scenarios */
-	clockid_t clock_id;	/* the clock of the wheel; or -1 if it has not been set up */
 	/* When the first timers are due; they are added before all else. */
 	unsigned char due[MAX_DUE];
-	run_t run[MAX_RUNS];	/* coroutines, up to the first NULL */
-	unsigned int waiters;	/* the number of waiters of the kind */
+	struct step one[MAX_ACTIONS], other[MAX_ACTIONS];	/* of two tasks, or less */
+	unsigned int period;	/* of the first timers, in ticks */
+	unsigned int waiters;	/* the number of waiters of the kind; 0 stands for one */
+	bool is_wall;	/* the wheel is on CLOCK_REALTIME, not on CLOCK_MONOTONIC */
+	bool is_bare;	/* it has not been set up */
 	bool has_ring;
-	void (*prepare)(void);	/* further preparation, the same in every schedule; or NULL */
-	/* In lone_acts, the only way to wait that it is explored with, or NULL. */
-	const char *only;
-	const char *also;	/* and one waiter more, or NULL */
+	const char *only;	/* the only way to wait that it is explored with, or NULL */
+	const char *also;	/* another waiter, or NULL */
 };
 
 struct scenario {
 	const char *name;
-	const struct waiter *waiter;	/* or NULL */
+	const char *about;
+	const struct waiter *waiter;
 	const struct act *act;
 };
 
-extern const struct scenario *scenarios;
-extern unsigned int nr_scenarios;
-
+extern struct scenario scenarios[];
 /* waiters.c, acts.c: end with an entry without a name. */
 extern const struct waiter waiters[];
-extern const struct act acts[], lone_acts[];
+extern const struct act acts[];
 
-/* Make all scenarios, once; load the module. */
-void scenarios_init(void);
+/* Make all scenarios, once, and load the module; return how many there are. */
+unsigned int scenarios_init(void);
 /* Open its wheel and start its coroutines. */
 void scenario_begin(const struct scenario *scenario);
 /* Time may pass now, or nothing more can happen. */
 void scenario_idle(void);
-/* Nothing more has happened: end all coroutines, read the rest, and check the account. */
+/* Nothing more has happened: end all coroutines, read the rest, and check the ledger. */
 void scenario_end(void);
+
+/*
+ * The ledger: all calls that change or read timers go through here.
+ */
+
+/* The wheel of the scenario, and its ring or NULL. */
+extern struct file *wheel;
+extern struct twheel_ring *ring;
+
+/* Open the wheel, with the first timers. */
+void ledger_open(const struct act *act);
+
+/* Steps: they may fail only for lack of memory, because of a signal, or as it is too late. */
+void add(const struct step *step);
+void add_batch(const struct step *step);
+void modify(const struct step *step);
+void cancel(const struct step *step);
+/* The same as io_uring commands. */
+void uring_add(const struct step *step);
+void uring_cancel(const struct step *step);
+void set_up(const struct step *step);
+
+/* Read up to @max events; a negative errno, or how many. */
+int read_events(unsigned int max, int flags);
+/* Take the events in the ring; returns how many. */
+unsigned int take_events(void);
+
+/* Check, while time stands still, that every sleeping waiter will be woken in time. */
+void ledger_check_idle(void);
+/* Read the rest, check every timer and all memory, and close. */
+void ledger_close(void);
 
 #endif /* INTERLEAVE_SCENARIO_H */

@@ -2,6 +2,7 @@
 /*
  * Coroutines, and switching between them; see schedule.h
  */
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,23 @@
 #include "schedule.h"
 
 #define STACK_BYTES	(64 << 10)
-/* Registers that a function may have saved below its frame. */
-#define SAVED_BYTES	64
 
 struct coroutine coroutines[MAX_COROUTINES];
 unsigned int nr_coroutines WORLD;
 struct coroutine *running;
 /* The one that ran last. */
 static struct coroutine *last WORLD;
-static schedule_goes_on_t goes_on;
 
 static char stacks[MAX_COROUTINES][STACK_BYTES] __attribute__((aligned(16)));
 static jmp_buf fresh[MAX_COROUTINES];
-static jmp_buf scheduler;
+static void *scheduler[CONTEXT_WORDS];
 static unsigned int nr_fresh;
+
+/* Not inline: the compiler allows only one end of a jump in a function. */
+static noinline void jump(void **context)
+{
+	__builtin_longjmp(context, 1);
+}
 
 /*
  * Only the first entry to a stack needs the system. All coroutines begin with the registers saved
@@ -35,13 +39,12 @@ static unsigned int nr_fresh;
 static void begin(void)
 {
 	if (!_setjmp(fresh[nr_fresh]))
-		_longjmp(scheduler, 1);
+		jump(scheduler);
 	running->run();
-	/* Leftovers on its stack and in its registers must not make a different state. */
 	running->ended = true;
-	running->sp = stacks[running - coroutines] + STACK_BYTES;
+	/* Leftovers on its stack must not make a different state. */
 	memset(running->context, 0, sizeof(running->context));
-	_longjmp(scheduler, 1);
+	jump(scheduler);
 }
 
 void schedule_init(void)
@@ -54,7 +57,7 @@ void schedule_init(void)
 		context.uc_stack.ss_size = STACK_BYTES;
 		context.uc_link = NULL;
 		makecontext(&context, begin, 0);
-		if (!_setjmp(scheduler))
+		if (!__builtin_setjmp(scheduler))
 			swapcontext(&here, &context);
 	}
 }
@@ -71,19 +74,16 @@ struct coroutine *schedule_add(const char *name, void (*run)(void))
 		.function = name,
 		.operation = "begin",
 	};
-	task_init(&c->task, NULL, 0);
-	memcpy(c->context, fresh[nr_coroutines], sizeof(jmp_buf));
-	c->sp = stacks[nr_coroutines] + STACK_BYTES;
+	task_init(&c->task, current->mm, 0);
 	nr_coroutines++;
 	return c;
 }
 
-/* Not inline: its frame is the last one that counts. */
+/* Not inline: its frame has the registers of its callers. */
 static noinline void switch_out(void)
 {
-	running->sp = (char *)__builtin_frame_address(0) - SAVED_BYTES;
-	if (!_setjmp(running->context))
-		_longjmp(scheduler, 1);
+	if (!__builtin_setjmp(running->context))
+		jump(scheduler);
 }
 
 void schedule_point(const char *function, const char *operation)
@@ -92,8 +92,7 @@ void schedule_point(const char *function, const char *operation)
 		return;
 	running->function = function;
 	running->operation = operation;
-	if (!goes_on())
-		switch_out();
+	switch_out();
 }
 
 /*
@@ -144,12 +143,15 @@ unsigned int schedule_any(unsigned int n)
 	return running->outcome;
 }
 
-static void resume(struct coroutine *c)
+static noinline void resume(struct coroutine *c)
 {
 	running = c;
 	current = &c->task;
-	if (!_setjmp(scheduler))
-		_longjmp(c->context, 1);
+	if (!__builtin_setjmp(scheduler)) {
+		if (!c->context[CONTEXT_SP])
+			_longjmp(fresh[c - coroutines], 1);
+		jump(c->context);
+	}
 	running = NULL;
 	current = NULL;
 }
@@ -202,20 +204,21 @@ static void note_turns(struct coroutine *next)
 {
 	struct coroutine *c;
 
+	if (next == last && !last->yields)
+		return;
 	if (last && last->yields)
 		last->starved = -1U;
 	for (c = coroutines; c < coroutines + nr_coroutines; c++)
 		c->starved &= ~BIT(next - coroutines);
 }
 
-bool schedule_run(schedule_decide_t decide, schedule_goes_on_t at_point, void (*check_idle)(void))
+bool schedule_run(schedule_decide_t decide, void (*check_idle)(void))
 {
 	struct coroutine *option[MAX_COROUTINES];
 	unsigned int n;
 	int nr;
 
 	last = NULL;
-	goes_on = at_point;
 	for (;;) {
 		bool asks = last && last->outcomes;
 
@@ -242,8 +245,11 @@ uint64_t schedule_hash(void)
 	uint64_t hash = world_hash_memory(world_hash(), coroutines, coroutines + nr_coroutines);
 	unsigned int nr;
 
-	for (nr = 0; nr < nr_coroutines; nr++)
-		hash = world_hash_memory(hash, coroutines[nr].sp, stacks[nr] + STACK_BYTES);
+	for (nr = 0; nr < nr_coroutines; nr++) {
+		const char *end = stacks[nr] + STACK_BYTES;
+
+		hash = world_hash_memory(hash, coroutines[nr].context[CONTEXT_SP] ?: end, end);
+	}
 	return hash;
 }
 

@@ -8,24 +8,27 @@
 #ifndef INTERLEAVE_SCHEDULE_H
 #define INTERLEAVE_SCHEDULE_H
 
-#include <setjmp.h>
-
 #include "kernel.h"
 #include "world.h"
 
+struct step;
+
 #define MAX_COROUTINES	8
+/* The buffer of __builtin_setjmp(), and its word with the stack pointer */
+#define CONTEXT_WORDS	5
+#define CONTEXT_SP	2
 
 /* A task, or the interrupt of the hrtimers */
 struct coroutine {
 	struct task_struct task;	/* as the kernel sees it */
 	const char *name;	/* for people */
 	void (*run)(void);
+	const struct step *steps;	/* of an act; or NULL */
 	bool (*ready)(const void *arg);	/* it is blocked until this returns true; or NULL */
 	const void *arg;	/* the argument of @ready */
 	const char *function;	/* the function with the next operation */
 	const char *operation;	/* and that operation */
-	jmp_buf context;	/* its registers, while another one runs */
-	char *sp;
+	void *context[CONTEXT_WORDS];	/* where it continues; 0 at its beginning and end */
 	unsigned int outcomes;	/* it waits for a choice of this many outcomes; or 0 */
 	unsigned int outcome;	/* and this is the choice */
 	unsigned int starved;	/* and these, a bit each, have not run since it yielded last */
@@ -66,16 +69,10 @@ struct coroutine *schedule_add(const char *name, void (*run)(void));
 typedef int (*schedule_decide_t)(unsigned int n, bool preemptive);
 
 /*
- * Whether the running coroutine continues at this point without a decision; only for speed. Not
- * called where time passes.
- */
-typedef bool (*schedule_goes_on_t)(void);
-
-/*
  * Run coroutines until none can; call @check_idle when only time can pass. Return false if the
  * schedule is abandoned.
  */
-bool schedule_run(schedule_decide_t decide, schedule_goes_on_t goes_on, void (*check_idle)(void));
+bool schedule_run(schedule_decide_t decide, void (*check_idle)(void));
 
 uint64_t schedule_hash(void);
 

@@ -6,7 +6,7 @@
  */
 #include <linux/sched.h>
 
-#include "ledger.h"
+#include "scenario.h"
 
 /* Whether a signal ended a call. */
 static bool is_signal(int err)
@@ -123,7 +123,6 @@ static void aio_complete(struct aio *aio)
 	wait_queue_remove(&aio->entry);
 	aio->scheduled = false;
 	aio->done = true;
-	task_wake(aio->task);
 }
 
 static int aio_wake(wait_queue_entry_t *entry, __poll_t key)
@@ -196,6 +195,13 @@ static void aio_worker(void)
 	}
 }
 
+static bool aio_has_ended(const void *arg)
+{
+	const struct aio *aio = arg;
+
+	return aio->done || aio->task->signalled;
+}
+
 /* Returns false for a signal. */
 static bool aio_submit_and_wait(struct aio *aio)
 {
@@ -206,12 +212,7 @@ static bool aio_submit_and_wait(struct aio *aio)
 	};
 	if (aio_poll(&aio->table))
 		aio_end(aio, false);
-	while (!aio->done && !signal_pending(current)) {
-		task_about_to_sleep();
-		if (!aio->done)
-			task_sleep();
-	}
-	current->awake = true;
+	schedule_until(aio_has_ended, aio);
 	remove_wait_queue(aio->queue, &aio->entry);
 	return aio->done;
 }
@@ -225,11 +226,12 @@ static void in_aio(void)
 }
 
 const struct waiter waiters[] = {
-	{ "read", in_read, .reads = true },
-	{ "poll", in_poll },
-	{ "level", in_level },
-	{ "edge", in_edge },
-	{ "aio", in_aio, aio_worker },
-	{ "uring", in_uring, .reads = true },
+	{ "alone", "nothing waits" },
+	{ "read", "a blocking read", in_read, .reads = true },
+	{ "poll", "poll(2)", in_poll },
+	{ "level", "epoll, level-triggered", in_level },
+	{ "edge", "epoll, edge-triggered", in_edge },
+	{ "aio", "IOCB_CMD_POLL", in_aio, aio_worker },
+	{ "uring", "a read of an io_uring", in_uring, .reads = true },
 	{},
 };

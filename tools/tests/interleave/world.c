@@ -9,20 +9,18 @@
 #include "kernel.h"
 #include "world.h"
 
-#define ARENA_BYTES	(256 << 10)
-#define MAX_BLOCKS	1024
 #define NEW		0xa5
 #define FREED		0x6b
 
 static char *image;
-static char arena[ARENA_BYTES] __attribute__((aligned(4096)));
-static size_t used;
+static char arena[256 << 10] __attribute__((aligned(4096)));
+static char *top WORLD = arena;
+/* Before each block of memory. */
 static struct block {
-	size_t start;
+	struct block *previous;
 	size_t size;	/* whole words */
-	bool freed;
-} blocks[MAX_BLOCKS];
-static unsigned int nr_blocks;
+	size_t freed;
+} *newest WORLD;
 
 void world_keep(void)
 {
@@ -37,8 +35,6 @@ void world_keep(void)
 void world_restore(void)
 {
 	memcpy(__start_world, image, __stop_world - __start_world);
-	used = 0;
-	nr_blocks = 0;
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -63,21 +59,15 @@ uint64_t world_hash(void)
 {
 	size_t size = (__stop_world - __start_world) / 8 * 8;
 	uint64_t hash = world_hash_memory(0, __start_world, __start_world + size);
-	const struct block *block;
 
-	for (block = blocks; block < blocks + nr_blocks; block++) {
-		hash = mix(hash ^ block->freed, block->start + 0x9e3779b97f4a7c15);
-		hash = world_hash_memory(hash, arena + block->start,
-					 arena + block->start + block->size);
-	}
-	return hash;
+	return world_hash_memory(hash, arena, top);
 }
 
+/* Whether all bytes are equal to the first one, which says that they have been freed. */
 static bool is_untouched(const struct block *block)
 {
-	const char *p = arena + block->start;
+	const char *p = (const char *)(block + 1);
 
-	/* Whether all bytes are equal to the first one. */
 	return !block->size || (*p == FREED && !memcmp(p, p + 1, block->size - 1));
 }
 
@@ -85,7 +75,7 @@ void world_check_freed(void)
 {
 	const struct block *block;
 
-	for (block = blocks; block < blocks + nr_blocks; block++) {
+	for (block = newest; block; block = block->previous) {
 		if (!block->freed)
 			broken("memory has leaked");
 		if (!is_untouched(block))
@@ -95,14 +85,19 @@ void world_check_freed(void)
 
 void *world_aligned_alloc(size_t alignment, size_t size)
 {
-	struct block *block = &blocks[nr_blocks];
+	size_t start = top - arena + sizeof(*newest);
+	struct block *block;
 
-	used = (used + alignment - 1) / alignment * alignment;
-	*block = (struct block) { .start = used, .size = (size + 7) / 8 * 8 };
-	used += block->size;
-	if (++nr_blocks == MAX_BLOCKS || used > sizeof(arena))
+	start = (start + alignment - 1) / alignment * alignment;
+	block = (struct block *)(arena + start) - 1;
+	size = (size + 7) / 8 * 8;
+	if (start + size > sizeof(arena))
 		broken("the arena is too small for this schedule");
-	return memset(arena + block->start, NEW, block->size);
+	memset(top, 0, (char *)block - top);
+	*block = (struct block) { newest, size };
+	newest = block;
+	top = arena + start + size;
+	return memset(arena + start, NEW, size);
 }
 
 void *world_malloc(size_t size)
@@ -117,11 +112,11 @@ void *world_calloc(size_t n, size_t size)
 
 static struct block *block_of(const void *memory)
 {
-	unsigned int nr = nr_blocks;
+	struct block *block;
 
-	while (nr--) {
-		if (arena + blocks[nr].start == memory && !blocks[nr].freed)
-			return &blocks[nr];
+	for (block = newest; block; block = block->previous) {
+		if (block + 1 == memory && !block->freed)
+			return block;
 	}
 	broken("memory is freed that is not allocated");
 }
