@@ -45,16 +45,6 @@ says_hi()
 	somebody twheel after 1s hi | grep " hi "
 }
 
-in_python()
-{
-	somebody python3 -c '"import twheel; twheel.Loop(backend=\"device\")"'
-}
-
-linked()
-{
-	ldconfig -p | grep -F libtwheel.so.0
-}
-
 # An upgrade that is killed while DKMS compiles, and the command that repairs it.
 interrupted()
 {
@@ -196,8 +186,9 @@ first_boot()
 	ok "the new version's module is built, and the old one's gone" built "$kernel" "$NOW"
 	ok "the new one is loaded" loads "$NOW"
 	ok "an ordinary user runs a command of the new one" says_hi
-	ok "the library is where programs look for it" linked
-	ok "an ordinary user has timers in Python" in_python
+	ok "the library is where programs look for it" eval 'ldconfig -p | grep -F libtwheel.so.0'
+	ok "an ordinary user has timers in Python" somebody \
+		python3 -c '"import twheel; twheel.Loop(backend=\"device\")"'
 	ok "a module of make install is not in the way" beside_make_install
 	ok "a new kernel is installed" installed ./kernel/*.deb
 	ok "and the module is built for it" built "$NEXT" "$NOW"
