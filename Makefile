@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-#
 # make help lists the targets.
 
 # Neither make nor the kernel's build can handle paths with spaces.
@@ -12,7 +11,6 @@ MAKEFLAGS += --no-print-directory
 
 # A kernel of tools/vm/kernel, or "running": the one this machine runs.
 KERNEL ?= running
-
 BUILD := build
 NATIVE := $(BUILD)/native
 LIB := $(BUILD)/lib/libtwheel.a
@@ -31,7 +29,6 @@ godir ?= $(prefix)/share/gocode/src
 cargodir ?= $(prefix)/share/cargo/registry
 pythondir ?= $(prefix)/lib/$(notdir $(shell readlink -f "$$(command -v $(PYTHON))"))/dist-packages
 
-.PHONY: help all user needs clean deps
 ## Install it (prefix=/usr/local; DESTDIR=DIR for packaging)
 all: needs ## the module for the running kernel, and the command
 	+@$(MAKE) user module
@@ -40,10 +37,10 @@ user: $(BUILD)/bin/twheel $(LIB) $(SHARED_LIB)
 
 # Name everything that is missing at once, before compiling anything.
 MISSING = $(if $(shell ($(CC) -include stdio.h -fsyntax-only -xc /dev/null) >/dev/null 2>&1 && \
-	echo there),, gcc libc6-dev)$(if $(wildcard /lib/modules/$(1)/build/Makefile),, linux-headers-$(1))
+	echo there),, gcc libc6-dev)$(if $(wildcard /lib/modules/$1/build/Makefile),, linux-headers-$1)
 needs:
-	@test -z "$(call MISSING,$(shell uname -r))" || { echo "Missing; on Debian: apt" \
-		"install$(call MISSING,$(shell uname -r)). After an update of the kernel, reboot." \
+	@missing="$(call MISSING,$(shell uname -r))"; test -z "$$missing" || { echo "Missing; on" \
+		"Debian: apt install$$missing. After an update of the kernel, reboot." \
 		"make install-library needs no headers." >&2; exit 1; }
 
 # ---- Installing it ---------------------------------------------------------
@@ -54,13 +51,10 @@ RUST_DIR = $(DESTDIR)$(cargodir)/twheel-$(VERSION)
 
 # depmod RELEASE: update the list that modprobe reads, unless DESTDIR is set.
 depmod = PATH=$$PATH:/usr/sbin:/sbin; test -n "$(DESTDIR)" || \
-	if command -v depmod >/dev/null; then depmod $(1); else \
-	echo "depmod is missing, and modprobe does not know of the change." \
-		"On Debian: apt install kmod" >&2; fi
-
+	if command -v depmod >/dev/null; then depmod $1; else echo "depmod is missing, and" \
+	"modprobe does not know of the change. On Debian: apt install kmod" >&2; fi
 ldconfig = test -n "$(DESTDIR)" || PATH=$$PATH:/usr/sbin:/sbin ldconfig || :
 
-.PHONY: install install-user install-library install-go install-rust install-python
 install: install-module install-user ## as root: module, command, library, headers and man pages
 
 install-user: $(BUILD)/bin/twheel install-library
@@ -97,8 +91,7 @@ install-rust:
 # The extension is compiled in a copy, against this library.
 install-python: $(SHARED_LIB)
 	rm -rf $(BUILD)/python
-	mkdir -p $(BUILD)/python
-	cd tools/bindings/python && cp -r pyproject.toml setup.py twheel $(CURDIR)/$(BUILD)/python
+	cp -r tools/bindings/python $(BUILD)/python
 	cd $(BUILD)/python && TWHEEL_VERSION=$(VERSION) LDFLAGS="$(LDFLAGS) -L../lib" \
 		CFLAGS="$(CFLAGS) -I$(CURDIR)/tools/lib -I$(CURDIR)/include/uapi" \
 		$(PYTHON) -W ignore setup.py -q install --root=$(or $(DESTDIR),/) \
@@ -114,7 +107,6 @@ INSTALLED = $(bindir)/twheel $(completiondir)/twheel $(mandir)/man1/twheel.1 \
 EMPTIED = $(includedir)/linux $(libdir)/pkgconfig $(addprefix $(mandir)/man,1 3 4) \
 	$(foreach d,$(completiondir) $(godir)/twheel.example $(godir) $(cargodir),$d $(dir $d))
 
-.PHONY: uninstall uninstall-user uninstall-module
 uninstall: uninstall-module uninstall-user ## as root: remove all of these
 
 uninstall-user:
@@ -128,7 +120,7 @@ uninstall-module:
 	 rm -v $$f; rmdir $${f%/*} 2>/dev/null; ($(call depmod,$${f%%/*})); done
 
 # ---- Modules ---------------------------------------------------------------
-#
+
 # A module is built in build/KERNEL, in a tree of links to the sources, so that builds for
 # several kernels do not collide and the source stays clean. A lock admits one make at a
 # time. KUnit suites and -Werror are for the kernels of tools/vm/kernel.
@@ -142,7 +134,6 @@ KBUILD_ARGS ?= $(if $(filter running,$(KERNEL)),CONFIG_KUNIT=,W=1 KCFLAGS=-Werro
 	$(if $(filter stock 6.12 7.2 newest,$(KERNEL)),CONFIG_TWHEEL_BENCH=m))
 SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] tools/bench/module/*.[ch])
 
-.PHONY: module install-module module-build module-install
 module: ## the module for a kernel of tools/vm/kernel --list: KERNEL=K
 module: STEP = module-build
 # Install twheel.ko alone, without the modules of tests and benchmarks.
@@ -177,17 +168,17 @@ deps:
 
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test quick \
 	check test-matrix coverage mutants fuzz-core
-.PHONY: $(TOOLS) in-tree
+.PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave interleave-planted \
+	libraries module module-build module-install needs tools uninstall user \
+	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
 $(TOOLS): deps
 $(foreach d,demo html bench,$(eval $d: export DEPS = $d))
 demo-jobs bench-jobs: export DEPS = jobs
 deb test-packages: export DEPS = packages
 STOCK = $(MAKE) -s KERNEL=stock module
 
-deb: ## Debian packages, in build/deb
-	@tools/packages/build
-in-tree: ## copy the sources to a kernel's source: LINUX=DIR
-	@tools/in-tree/put $(LINUX)
+deb: ; @tools/packages/build ## Debian packages, in build/deb
+in-tree: ; @tools/in-tree/put $(LINUX) ## copy the sources to a kernel's source: LINUX=DIR
 
 ## Try it, in a virtual machine
 demo: ## half an hour of an order system; DEMO=--restart: one that is killed and replaced
@@ -198,23 +189,19 @@ demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are kille
 	@tools/examples/jobs/demo.py $(JOBS)
 
 ## Read about it
-html: ## the documentation as HTML, in build/html
-	@tools/html/run $(BUILD)/html
+html: ; @tools/html/run $(BUILD)/html ## the documentation as HTML, in build/html
 
 ## Test it
-quick: ## the tests to run while editing: two minutes
-	@tools/tests/run --quick
+quick: ; @tools/tests/run --quick ## the tests to run while editing: two minutes
 test: ## all tests; SUITE="a b" of tools/tests/run --list; TEST=part of a test's name
 	@tools/tests/$(if $(TEST),one '$(subst ','\'',$(TEST))',run $(SUITE))
-check: ## style, documents, licences, warnings of the compilers
-	@tools/tests/check
+check: ; @tools/tests/check ## style, documents, licences, warnings of the compilers
 test-matrix: ## self-tests on other kernels, 32 bits, arm64; ROW=... of tools/tests/matrix --list
 	@tools/tests/matrix $(ROW)
 test-packages: ## install, upgrade and remove the packages in a Debian system
 	@$(STOCK) $(LIB)
 	@tools/tests/packages/run
-coverage: ## lines of the module that tests in user space reach
-	@tools/tests/coverage
+coverage: ; @tools/tests/coverage ## lines of the module that tests in user space reach
 mutants: drivers fuzzers libraries ## small changes that tests have to detect; MUTANTS=--help
 	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
