@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 /* Times of every size, many of them soon, some at the edge of the valid range. */
-static uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags)
+static uint64_t any_time(struct fuzzer *fuzzer, uint32_t flags)
 {
 	struct chance *chance = &fuzzer->chance;
 	unsigned int dice = chance_below(chance, 100);
@@ -24,7 +24,9 @@ static uint64_t any_time(struct fuzzer *fuzzer, clockid_t clock, uint32_t flags)
 		return TWHEEL_TIME_MAX_NS - 2 + chance_below(chance, 5);
 	else
 		return chance_next(chance);
-	return flags & TWHEEL_ABSTIME && dice < 90 ? now_on(clock) + time - 5 * MSEC : time;
+	if (flags & TWHEEL_ABSTIME && dice < 90)
+		time += now_on(fuzzer->model.clock) - 5 * MSEC;
+	return time;
 }
 
 static uint32_t any_flags(struct chance *chance)
@@ -39,14 +41,32 @@ uint32_t any_reserved(struct chance *chance)
 	return chance_hit(chance, 2) ? chance_next(chance) : 0;
 }
 
-void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add)
+/* The id of a timer that exists, existed, or never will. */
+uint64_t any_id(struct fuzzer *fuzzer)
+{
+	const struct model *model = &fuzzer->model;
+	struct chance *chance = &fuzzer->chance;
+	unsigned int dice = chance_below(chance, 100);
+	uint64_t id;
+
+	if (dice < 80 && model->count)
+		id = model->timer[chance_below(chance, model->count)].id;
+	else if (dice < 95 && model->nr_dead)
+		id = model->dead[chance_below(chance, model->nr_dead) % FUZZ_DEAD];
+	else
+		id = chance_any_size(chance);
+	if (chance_hit(chance, 3))
+		id ^= 1ULL << chance_below(chance, 64);
+	return id;
+}
+
+static void any_add(struct fuzzer *fuzzer, struct twheel_add *add)
 {
 	struct chance *chance = &fuzzer->chance;
 
 	add->id = chance_next(chance);
 	add->flags = any_flags(chance);
-	add->time_ns = any_time(fuzzer, clock, add->flags);
-	add->interval_ns = 0;
+	add->time_ns = any_time(fuzzer, add->flags);
 	if (chance_hit(chance, 20))
 		add->interval_ns = MSEC + chance_below(chance, 100 * MSEC);
 	else if (chance_hit(chance, 5))
@@ -55,59 +75,85 @@ void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add)
 	add->reserved = any_reserved(chance);
 }
 
-void any_modify(struct fuzzer *fuzzer, clockid_t clock, struct twheel_modify *modify)
+static void any_modify(struct fuzzer *fuzzer, struct twheel_modify *modify)
 {
+	modify->id = any_id(fuzzer);
 	modify->flags = any_flags(&fuzzer->chance);
-	modify->time_ns = any_time(fuzzer, clock, modify->flags);
+	modify->time_ns = any_time(fuzzer, modify->flags);
 	modify->reserved = any_reserved(&fuzzer->chance);
+}
+
+void any_entry(struct fuzzer *fuzzer, uint32_t cmd, union entry *entry)
+{
+	memset(entry, 0, sizeof(*entry));
+	if (cmd == TWHEEL_ADD)
+		any_add(fuzzer, &entry->add);
+	else if (cmd == TWHEEL_MODIFY)
+		any_modify(fuzzer, &entry->modify);
+	else
+		entry->id = any_id(fuzzer);
 }
 
 static uint64_t any_tick(struct chance *chance)
 {
-	switch (chance_below(chance, 8)) {
-	case 0:
-		return chance_any_size(chance);
-	case 1:
-		return TWHEEL_TICK_MIN_NS - 1 + chance_below(chance, 3);
-	case 2:
-		return TWHEEL_TICK_MAX_NS - 1 + chance_below(chance, 3);
-	default:
-		return TWHEEL_TICK_MIN_NS + chance_below(chance, 2 * MSEC);
-	}
+	const uint64_t odd[] = {
+		chance_any_size(chance),
+		TWHEEL_TICK_MIN_NS - 1 + chance_below(chance, 3),
+		TWHEEL_TICK_MAX_NS - 1 + chance_below(chance, 3),
+	};
+	unsigned int dice = chance_below(chance, 8);
+
+	return dice < ARRAY_SIZE(odd) ? odd[dice] :
+	       TWHEEL_TICK_MIN_NS + chance_below(chance, 2 * MSEC);
 }
 
 static uint32_t any_wheel_size(struct chance *chance)
 {
-	switch (chance_below(chance, 16)) {
-	case 0:
-		return chance_any_size(chance);
-	case 1:
-		return TWHEEL_SIZE_MAX - 1 + chance_below(chance, 3);
-	case 2:
-	case 3:
-		return TWHEEL_SIZE_MIN - 1 + chance_below(chance, 3);
-	default:
-		return 1U << (1 + chance_below(chance, 10)) |
-		       chance_below(chance, 2) * chance_below(chance, 1000);
-	}
+	const uint32_t odd[] = {
+		chance_any_size(chance),
+		TWHEEL_SIZE_MAX - 1 + chance_below(chance, 3),
+		TWHEEL_SIZE_MIN - 1 + chance_below(chance, 3),
+		TWHEEL_SIZE_MIN - 1 + chance_below(chance, 3),
+	};
+	unsigned int dice = chance_below(chance, 16);
+
+	return dice < ARRAY_SIZE(odd) ? odd[dice] :
+	       1U << (1 + chance_below(chance, 10)) |
+	       chance_below(chance, 2) * chance_below(chance, 1000);
 }
 
-void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup)
+struct twheel_setup any_setup(struct chance *chance)
 {
-	struct chance *chance = &fuzzer->chance;
+	struct twheel_setup setup = {
+		.tick_ns = any_tick(chance),
+		.wheel_size = any_wheel_size(chance),
+		.clock_id = chance_hit(chance, 50) ? CLOCK_BOOTTIME : CLOCK_MONOTONIC,
+		.flags = any_reserved(chance),
+	};
 
-	memset(setup, 0, sizeof(*setup));
-	setup->tick_ns = any_tick(chance);
-	setup->wheel_size = any_wheel_size(chance);
-	setup->clock_id = chance_hit(chance, 50) ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 	if (chance_hit(chance, 5))
-		setup->clock_id = chance_below(chance, 12);
+		setup.clock_id = chance_below(chance, 12);
 	else if (chance_hit(chance, 10))
-		setup->clock_id = chance_hit(chance, 50) ? CLOCK_REALTIME : CLOCK_TAI;
+		setup.clock_id = chance_hit(chance, 50) ? CLOCK_REALTIME : CLOCK_TAI;
 	if (chance_hit(chance, 30))
-		setup->max_timers = chance_below(chance, 100);
+		setup.max_timers = chance_below(chance, 100);
 	else if (chance_hit(chance, 5))
-		setup->max_timers = chance_any_size(chance);
-	setup->flags = any_reserved(chance);
-	setup->reserved[chance_below(chance, 3)] = any_reserved(chance);
+		setup.max_timers = chance_any_size(chance);
+	setup.reserved[chance_below(chance, 3)] = any_reserved(chance);
+	return setup;
+}
+
+struct twheel_ring_setup any_ring(struct chance *chance)
+{
+	struct twheel_ring_setup setup = {
+		.slots = chance_hit(chance, 80) ? chance_below(chance, 300) :
+			 TWHEEL_RING_SLOTS_MAX - 1 + chance_below(chance, 3),
+		.size = chance_next(chance),
+		.flags = any_reserved(chance),
+		.reserved = any_reserved(chance),
+	};
+
+	if (chance_hit(chance, 5))
+		setup.slots = chance_next(chance);
+	return setup;
 }

@@ -3,15 +3,14 @@
  * fuzz.h - the parts of twheel-fuzz
  *
  * A fuzzer is a thread. It has its own wheel, of which it knows everything (model.c):
- * there each call has one right result. An io_uring makes some of the calls (uring.c).
+ * there each call has one right result. An io_uring makes some of the calls (calls.c).
  * Arguments (arguments.c) lie in all kinds of memory (memory.c).
- *
- * main calls model; that uses calls, uring, arguments and memory; the calls call uring.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
 
 #include <liburing.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,14 +25,11 @@
 #define FUZZ_TIMERS	400	/* the maximum of timers in a fuzzer's own wheel */
 #define FUZZ_DEAD	64	/* ids of timers that are gone */
 #define FUZZ_BATCH	100	/* entries of a batch, at most */
+#define FUZZ_BY_RING	25	/* the percentage of changes that the io_uring makes */
 
-/*
- * Memory of every kind, for arguments.
- * After each of the last three, no memory is mapped.
- */
+/* Four mappings of one file, for arguments. After each of them, no memory is mapped. */
 struct memory {
-	int file;	/* the file behind it */
-	char *alias;	/* a writable mapping of all of it */
+	char *alias;	/* only for the fuzzer */
 	char *shared;	/* it can be read and written */
 	char *read_only;	/* it can only be read */
 	char *private;	/* it can be written, but its pages have to be copied first */
@@ -44,14 +40,14 @@ struct spot {
 	char *at;	/* its address, for the kernel */
 	char *fill;	/* where to write the data for the kernel, or NULL */
 	size_t readable;	/* how many bytes from there can be read */
-	size_t writable;	/* how many can be written */
+	size_t writable;	/* how many can be written: all of those, or none */
 };
 
 /* memory.c */
 
 void memory_open(struct memory *memory);
-void memory_close(struct memory *memory);
-struct spot memory_spot(struct memory *memory, struct chance *chance, size_t size);
+struct spot memory_spot(const struct memory *memory, struct chance *chance, size_t size);
+void memory_fill(const struct spot *spot, size_t begin, const void *from, size_t size);
 
 /* A timer that exists. Its deadline is between these two times. */
 struct model_timer {
@@ -85,58 +81,60 @@ struct model {
 	unsigned int nr_dead;	/* how many there are */
 };
 
-/* The kinds of calls that are counted. */
+/* The kinds of calls that are counted: ioctls by their number, and others. */
 enum fuzz_call {
-	CALL_OPEN, CALL_SETUP, CALL_ADD, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_INFO,
-	CALL_RING, CALL_ADD_BATCH, CALL_CANCEL_BATCH, CALL_MODIFY_BATCH, CALL_LIST, CALL_READ,
-	CALL_POLL, CALL_MAP, CALL_TAKE, CALL_SPOIL, CALL_URING,
-	NR_CALLS
+	CALL_OPEN = _IOC_NR(TWHEEL_LIST) + 1,
+	CALL_READ, CALL_POLL, CALL_MAP, CALL_TAKE, CALL_SPOIL, CALL_URING, NR_CALLS
 };
 
 /* The data that all fuzzers share */
 struct fuzz {
 	atomic_bool stop;	/* tells them to end */
 	atomic_bool failed;	/* something was wrong */
-	atomic_uint large;	/* the number of large wheels */
+	atomic_uint large;	/* the number of large wheels that were set up */
+	atomic_uint closed;	/* ... and of those that were closed */
 	uint64_t max_timers;	/* the module's limit */
+	uint64_t max_ops;	/* of each */
+	uint64_t end;	/* a time */
 };
 
 /* A thread */
 struct fuzzer {
 	struct fuzz *fuzz;
+	pthread_t thread;
 	struct chance chance;
 	struct memory memory;
 	struct model model;
-	struct io_uring ring;	/* its io_uring, for commands, if @has_ring */
-	bool has_ring;
-	bool tight;	/* before or after the last call, there were large wheels */
+	struct io_uring ring;
+	unsigned int closed;	/* how many large wheels were closed before this step */
 	uint64_t done[NR_CALLS];	/* calls of each kind that succeeded */
 	uint64_t refused[NR_CALLS];	/* ... and that did not */
 	uint64_t ops;	/* all of them */
 };
 
-/* calls.c: counts calls; the first error is printed and ends everything. */
+/* calls.c: makes and counts calls; the first error is printed and ends everything. */
 
 __printf(2, 3) void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...);
 long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret);
-/* Open a wheel; -1 if large ones leave no memory for it. */
-int fuzz_open(struct fuzzer *fuzzer);
-/* Make the call, or let a ring do it if it can. */
-long fuzz_ioctl(struct fuzzer *fuzzer, enum fuzz_call call, int fd, unsigned long cmd, void *arg);
-
-/* uring.c */
-
-void uring_open(struct fuzzer *fuzzer);
-void uring_close(struct fuzzer *fuzzer);
-bool uring_is_used(struct fuzzer *fuzzer);
-bool uring_takes(struct fuzzer *fuzzer, unsigned long cmd);
-long uring_command(struct fuzzer *fuzzer, int fd, uint32_t cmd, uint64_t first, uint64_t second);
+bool fuzz_may_be_refused(const struct fuzzer *fuzzer, long ret);
+long fuzz_ioctl(struct fuzzer *fuzzer, uint32_t cmd, void *arg);
+long fuzz_call(struct fuzzer *fuzzer, uint32_t cmd, void *arg, int expected);
+long fuzz_uring(struct fuzzer *fuzzer, uint32_t cmd, uint64_t first, uint64_t second);
+long fuzz_submit(struct fuzzer *fuzzer, uint32_t cmd, void *arg);
 
 /* arguments.c */
 
-void any_add(struct fuzzer *fuzzer, clockid_t clock, struct twheel_add *add);
-void any_modify(struct fuzzer *fuzzer, clockid_t clock, struct twheel_modify *modify);
-void any_setup(struct fuzzer *fuzzer, struct twheel_setup *setup);
+/* An entry of TWHEEL_ADD, TWHEEL_CANCEL or TWHEEL_MODIFY, or of a batch of them */
+union entry {
+	struct twheel_add add;
+	struct twheel_modify modify;
+	uint64_t id;
+};
+
+uint64_t any_id(struct fuzzer *fuzzer);
+void any_entry(struct fuzzer *fuzzer, uint32_t cmd, union entry *entry);
+struct twheel_setup any_setup(struct chance *chance);
+struct twheel_ring_setup any_ring(struct chance *chance);
 /* A value for a field that must be zero, and nearly always is. */
 uint32_t any_reserved(struct chance *chance);
 

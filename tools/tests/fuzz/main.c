@@ -6,9 +6,7 @@
  * memory. The calls depend on a seed; each thread has its own stream of random numbers.
  * fuzz.h describes how results are checked. Prints TAP.
  */
-#include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "fuzz.h"
@@ -19,100 +17,86 @@
 #define MAX_THREADS	16
 
 static const char *const call_name[NR_CALLS] = {
-	"open", "setup", "add", "cancel", "modify", "query", "info", "ring", "add_batch",
-	"cancel_batch", "modify_batch", "list", "read", "poll", "map", "take", "spoil",
-	"io_uring",
-};
-
-struct fuzz_options {
-	uint64_t ops;
-	uint64_t seconds;
-	uint64_t seed;
-	uint64_t threads;
-};
-
-struct thread {
-	struct fuzzer fuzzer;
-	pthread_t id;
-	uint64_t ops;		/* when to end */
-	uint64_t end;		/* the same as a time */
+	"setup", "add", "cancel", "modify", "query", "info", "ring",
+	[_IOC_NR(TWHEEL_ADD_BATCH)] = "add_batch", "cancel_batch", "modify_batch", "list",
+	[CALL_OPEN] = "open", "read", "poll", "map", "take", "spoil", "io_uring",
 };
 
 static void *run(void *arg)
 {
-	struct thread *thread = arg;
-	struct fuzzer *fuzzer = &thread->fuzzer;
+	struct fuzzer *fuzzer = arg;
+	struct fuzz *fuzz = fuzzer->fuzz;
 
 	memory_open(&fuzzer->memory);
-	uring_open(fuzzer);
+	if (io_uring_queue_init(4, &fuzzer->ring, 0))
+		bail_out("cannot make an io_uring");
 	model_open(fuzzer);
-	while (!fuzzer->fuzz->stop && fuzzer->ops < thread->ops && now_ns() < thread->end)
+	while (!fuzz->stop && fuzzer->ops < fuzz->max_ops && now_ns() < fuzz->end)
 		model_act(fuzzer);
 	model_close(fuzzer);
-	uring_close(fuzzer);
-	memory_close(&fuzzer->memory);
+	io_uring_queue_exit(&fuzzer->ring);
 	return NULL;
 }
 
-static void add_up(const struct thread *thread, unsigned int threads, uint64_t *ops)
+/* Print the number of calls of each kind; return the sum. */
+static uint64_t add_up(const struct fuzzer *fuzzer, unsigned int threads)
 {
-	uint64_t done, refused;
+	uint64_t done, refused, ops = 0;
 	unsigned int i, call;
 
-	*ops = 0;
 	for (call = 0; call < NR_CALLS; call++) {
+		if (!call_name[call])
+			continue;
 		done = 0;
 		refused = 0;
 		for (i = 0; i < threads; i++) {
-			done += thread[i].fuzzer.done[call];
-			refused += thread[i].fuzzer.refused[call];
+			done += fuzzer[i].done[call];
+			refused += fuzzer[i].refused[call];
 		}
-		*ops += done + refused;
+		ops += done + refused;
 		tap_note("%-13s %9llu done, %9llu refused", call_name[call],
 			 (unsigned long long)done, (unsigned long long)refused);
 	}
+	return ops;
 }
 
-static bool fuzz(const struct fuzz_options *options)
+static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int threads)
 {
-	static struct thread thread[MAX_THREADS];
-	static struct fuzz fuzz;
-	uint64_t ops, end = now_ns() + options->seconds * SEC;
+	static struct fuzzer fuzzer[MAX_THREADS];
+	struct fuzz fuzz = {
+		.max_timers = read_number("/sys/module/twheel/parameters/max_timers"),
+		.max_ops = ops / threads,
+		.end = now_ns() + seconds * SEC,
+	};
 	unsigned int i;
 
-	fuzz.max_timers = read_number("/sys/module/twheel/parameters/max_timers");
-	for (i = 0; i < options->threads; i++) {
-		thread[i].fuzzer.fuzz = &fuzz;
-		thread[i].ops = options->ops / options->threads;
-		thread[i].end = end;
-		chance_init(&thread[i].fuzzer.chance, options->seed, i);
-	}
-	for (i = 0; i < options->threads; i++) {
-		if (pthread_create(&thread[i].id, NULL, run, &thread[i]))
+	for (i = 0; i < threads; i++) {
+		fuzzer[i].fuzz = &fuzz;
+		chance_init(&fuzzer[i].chance, seed, i);
+		if (pthread_create(&fuzzer[i].thread, NULL, run, &fuzzer[i]))
 			bail_out("cannot create a thread");
 	}
-	for (i = 0; i < options->threads; i++)
-		pthread_join(thread[i].id, NULL);
-	add_up(thread, options->threads, &ops);
+	for (i = 0; i < threads; i++)
+		pthread_join(fuzzer[i].thread, NULL);
+	ops = add_up(fuzzer, threads);
 	/* SECURITY: arguments */
-	return tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
-			  (unsigned long long)ops, (unsigned long long)options->seed,
-			  (unsigned int)options->threads);
+	tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
+		   (unsigned long long)ops, (unsigned long long)seed, threads);
 }
 
 int main(int argc, char **argv)
 {
-	struct fuzz_options options = { .seed = 1, .threads = 4 };
+	uint64_t ops = 0, seconds = 0, seed = 1, threads = 4;
 	bool nobody = false;
 	const struct program_option list[] = {
 		{ "ops", "N", "end after N operations",
-		  .number = &options.ops, .min = 1, .max = UINT64_MAX },
+		  .number = &ops, .min = 1, .max = UINT64_MAX },
 		{ "seconds", "N", "end after N seconds",
-		  .number = &options.seconds, .min = 1, .max = 1000000 },
+		  .number = &seconds, .min = 1, .max = 1000000 },
 		{ "seed", "N", "seed of the random numbers (default: 1)",
-		  .number = &options.seed, .max = UINT64_MAX },
+		  .number = &seed, .max = UINT64_MAX },
 		{ "threads", "N", "number of threads, 1 to 16 (default: 4)",
-		  .number = &options.threads, .min = 1, .max = MAX_THREADS },
+		  .number = &threads, .min = 1, .max = MAX_THREADS },
 		{ "nobody", NULL, "become an unprivileged user first", .flag = &nobody },
 		{ }
 	};
@@ -125,11 +109,9 @@ int main(int argc, char **argv)
 	});
 	if (nobody)
 		become_nobody();
-	if (!options.ops)
-		options.ops = options.seconds ? UINT64_MAX : 100000;
-	if (!options.seconds)
-		options.seconds = 1000000;
+	if (!ops)
+		ops = seconds ? UINT64_MAX : 100000;
 	puts("TAP version 13");
-	fuzz(&options);
+	fuzz(ops, seconds ? seconds : 1000000, seed, threads);
 	return tap_done();
 }

@@ -25,44 +25,35 @@ static char *view(int file, int protection, int flags)
 
 void memory_open(struct memory *memory)
 {
-	memory->file = memfd_create("twheel-fuzz", MFD_CLOEXEC);
-	if (memory->file < 0 || ftruncate(memory->file, SIZE))
-		bail_out("cannot create memory");
-	memory->alias = view(memory->file, PROT_READ | PROT_WRITE, MAP_SHARED);
-	memory->shared = view(memory->file, PROT_READ | PROT_WRITE, MAP_SHARED);
-	memory->read_only = view(memory->file, PROT_READ, MAP_SHARED);
-	memory->private = view(memory->file, PROT_READ | PROT_WRITE, MAP_PRIVATE);
-}
+	int file = memfd_create("twheel-fuzz", MFD_CLOEXEC);
 
-void memory_close(struct memory *memory)
-{
-	munmap(memory->alias, SIZE);
-	munmap(memory->shared, SIZE);
-	munmap(memory->read_only, SIZE);
-	munmap(memory->private, SIZE);
-	close(memory->file);
+	if (file < 0 || ftruncate(file, SIZE))
+		bail_out("cannot create memory");
+	memory->alias = view(file, PROT_READ | PROT_WRITE, MAP_SHARED);
+	memory->shared = view(file, PROT_READ | PROT_WRITE, MAP_SHARED);
+	memory->read_only = view(file, PROT_READ, MAP_SHARED);
+	memory->private = view(file, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	close(file);
 }
 
 /* Addresses without memory of ours: low, beyond user space, or in the kernel. */
 static void *wild_pointer(struct chance *chance)
 {
-	switch (chance_below(chance, 4)) {
-	case 0:
-		return (void *)chance_below(chance, 4096);
-	case 1:
-		return (void *)(0x00007ffffffff000ULL - chance_below(chance, 64));
-	case 2:
-		return (void *)(1ULL << 63 | chance_next(chance));
-	default:
-		return (void *)-chance_below(chance, 1 << 20);
-	}
+	const uint64_t pointer[] = {
+		chance_below(chance, 4096),
+		0x00007ffffffff000ULL - chance_below(chance, 64),
+		1ULL << 63 | chance_next(chance),
+		-chance_below(chance, 1 << 20),
+	};
+
+	return (void *)pointer[chance_below(chance, ARRAY_SIZE(pointer))];
 }
 
 /*
  * A place for @size bytes. One in eight is nowhere, or ends too early, or cannot
  * be written.
  */
-struct spot memory_spot(struct memory *memory, struct chance *chance, size_t size)
+struct spot memory_spot(const struct memory *memory, struct chance *chance, size_t size)
 {
 	unsigned int dice = chance_below(chance, 24);
 	size_t offset = chance_below(chance, SIZE - size + 1);
@@ -95,4 +86,12 @@ struct spot memory_spot(struct memory *memory, struct chance *chance, size_t siz
 			madvise(memory->shared, SIZE, MADV_DONTNEED);
 	}
 	return spot;
+}
+
+/* Write an argument, or a part of it, to memory, as far as there is memory. */
+void memory_fill(const struct spot *spot, size_t begin, const void *from, size_t size)
+{
+	if (spot->fill && begin < spot->readable)
+		memcpy(spot->fill + begin, from,
+		       size < spot->readable - begin ? size : spot->readable - begin);
 }
