@@ -32,10 +32,7 @@ void fuzz_fail(struct fuzzer *fuzzer, const char *format, ...)
 
 long fuzz_count(struct fuzzer *fuzzer, enum fuzz_call call, long ret)
 {
-	if (ret < 0)
-		fuzzer->refused[call]++;
-	else
-		fuzzer->done[call]++;
+	fuzzer->count[call][ret < 0]++;
 	fuzzer->ops++;
 	return ret;
 }

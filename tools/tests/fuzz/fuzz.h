@@ -107,8 +107,7 @@ struct fuzzer {
 	struct model model;
 	struct io_uring ring;
 	unsigned int closed;	/* how many large wheels were closed before this step */
-	uint64_t done[NR_CALLS];	/* calls of each kind that succeeded */
-	uint64_t refused[NR_CALLS];	/* ... and that did not */
+	uint64_t count[NR_CALLS][2];	/* calls of each kind that succeeded, and that did not */
 	uint64_t ops;	/* all of them */
 };
 

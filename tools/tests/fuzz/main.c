@@ -38,26 +38,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Print the number of calls of each kind; return the sum. */
-static uint64_t add_up(const struct fuzzer *fuzzer, unsigned int threads)
+static void print_counts(const struct fuzzer *fuzzer, unsigned int threads)
 {
-	uint64_t done, refused, ops = 0;
 	unsigned int i, call;
 
 	for (call = 0; call < NR_CALLS; call++) {
-		if (!call_name[call])
-			continue;
-		done = 0;
-		refused = 0;
+		uint64_t done = 0, refused = 0;
+
 		for (i = 0; i < threads; i++) {
-			done += fuzzer[i].done[call];
-			refused += fuzzer[i].refused[call];
+			done += fuzzer[i].count[call][0];
+			refused += fuzzer[i].count[call][1];
 		}
-		ops += done + refused;
-		tap_note("%-13s %9llu done, %9llu refused", call_name[call],
-			 (unsigned long long)done, (unsigned long long)refused);
+		if (call_name[call])
+			tap_note("%-13s %9llu done, %9llu refused", call_name[call],
+				 (unsigned long long)done, (unsigned long long)refused);
 	}
-	return ops;
 }
 
 static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int threads)
@@ -76,9 +71,11 @@ static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int thr
 		if (pthread_create(&fuzzer[i].thread, NULL, run, &fuzzer[i]))
 			bail_out("cannot create a thread");
 	}
-	for (i = 0; i < threads; i++)
+	for (i = 0, ops = 0; i < threads; i++) {
 		pthread_join(fuzzer[i].thread, NULL);
-	ops = add_up(fuzzer, threads);
+		ops += fuzzer[i].ops;
+	}
+	print_counts(fuzzer, threads);
 	/* SECURITY: arguments */
 	tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 		   (unsigned long long)ops, (unsigned long long)seed, threads);
