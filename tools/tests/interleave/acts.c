@@ -92,6 +92,21 @@ static void info(const struct step *step)
 		broken("TWHEEL_INFO fails");
 }
 
+/* Another task's set-up can make the interval too short, but not after the add. */
+static void add_short(const struct step *step)
+{
+	struct twheel_add add = { .interval_ns = TWHEEL_TICK_DEFAULT_NS };
+	long err = sys_ioctl(wheel, TWHEEL_ADD, &add);
+	struct twheel_info info;
+
+	if (err == -EINVAL)
+		return;
+	if (err || sys_ioctl(wheel, TWHEEL_INFO, &info) || sys_ioctl(wheel, TWHEEL_CANCEL, &add.id))
+		broken("a periodic timer cannot be added and cancelled");
+	if (info.tick_ns > add.interval_ns)
+		broken("an interval is shorter than a tick");
+}
+
 /* The hrtimer is armed, and may be firing. */
 static void close_armed(const struct step *step)
 {
@@ -185,6 +200,9 @@ const struct act acts[] = {
 	{ "and_edge", { 2, 2 }, { { add, 4, 3 } }, .only = "read", .also = "edge" },
 	{ "and_level", { 2, 2 }, { { cancel, 0 } }, .only = "edge", .also = "level" },
 	{ "and_aio", { 9 }, { { add, 4, 3 } }, .only = "uring", .also = "aio" },
+	{ "add_late", {}, { { add, 4, 3 } }, { { pass, 0, 4 } }, .only = "level" },
+	{ "set_up_long", {}, { { set_up, CLOCK_MONOTONIC, 2000 } }, { { add_short } },
+	  .is_bare = true, .only = "alone" },
 	{ "no_memory_to_set_up", {}, { { lean }, { set_up, CLOCK_REALTIME, 2 }, { add, 5, 5 } },
 	  { { add, 4, 3 } }, .is_bare = true, .only = "read" },
 	{ "kill_busy", { 2, 2, 2 }, { { kill } }, { { add, 9, 9 } }, .only = "read", .waiters = 2 },

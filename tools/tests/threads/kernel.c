@@ -38,16 +38,6 @@ bool is_traced(void)
 	return one_in(8);
 }
 
-static void somebody_else(void (*acts)(void))
-{
-	struct task_struct *self = current, other;
-
-	task_init(&other, self->mm, 0);
-	current = &other;
-	acts();
-	current = self;
-}
-
 u64 clock_look(clockid_t clock)
 {
 	u64 now = clock_now(clock);
@@ -58,13 +48,8 @@ u64 clock_look(clockid_t clock)
 
 bool out_of_memory(void)
 {
-	void (*interlude)(void) = current->interlude;
-
 	may_sleep();
 	breathing_space();
-	current->interlude = NULL;
-	if (interlude)
-		somebody_else(interlude);
 	return fails_now() || (current->lean && one_in(current->lean));
 }
 

@@ -45,8 +45,6 @@ struct task_struct {
 	unsigned int fault;	/* the step after so many that may fail does; 0 stands for none */
 	bool fault_lasts;	/* and all steps after it, too */
 	unsigned int failed;	/* how many did */
-	/* The act of another thread during the next allocation, or NULL. */
-	void (*interlude)(void);
 };
 
 struct mm_struct {
