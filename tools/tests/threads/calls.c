@@ -29,9 +29,9 @@ int sys_open(u32 uid, struct file **filp)
 		broken("no memory for a file");
 	open->cred.uid.val = uid;
 	open->file.f_cred = &open->cred;
-	*filp = &open->file;
-	err = device->open(NULL, *filp);
+	err = device->open(NULL, &open->file);
 	may_return();
+	*filp = err ? NULL : &open->file;
 	if (err)
 		free(open);
 	return err;
@@ -178,36 +178,23 @@ bool watch_add(struct watch *watch, struct file *filp, bool edge)
 	return true;
 }
 
-static int sleep_until_triggered(struct watch *watch)
-{
-	for (;;) {
-		task_about_to_sleep();
-		if (READ_ONCE(watch->triggered))
-			break;
-		if (signal_pending(current))
-			break;
-		task_sleep();
-	}
-	task_wake(current);
-	return READ_ONCE(watch->triggered) ? 0 : -EINTR;
-}
-
 int watch_wait(struct watch *watch)
 {
-	int err;
-
-	for (;;) {
-		err = sleep_until_triggered(watch);
-		if (err)
-			return err;
+	do {
+		task_about_to_sleep();
+		while (!READ_ONCE(watch->triggered) && !signal_pending(current)) {
+			task_sleep();
+			task_about_to_sleep();
+		}
+		task_wake(current);
+		if (!READ_ONCE(watch->triggered))
+			return -EINTR;
 		WRITE_ONCE(watch->triggered, false);
-		if (!ready(watch))
-			continue;
-		/* A level-triggered file stays on epoll's list. */
-		if (!watch->edge)
-			WRITE_ONCE(watch->triggered, true);
-		return EPOLLIN;
-	}
+	} while (!ready(watch));
+	/* A level-triggered file stays on epoll's list. */
+	if (!watch->edge)
+		WRITE_ONCE(watch->triggered, true);
+	return EPOLLIN;
 }
 
 void watch_remove(struct watch *watch)

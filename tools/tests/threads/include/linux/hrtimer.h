@@ -7,7 +7,6 @@
 
 #include <linux/limits.h>
 #include <linux/list.h>
-
 #include <linux/timerqueue.h>
 
 #include "../../kernel.h"

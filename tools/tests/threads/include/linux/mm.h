@@ -76,13 +76,9 @@ static inline int vm_insert_page(struct vm_area_struct *vma, unsigned long addre
 }
 
 struct sysinfo {
-	unsigned long totalram;
-	unsigned long totalhigh;
+	unsigned long totalram, totalhigh;
 };
 
-static inline void si_meminfo(struct sysinfo *si)
-{
-	*si = (struct sysinfo) { .totalram = 1UL << (30 - PAGE_SHIFT) };
-}
+#define si_meminfo(si)	(*(si) = (struct sysinfo) { .totalram = 1UL << (30 - PAGE_SHIFT) })
 
 #endif /* _DRIVER_LINUX_MM_H */

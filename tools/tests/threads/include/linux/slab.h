@@ -19,8 +19,13 @@
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
 /* The driver does that with a spin lock held. */
 #define krealloc(p, size, gfp)	(out_of_memory_now() ? NULL : krealloc(p, size, gfp))
-#define kvzalloc(size, gfp)	(out_of_memory() ? NULL : kvzalloc(size, gfp))
 #define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
+#define __vmalloc(size, gfp)						\
+({									\
+	if (!((gfp) & __GFP_NOWARN))					\
+		broken("a large allocation that fails is logged");	\
+	kmalloc(size, gfp);						\
+})
 #define kvfree(p)		({ may_sleep(); kvfree(p); })
 #define kfree(p)		({ may_call(); kfree(p); })
 

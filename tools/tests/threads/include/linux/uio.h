@@ -50,13 +50,6 @@ static inline size_t copy_to_iter(const void *from, size_t bytes, struct iov_ite
 	return n;
 }
 
-static inline size_t iov_iter_zero(size_t bytes, struct iov_iter *i)
-{
-	static const char zeros[64];
-
-	if (bytes > sizeof(zeros))
-		broken("much memory is cleared");
-	return copy_to_iter(zeros, bytes, i);
-}
+#define iov_iter_zero(bytes, i)	copy_to_iter(zeros, bytes, i)
 
 #endif /* _DRIVER_LINUX_UIO_H */

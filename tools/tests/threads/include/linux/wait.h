@@ -101,13 +101,6 @@ static inline int autoremove_wake_function(wait_queue_entry_t *entry, __poll_t k
 	return 1;
 }
 
-#define DEFINE_WAIT(name)						\
-	wait_queue_entry_t name = {					\
-		.private = current,					\
-		.func = autoremove_wake_function,			\
-		.entry = LIST_HEAD_INIT((name).entry),			\
-	}
-
 /* Sleep once; the caller holds the queue's lock, which is dropped during that. */
 static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *entry)
 {
@@ -126,10 +119,12 @@ static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *en
 
 #define wait_event_interruptible_exclusive_locked_irq(wq, condition)	\
 	__extension__({							\
-		DEFINE_WAIT(__entry);					\
+		wait_queue_entry_t __entry = {				\
+			WQ_FLAG_EXCLUSIVE, current, autoremove_wake_function, \
+			LIST_HEAD_INIT(__entry.entry),			\
+		};							\
 		int __err = 0;						\
 									\
-		__entry.flags |= WQ_FLAG_EXCLUSIVE;			\
 		lockdep_assert_held(&(wq).lock);			\
 		while (!(condition)) {					\
 			__err = do_wait_intr_irq(&(wq), &__entry);	\
