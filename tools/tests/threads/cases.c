@@ -5,7 +5,7 @@
  */
 #include "clock.h"
 #include "kernel.h"
-#include "workers.h"
+#include "threads.h"
 
 static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
 {

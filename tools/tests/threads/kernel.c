@@ -117,14 +117,17 @@ void task_sleep(void)
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
 	pthread_cond_t done;
 	struct list_head timers;
 	struct hrtimer *running;
 	u64 suspended;
 	u64 set_ahead;
 	struct task_struct task;
-} base = { .lock = PTHREAD_MUTEX_INITIALIZER, .timers = LIST_HEAD_INIT(base.timers) };
+} base = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER,
+	.timers = LIST_HEAD_INIT(base.timers),
+};
 
 u64 clock_now(clockid_t clock)
 {
@@ -136,8 +139,6 @@ u64 clock_now(clockid_t clock)
 	case CLOCK_REALTIME:
 	case CLOCK_TAI:
 		return now + READ_ONCE(base.set_ahead);
-	case CLOCK_AHEAD:
-		return now + READ_ONCE(base.suspended) + CLOCK_SET_MAX;
 	default:
 		return now;
 	}
@@ -157,37 +158,28 @@ static void fire(struct hrtimer *timer)
 	pthread_cond_broadcast(&base.done);
 }
 
-static void wait_at_most(u64 ns)
-{
-	struct timespec time = timespec_of(now_ns() + (ns < SEC ? ns : SEC));
-
-	pthread_cond_timedwait(&base.changed, &base.lock, &time);
-}
-
 static void *run_clock(void *unused)
 {
-	current = &base.task;
-	pthread_mutex_lock(&base.lock);
-	for (;;) {
-		struct hrtimer *timer = hrtimer_earliest(&base.timers);
+	struct hrtimer *timer;
 
-		if (timer && !hrtimer_get_remaining(timer))
+	current = &base.task;
+	for (;; usleep(50)) {
+		pthread_mutex_lock(&base.lock);
+		for (;;) {
+			timer = hrtimer_earliest(&base.timers);
+			if (!timer || hrtimer_get_remaining(timer))
+				break;
 			fire(timer);
-		else
-			wait_at_most(timer ? hrtimer_get_remaining(timer) : -1);
+		}
+		pthread_mutex_unlock(&base.lock);
 	}
 	return unused;
 }
 
 void clock_start(struct mm_struct *mm)
 {
-	pthread_condattr_t monotonic;
 	pthread_t thread;
 
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&base.changed, &monotonic);
-	pthread_cond_init(&base.done, NULL);
 	task_init(&base.task, mm, 0);
 	base.task.in_irq = true;
 	if (pthread_create(&thread, NULL, run_clock, NULL))
@@ -197,18 +189,12 @@ void clock_start(struct mm_struct *mm)
 
 void clock_suspend(u64 ns)
 {
-	pthread_mutex_lock(&base.lock);
-	WRITE_ONCE(base.suspended, base.suspended + ns);
-	pthread_cond_signal(&base.changed);
-	pthread_mutex_unlock(&base.lock);
+	__atomic_add_fetch(&base.suspended, ns, __ATOMIC_RELAXED);
 }
 
 void wall_clock_set(u64 ns_ahead)
 {
-	pthread_mutex_lock(&base.lock);
 	WRITE_ONCE(base.set_ahead, ns_ahead);
-	pthread_cond_signal(&base.changed);
-	pthread_mutex_unlock(&base.lock);
 }
 
 unsigned int clock_timers(void)
@@ -232,7 +218,6 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	timer->expires = time;
 	list_del(&timer->node);
 	list_add(&timer->node, &base.timers);
-	pthread_cond_signal(&base.changed);
 	pthread_mutex_unlock(&base.lock);
 }
 

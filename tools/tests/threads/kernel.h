@@ -115,15 +115,10 @@ bool task_wake(struct task_struct *task);
 void task_about_to_sleep(void);
 void task_sleep(void);
 
-/* No other clock has ever been ahead of this one. */
-#define CLOCK_AHEAD	100
-/* How far the wall clocks are set forward, at most; they are never behind CLOCK_MONOTONIC. */
-#define CLOCK_SET_MAX	5000000
-
 /* Start the clock; nothing stops it. */
 void clock_start(struct mm_struct *mm);
 u64 clock_now(clockid_t clock);
-/* CLOCK_REALTIME and CLOCK_TAI are set. */
+/* CLOCK_REALTIME and CLOCK_TAI are set; they are never behind CLOCK_MONOTONIC. */
 void wall_clock_set(u64 ns_ahead);
 /* The machine is suspended: CLOCK_BOOTTIME jumps. */
 void clock_suspend(u64 ns);

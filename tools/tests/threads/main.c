@@ -3,13 +3,11 @@
  * The driver in user space: its unchanged source, on threads, with sanitizers
  *
  * An act has its own wheels, waiters for them, and rounds in which other threads add,
- * modify and cancel; see ledger.h. Three more threads send signals, open and close files,
+ * modify and cancel; see threads.h. Five more threads send signals, poll, open and close files,
  * and write garbage into a ring.
  */
 #include <err.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "twheel_file.h"
@@ -17,9 +15,13 @@
 #include "kernel.h"
 #include "options.h"
 #include "tap.h"
-#include "workers.h"
+#include "threads.h"
 
-#define ROUNDS		25
+/* Rounds of an act; and of all acts at most, until all that may happen has happened. */
+#define ROUNDS		20
+#define MAX_ROUNDS	2000
+/* How far the wall clocks are set forward, at most. */
+#define CLOCK_SET_MAX	5000000
 /* Threads that neither wait nor add. */
 #define NR_OTHERS	5
 /* Room for three levels of 65,536 buckets. */
@@ -27,30 +29,26 @@
 /* One for each wheel, one that opens and closes, and one whose ring has garbage. */
 #define NR_USERS	(NR_WHEELS + 2)
 
-static uint64_t seconds = 10, seed = 1, patience = 10;
+static uint64_t seconds = 10, seed = 1;
 
 static struct mem_cgroup memcg;
 static struct mm_struct mm = { .memcg = &memcg };
-static u64 rounds;
+static unsigned int rounds;
 /* Their accounts, which remain when all wheels have been closed. */
 static struct twheel_user *users[NR_USERS];
 
 static struct thread {
 	pthread_t thread;
 	struct task_struct task;
+	void (*run)(u32 nr);
+	u32 nr;
 	bool done;
 } waiters[NR_ROLES], adders[MAX_ADDERS], others[NR_OTHERS];
 
-static pthread_barrier_t round_begins, round_ends;
-static bool act_ends;
 /* Only due timers wake waiters. */
 static bool calm;
 
-/* Sanitizers stop at the first error. */
-const char *__tsan_default_options(void);
-const char *__asan_default_options(void);
-const char *__ubsan_default_options(void);
-
+/* Sanitizers stop at the first error, and print where a rule was broken. */
 const char *__tsan_default_options(void)
 {
 	return "halt_on_error=1:handle_abort=1:second_deadlock_stack=1";
@@ -61,58 +59,48 @@ const char *__asan_default_options(void)
 	return "handle_abort=1";
 }
 
-const char *__ubsan_default_options(void)
-{
-	return "print_stacktrace=1";
-}
-
 /*
  * Threads.
  */
 
-static void *run_waiter(void *data)
+static void *run_thread(void *data)
 {
 	struct thread *self = data;
-	const struct role *role = &roles[self - waiters];
 
 	current = &self->task;
-	role->wait(role->wheel);
+	self->run(self->nr);
 	WRITE_ONCE(self->done, true);
 	return NULL;
 }
 
-static void *run_adder(void *data)
+static void launch(struct thread *thread, void (*run)(u32 nr), u32 nr)
 {
-	struct thread *self = data;
+	*thread = (struct thread) { .run = run, .nr = nr };
+	task_init(&thread->task, &mm, chance_next(&current->chance));
+	if (pthread_create(&thread->thread, NULL, run_thread, thread))
+		err(1, "cannot start a thread");
+}
 
-	current = &self->task;
-	for (;;) {
-		pthread_barrier_wait(&round_begins);
-		if (READ_ONCE(act_ends))
-			return NULL;
-		add_for_a_round(self - adders);
-		pthread_barrier_wait(&round_ends);
-	}
+static void join_all(struct thread *threads, unsigned int n)
+{
+	while (n--)
+		pthread_join(threads[n].thread, NULL);
 }
 
 /*
- * Sends signals, half of them fatal, and sets the wall clocks, but never in a way that would
+ * Send signals, half of them fatal, and set the wall clocks, but never in a way that would
  * hide a lost wake-up.
  */
 static void disturb(void)
 {
-	u32 n = any_below(NR_ROLES + nr_adders);
-
 	if (!READ_ONCE(calm)) {
-		task_signal(n < NR_ROLES ? &waiters[n].task : &adders[n - NR_ROLES].task,
-			    any_below(2));
+		task_signal(&waiters[any_below(NR_ROLES)].task, any_below(2));
 		wall_clock_set(any_below(CLOCK_SET_MAX));
-		happens(CLOCK_SET);
 	}
 	usleep(any_below(2000));
 }
 
-/* Polls, and leaves the events that it moves to the rings to others, which the poll has to wake. */
+/* Poll, and leave the events that it moves to the rings to others, which the poll has to wake. */
 static void poll_only(void)
 {
 	u32 nr = FIRST_RING + any_below(NR_WHEELS - FIRST_RING);
@@ -130,27 +118,14 @@ static void vandalise(void)
 		usleep(any_below(300));
 }
 
-/* The steps that the other threads repeat, one each. */
-static void (*const steps[NR_OTHERS])(void) = {
-	disturb, poll_only, open_and_close, vandalise, vandal_use,
-};
-
-static void *run_other(void *data)
+static void repeat(u32 nr)
 {
-	struct thread *self = data;
+	static void (*const steps[NR_OTHERS])(void) = {
+		disturb, poll_only, open_and_close, vandalise, vandal_use,
+	};
 
-	current = &self->task;
 	while (!READ_ONCE(leaving))
-		steps[self - others]();
-	return NULL;
-}
-
-static void launch(struct thread *thread, void *(*run)(void *))
-{
-	task_init(&thread->task, &mm, chance_next(&current->chance));
-	thread->done = false;
-	if (pthread_create(&thread->thread, NULL, run, thread))
-		err(1, "cannot start a thread");
+		steps[nr]();
 }
 
 /*
@@ -176,10 +151,8 @@ static void open_wheel(u32 nr)
 			.max_timers = any_below(4) ? 0 : 1 + any_below(300),
 			.clock_id = clock,
 		},
-		.slow_clock = CLOCK_MONOTONIC,
-		.fast_clock = wall ? CLOCK_AHEAD : CLOCK_BOOTTIME,
+		.taking = PTHREAD_MUTEX_INITIALIZER,
 	};
-	pthread_mutex_init(&wheel->taking, NULL);
 	wheel->limited = wheel->setup.max_timers || wheel->setup.wheel_size > 1000;
 	if (sys_open(nr, &wheel->filp))
 		broken("a wheel cannot be opened");
@@ -190,36 +163,31 @@ static void start_all(void)
 	unsigned int i;
 
 	WRITE_ONCE(leaving, false);
-	WRITE_ONCE(act_ends, false);
 	for (i = 0; i < NR_WHEELS; i++)
 		open_wheel(i);
 	vandal_open();
 	for (i = 0; i < NR_ROLES; i++)
-		wheels[roles[i].wheel].awake++;
-	for (i = 0; i < NR_ROLES; i++)
-		launch(&waiters[i], run_waiter);
-	for (i = 0; i < nr_adders; i++)
-		launch(&adders[i], run_adder);
+		launch(&waiters[i], roles[i].wait, roles[i].wheel);
 	for (i = 0; i < NR_OTHERS; i++)
-		launch(&others[i], run_other);
+		launch(&others[i], repeat, i);
 }
 
 static bool play_round(void)
 {
-	bool ended;
+	unsigned int i;
 
 	/* A thread that hangs in a call never comes back. */
-	alarm(patience + 60);
+	alarm(60);
 	ledger_begin_round();
 	WRITE_ONCE(calm, false);
-	pthread_barrier_wait(&round_begins);
+	for (i = 0; i < nr_adders; i++)
+		launch(&adders[i], add_for_a_round, i);
 	if (one_in(4))
 		clock_suspend(any_below(SEC / 500));
-	pthread_barrier_wait(&round_ends);
+	join_all(adders, nr_adders);
 	WRITE_ONCE(calm, true);
-	ended = ledger_end_round(patience);
 	rounds++;
-	return ended;
+	return ledger_end_round();
 }
 
 static void stop_all(void)
@@ -227,19 +195,14 @@ static void stop_all(void)
 	unsigned int i;
 
 	WRITE_ONCE(leaving, true);
-	WRITE_ONCE(act_ends, true);
-	pthread_barrier_wait(&round_begins);
 	for (i = 0; i < NR_ROLES; i++) {
 		while (!READ_ONCE(waiters[i].done)) {
 			task_signal(&waiters[i].task, false);
 			usleep(100);
 		}
-		pthread_join(waiters[i].thread, NULL);
 	}
-	for (i = 0; i < nr_adders; i++)
-		pthread_join(adders[i].thread, NULL);
-	for (i = 0; i < NR_OTHERS; i++)
-		pthread_join(others[i].thread, NULL);
+	join_all(waiters, NR_ROLES);
+	join_all(others, NR_OTHERS);
 	vandal_close();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
@@ -260,13 +223,13 @@ static void check_leftovers(void)
 		wrong(LEFTOVERS, "%u hrtimers are queued", clock_timers());
 }
 
-/* Returns false if the waiters do not come back. */
-static bool play_act(u64 end)
+/* Return false after an error. */
+static bool play_act(void)
 {
 	unsigned int i;
 
 	start_all();
-	for (i = 0; i < ROUNDS && clock_now(CLOCK_MONOTONIC) < end; i++) {
+	for (i = 0; i < ROUNDS; i++) {
 		if (!play_round())
 			return false;
 	}
@@ -275,30 +238,32 @@ static bool play_act(u64 end)
 	return true;
 }
 
-/*
- * The verdict.
- */
-
-static unsigned int never_happened(void)
+static bool all_happened(void)
 {
-	unsigned int i, missing = 0;
+	unsigned int i;
 
-	for (i = 0; i < NR_EVENTS; i++) {
-		tap_note("%s: %llu", event_name[i], READ_ONCE(happened[i]));
-		missing += !READ_ONCE(happened[i]);
-	}
-	return missing;
+	for (i = 0; i < NR_EVENTS && READ_ONCE(happened[i]); i++)
+		;
+	return i == NR_EVENTS;
 }
 
 /* Return the exit status. */
 static int verdicts(void)
 {
-	tap_note("%llu rounds, seed %llu", rounds, (unsigned long long)seed);
-	tap_result(!faults_tell(LEDGER), "every timer is read once or cancelled once");
-	tap_result(!faults_tell(WAKING), "nobody sleeps while something is due");
-	tap_result(!faults_tell(ANSWERS), "calls say what they did, and events are never early");
-	tap_result(!faults_tell(LEFTOVERS), "what is closed leaves nothing behind");
-	tap_result(!never_happened(), "all that may happen happened");
+	static const char *const fault_name[NR_FAULTS] = {
+		[LEDGER] = "every timer is read once or cancelled once",
+		[WAKING] = "no waiter sleeps while something is due",
+		[ANSWERS] = "calls return what they did",
+		[LEFTOVERS] = "what is closed leaves nothing behind",
+	};
+	unsigned int i;
+
+	tap_note("%u rounds, seed %llu", rounds, (unsigned long long)seed);
+	for (i = 0; i < NR_EVENTS; i++)
+		tap_note("%s: %llu", event_name[i], READ_ONCE(happened[i]));
+	for (i = 0; i < NR_FAULTS; i++)
+		tap_result(!READ_ONCE(faults[i]), "%s", fault_name[i]);
+	tap_result(all_happened(), "all that may happen happened");
 	return tap_done();
 }
 
@@ -310,8 +275,6 @@ static void parse_arguments(int argc, char **argv)
 		  .number = &seed, .max = UINT64_MAX },
 		{ "threads", "N", "threads that add, modify and cancel, up to 16 (default: 3)",
 		  .number = &nr_adders, .min = 1, .max = MAX_ADDERS },
-		{ "patience", "N", "seconds that waiters may sleep over a due timer (default: 10)",
-		  .number = &patience, .max = 1000 },
 		{ }
 	};
 
@@ -333,8 +296,6 @@ int main(int argc, char **argv)
 	puts("TAP version 13");
 	task_init(&task, &mm, seed);
 	current = &task;
-	pthread_barrier_init(&round_begins, NULL, nr_adders + 1);
-	pthread_barrier_init(&round_ends, NULL, nr_adders + 1);
 	*parameter_max_user_bytes = USER_BYTES;
 	if (module_load())
 		broken("the module cannot be loaded");
@@ -344,10 +305,12 @@ int main(int argc, char **argv)
 	play_cases();
 	fail_each_step();
 
+	/* A loaded machine needs more time until all has happened. */
 	end = clock_now(CLOCK_MONOTONIC) + seconds * SEC;
-	while (ended && clock_now(CLOCK_MONOTONIC) < end)
-		ended = play_act(end);
-	/* They sleep, and no thread can wake them. */
+	while (ended && (clock_now(CLOCK_MONOTONIC) < end ||
+			 (!all_happened() && rounds < MAX_ROUNDS)))
+		ended = play_act();
+	/* Waiters may sleep, and no thread can wake them. */
 	if (!ended)
 		_exit(verdicts());
 	for (uid = 0; uid < NR_USERS; uid++)

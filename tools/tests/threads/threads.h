@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger: proves that each timer was read once or cancelled once
+ * The ledger, which proves that each timer was read once or cancelled once, and the threads that
+ * use the wheels: some add, modify and cancel, some wait and read
  *
  * Time goes in rounds. A round ends when all of its timers have ended and nothing is left
  * in the wheels; only waiters read the last of them. So after a lost wake-up, the round
@@ -9,8 +10,8 @@
  * The ledger must not order accesses that the driver has to order: it is read and
  * written with relaxed atomic operations and without locks, except at the end of a round.
  */
-#ifndef _DRIVER_LEDGER_H
-#define _DRIVER_LEDGER_H
+#ifndef _DRIVER_THREADS_H
+#define _DRIVER_THREADS_H
 
 #include <uapi/linux/twheel.h>
 
@@ -28,8 +29,6 @@
 /* The account of one timer of this round */
 struct record {
 	u64 id;	/* the id that the add returned, or 0 */
-	u64 read_id;	/* the id in its event */
-	u64 deadline;	/* the deadline of the add; 0 if it was relative, or modified since */
 	u32 delivered;	/* how often it was read */
 	u32 cancelled;	/* how often it was cancelled */
 	u32 wheel;
@@ -41,18 +40,11 @@ struct record {
 struct wheel {
 	struct file *filp;
 	struct twheel_setup setup;	/* its set-up, unless a timer comes first */
-	clockid_t slow_clock;	/* its clock or, while that is not known, one that is never ahead */
-	/* Its clock or, while that is not known, one that is never behind. */
-	clockid_t fast_clock;
 	bool limited;	/* a timer may not fit */
 	struct twheel_ring *ring;	/* its ring, once it has been mapped */
 	u32 slots;	/* how many slots the ring has */
 	pthread_mutex_t taking;	/* held while events are taken from it */
-	u32 set_up;	/* how often it was set up */
-	int awake;	/* how many of its waiters wait again at once */
-	u64 added;
 	u64 delivered;
-	u64 cancelled;
 };
 
 /* The possible errors, each of which is a test. */
@@ -60,15 +52,15 @@ enum fault { LEDGER, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
 
 /* The events that a meaningful run has to cover. */
 enum event {
-	ADDED, MODIFIED, CANCELLED, READ, PERIODIC, SET_UP, QUERIED,
-	NO_MEMORY, NO_SPACE, NOT_THERE, INTERRUPTED, KILLED, CLOCK_SET,
-	WOKEN_BY_POLL, WOKEN_BY_EPOLL, BLOCKED_READ, LOCK_BUSY, CLOSED_ARMED,
-	RING_MADE, RING_TAKEN, RING_FULL, RING_REFUSED, VANDALISED, FAILED, NR_EVENTS
+	ADDED, CANCELLED, MODIFIED, READ, PERIODIC, SET_UP, QUERIED,
+	NO_MEMORY, NO_SPACE, NOT_THERE, INTERRUPTED, KILLED,
+	WOKEN_BY_POLL, WOKEN_BY_EPOLL, LOCK_BUSY, CLOSED_ARMED,
+	RING_TAKEN, RING_FULL, RING_REFUSED, FAILED, NR_EVENTS
 };
 
 extern struct wheel wheels[NR_WHEELS];
 extern struct record records[MAX_RECORDS];
-extern u32 round_nr;
+extern u32 faults[NR_FAULTS];
 extern u64 happened[NR_EVENTS];
 extern const char *const event_name[NR_EVENTS];
 
@@ -82,19 +74,12 @@ static inline void happens(enum event event)
 	count(&happened[event], 1);
 }
 
+/* Count an error, and print it. */
 __attribute__((format(printf, 2, 3)))
 void wrong(enum fault fault, const char *format, ...);
-/* Count an error, and print it. */
-u32 faults_tell(enum fault fault);
-
-static inline bool has_ended(const struct record *record)
-{
-	if (!READ_ONCE(record->id) || READ_ONCE(record->cancelled))
-		return true;
-	return READ_ONCE(record->delivered) && !READ_ONCE(record->periodic);
-}
 
 u64 record_data(u32 nr);
+bool has_ended(const struct record *record);
 void record_event(u32 wheel, const struct twheel_event *event);
 /* Check that the file is charged for exactly what it holds; its user has no other. */
 void check_charge(struct file *filp);
@@ -102,7 +87,50 @@ void check_charge(struct file *filp);
 void record_error(long err);
 
 void ledger_begin_round(void);
-/* Returns false if the round does not end within so many seconds. */
-bool ledger_end_round(unsigned int patience);
+/* Return false if the round does not end, or there has been an error. */
+bool ledger_end_round(void);
 
-#endif /* _DRIVER_LEDGER_H */
+/*
+ * Threads.
+ */
+
+/* Makes waiters return for good. */
+extern bool leaving;
+extern uint64_t nr_adders;
+
+/* A waiter */
+struct role {
+	u32 wheel;	/* the wheel that it waits for */
+	void (*wait)(u32 wheel);
+};
+
+#define NR_ROLES	15
+
+extern const struct role roles[NR_ROLES];
+
+/* Read up to @max events, and record them; a negative errno or how many. */
+int read_some(u32 nr, unsigned int max, int flags);
+
+/* ring.c: make the ring of a wheel, unless it has one, and map it. */
+void map_ring(u32 nr);
+/* Take up to @max events and record them; -EAGAIN if a poll finds no more, or how many. */
+int take_some(u32 nr, unsigned int max);
+
+/* A wheel with a ring: one thread writes garbage to it, while another one uses it. */
+void vandal_open(void);
+void vandal_write(void);
+void vandal_use(void);
+void vandal_close(void);
+
+/* The work of one adder in one round. */
+void add_for_a_round(u32 adder);
+
+/* Open, use for a moment, and close, while the hrtimer is armed. */
+void open_and_close(void);
+
+/* The rare cases. */
+void play_cases(void);
+/* Calls without memory. */
+void fail_each_step(void);
+
+#endif /* _DRIVER_THREADS_H */
