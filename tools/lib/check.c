@@ -28,7 +28,7 @@ static void check_thread(struct twheel_loop *loop)
 		die(loop, NULL, "two threads dispatch; twheel_loop_post() is for others");
 }
 
-static void check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
+void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct list_head *link = handle_link(handle);
 	bool linked = handle->state & LINKED;
@@ -45,7 +45,7 @@ static void check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int check_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	check_handle(loop, handle);
+	twheel_loop_check_handle(loop, handle);
 	return loop->real->disarm(loop, handle);
 }
 
@@ -61,13 +61,6 @@ static int check_collect(struct twheel_loop *loop)
 	return loop->real->collect(loop);
 }
 
-static struct twheel_handle *check_take(struct twheel_loop *loop)
-{
-	if (!list_empty(&loop->expired))
-		check_handle(loop, linked_handle(loop->expired.next));
-	return loop->real->take(loop);
-}
-
 void twheel_loop_add_checks(struct twheel_loop *loop)
 {
 	const char *debug = secure_getenv("TWHEEL_DEBUG");
@@ -78,6 +71,5 @@ void twheel_loop_add_checks(struct twheel_loop *loop)
 	loop->checking.disarm = check_disarm;
 	loop->checking.flush = check_flush;
 	loop->checking.collect = check_collect;
-	loop->checking.take = check_take;
 	loop->backend = &loop->checking;
 }

@@ -24,37 +24,29 @@
 #define RING_SLOTS	508
 
 /**
- * struct batches - what goes to the kernel
- * @results: whether the stopped timers could be cancelled.
- * @adds: timers to be armed.
- */
-struct batches {
-	int results[BATCH];
-	struct twheel_add adds[BATCH];
-};
-
-/**
  * struct device - a loop over a wheel of the kernel
  * @loop: the loop. Its descriptor is the wheel.
- * @batches: memory that is freed with the loop.
  * @ring: timers that have expired.
  * @nr_armed: how many timers the kernel has, those that were stopped included.
  * @alarm: the id of a timer without a handle, added to make the descriptor readable; or 0.
  * @taken: how many events have been taken, but are still in the ring.
  * @inherited: how many of the next events the previous process had received.
  * @nr_stopped: how many timers have been stopped since the last flush.
- * @stopped: their ids.
+ * @stopped: their ids, and a place for @alarm.
+ * @results: whether they could be cancelled.
+ * @adds: timers to be armed.
  */
 struct device {
 	struct twheel_loop loop;
-	struct batches *batches;
 	struct twheel_ring_view ring;
 	uint64_t nr_armed;
 	uint64_t alarm;
 	size_t taken;
 	size_t inherited;
 	unsigned int nr_stopped;
-	uint64_t stopped[BATCH];
+	uint64_t stopped[BATCH + 1];
+	int results[BATCH + 1];
+	struct twheel_add adds[BATCH];
 };
 
 static struct device *device_of(struct twheel_loop *loop)
@@ -121,7 +113,7 @@ static void drop_gone(struct device *device, size_t count)
 	size_t nr = 0, i;
 
 	for (i = 0; i < count; i++)
-		if (device->batches->results[i])
+		if (device->results[i])
 			gone[nr++] = gone[i];
 	qsort(gone, nr, sizeof(*gone), compare_ids);
 	collect_ring(device, gone, nr);
@@ -136,8 +128,7 @@ static int cancel_stopped(struct device *device)
 		return 0;
 	if (twheel_loop_check(&device->loop))
 		return -1;
-	done = twheel_cancel_batch(device->loop.fd, device->stopped, device->batches->results,
-				   count);
+	done = twheel_cancel_batch(device->loop.fd, device->stopped, device->results, count);
 	if (done < 0)
 		return -1;
 	device->nr_armed -= count;
@@ -149,26 +140,28 @@ static int cancel_stopped(struct device *device)
 }
 
 /* Let the next flush cancel a timer. */
-static inline int note_stopped(struct device *device, uint64_t id)
+static int note_stopped(struct device *device, uint64_t id)
 {
-	if (unlikely(device->nr_stopped == BATCH) && cancel_stopped(device))
+	if (unlikely(device->nr_stopped >= BATCH) && cancel_stopped(device))
 		return -1;
 	device->stopped[device->nr_stopped++] = id;
 	return 0;
 }
 
-static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle);
-
 static noinline int disarm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	return cancel_stopped(device_of(loop)) ?: device_disarm(loop, handle);
+	if (note_stopped(device_of(loop), handle->where))
+		return -1;
+	set_idle(handle);
+	return 1;
 }
 
+/* The same for a handle, with its call last, so that nothing is saved across that. */
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct device *device = device_of(loop);
 
-	if (unlikely(device->nr_stopped == BATCH))
+	if (unlikely(device->nr_stopped >= BATCH))
 		return disarm_slowpath(loop, handle);
 	device->stopped[device->nr_stopped++] = handle->where;
 	set_idle(handle);
@@ -181,7 +174,7 @@ static noinline void resolvable(struct device *device, struct twheel_add *end)
 	struct list_head *link = device->loop.flushing.next;
 	struct twheel_add *add;
 
-	for (add = device->batches->adds; add < end; add++, link = link->next) {
+	for (add = device->adds; add < end; add++, link = link->next) {
 		/* A deadline of 0 is for events that only wake the program. */
 		add->time_ns = add->time_ns ?: 1;
 		add->data = (uintptr_t)linked_handle(link)->data;
@@ -194,7 +187,7 @@ static void set_armed(struct device *device, int count)
 	/* With @resolve, the kernel needs each new deadline: none is later than this. */
 	uint64_t armed = device->loop.config.resolve ? UINT64_MAX : 0;
 	struct list_head *link = device->loop.flushing.next;
-	struct twheel_add *add = device->batches->adds;
+	struct twheel_add *add = device->adds;
 	struct twheel_add *after = add + count;
 
 	for (; add < after; add++) {
@@ -214,7 +207,7 @@ static void set_armed(struct device *device, int count)
 static int arm_some(struct device *device)
 {
 	struct list_head *head = &device->loop.flushing;
-	struct twheel_add *adds = device->batches->adds;
+	struct twheel_add *adds = device->adds;
 	struct twheel_add *after = adds + BATCH;
 	struct twheel_add *add = adds;
 	struct list_head *link;
@@ -259,15 +252,12 @@ static int device_alarm(struct twheel_loop *loop)
 }
 
 /* Cancel an alarm that a flush has come before: its place in the wheel is for others. */
-static int cancel_alarm(struct device *device)
+static void stop_alarm(struct device *device)
 {
-	if (device->nr_stopped == BATCH && cancel_stopped(device))
-		return -1;
-	/* Unless it was just found in the ring. */
-	if (device->alarm)
-		device->stopped[device->nr_stopped++] = device->alarm;
+	if (!device->alarm || device->nr_stopped > BATCH)
+		return;
+	device->stopped[device->nr_stopped++] = device->alarm;
 	device->alarm = 0;
-	return 0;
 }
 
 static int arm_flushing(struct device *device)
@@ -305,7 +295,9 @@ static int device_flush(struct twheel_loop *loop)
 		   !device->taken && !twheel_loop_has_left(loop)))
 		return 0;
 	/* A callback that did not return leaves timers, for which the program is woken. */
-	if (twheel_loop_has_left(loop) ? device_alarm(loop) : cancel_alarm(device))
+	if (!twheel_loop_has_left(loop))
+		stop_alarm(device);
+	else if (device_alarm(loop))
 		return -1;
 	if (!loop->config.resolve && cancel_stopped(device))
 		return -1;
@@ -375,7 +367,8 @@ static int collect_resolved(struct device *device)
 		else
 			collect_event(device, &events[i]);
 	}
-	return device->taken > 0;
+	/* In a child that @resolve has forked, nothing is called. */
+	return twheel_loop_check(loop) ?: device->taken > 0;
 }
 
 static int collect_events(struct device *device)
@@ -403,7 +396,7 @@ static int device_collect(struct twheel_loop *loop)
 	int ret = collect_events(device_of(loop));
 
 	/* Not before: no event is later than that. If it can wait, until it is needed. */
-	loop->now = NOT_READ;
+	end_turn(loop);
 	if (needs_alarm(loop))
 		set_time(loop);
 	return ret;
@@ -416,17 +409,6 @@ static uint64_t device_count(struct twheel_loop *loop)
 	return device->nr_armed - device->nr_stopped - !!device->alarm + device->inherited;
 }
 
-static struct twheel_handle *device_take(struct twheel_loop *loop)
-{
-	struct list_head *link = loop->expired.next;
-
-	if (link == &loop->expired)
-		return NULL;
-	list_del(link);
-	loop->nr_linked--;
-	return linked_handle(link);
-}
-
 static void device_free(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
@@ -434,7 +416,6 @@ static void device_free(struct twheel_loop *loop)
 	/* A child has not inherited the mapping. */
 	if (!twheel_loop_check(loop))
 		twheel_ring_unmap(&device->ring);
-	free(device->batches);
 }
 
 static const struct backend device_backend = {
@@ -444,7 +425,6 @@ static const struct backend device_backend = {
 	.disarm = device_disarm,
 	.flush = device_flush,
 	.collect = device_collect,
-	.take = device_take,
 	.wake = device_wake,
 	.alarm = device_alarm,
 	.count = device_count,
@@ -468,22 +448,18 @@ static int set_up(struct device *device, int fd, const struct twheel_setup *setu
 
 struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 {
-	struct batches *batches = calloc(1, sizeof(*batches));
 	struct device *device = calloc(1, sizeof(*device));
 	unsigned int i;
 
-	if (!batches || !device || set_up(device, fd, setup)) {
-		int error = errno;
-
-		free(batches);
+	if (!device || set_up(device, fd, setup)) {
 		free(device);
-		return fail(error), NULL;
+		return NULL;
 	}
 	for (i = 0; i < BATCH; i++)
-		batches->adds[i].flags = TWHEEL_ABSTIME;
-	device->batches = batches;
+		device->adds[i].flags = TWHEEL_ABSTIME;
 	device->loop.fd = fd;
 	device->loop.waiting = WAITS_FOR_FD;
+	device->loop.nr_expired = &device->loop.nr_linked;
 	device->loop.real = &device_backend;
 	return &device->loop;
 }

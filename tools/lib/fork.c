@@ -63,7 +63,7 @@ static void refuse_loops(void)
 	struct twheel_loop *loop;
 
 	list_for_each_entry(loop, &live, all) {
-		loop->now = NOT_READ;
+		end_turn(loop);
 		loop->backend = &refusing;
 	}
 	unlock_loops();

@@ -46,14 +46,12 @@ static bool is_no_room(int error)
  */
 static uint64_t loop_now(struct twheel_loop *loop)
 {
-	uint64_t now = loop->now;
-
-	if (unlikely(now == NOT_READ)) {
-		now = read_clock(loop->clock_id);
-		if (!needs_alarm(loop))
-			loop->now = now;
+	if (unlikely(!loop->delay_limit)) {
+		if (needs_alarm(loop))
+			return read_clock(loop->clock_id);
+		set_time(loop);
 	}
-	return now;
+	return loop->now;
 }
 
 /* The same of any: in another process, twheel_again() would succeed if the time were kept. */
@@ -75,7 +73,7 @@ int twheel_loop_update(struct twheel_loop *loop)
 {
 	if (!loop)
 		return fail(EINVAL);
-	if (loop->now != NOT_READ)
+	if (loop->delay_limit)
 		set_time(loop);
 	return 0;
 }
@@ -89,7 +87,6 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 {
 	if (!loop)
 		return NULL;
-	loop->now = NOT_READ;
 	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
 	INIT_LIST_HEAD(&loop->flushing);
@@ -213,7 +210,7 @@ static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
  */
 static int note_start(struct twheel_loop *loop)
 {
-	if (likely(loop->now != NOT_READ))
+	if (likely(loop->delay_limit))
 		return 0;
 	if (needs_alarm(loop) && loop->backend->alarm(loop))
 		return is_no_room(errno) ? 0 : -1;
@@ -266,15 +263,11 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 /* Fast path: the arguments are valid, and the time is known. */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns)
 {
-	uint64_t deadline;
-
-	if (unlikely(!loop || !handle || !handle->callback || handle->state))
-		return start_slowpath(loop, handle, delay_ns);
-	deadline = loop->now + delay_ns;
-	if (unlikely((deadline | delay_ns) > TWHEEL_TIME_MAX_NS))
+	if (unlikely(!loop || !handle || !handle->callback || handle->state ||
+		     delay_ns >= loop->delay_limit))
 		return start_slowpath(loop, handle, delay_ns);
 	handle->interval = delay_ns;
-	return start(loop, handle, deadline);
+	return start(loop, handle, loop->now + delay_ns);
 }
 
 int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
@@ -383,6 +376,21 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
 }
 
+/* Take an expired timer, or return NULL. */
+static inline struct twheel_handle *take(struct twheel_loop *loop)
+{
+	struct list_head *link = loop->expired.next;
+
+	if (link == &loop->expired)
+		return NULL;
+	/* With TWHEEL_DEBUG. */
+	if (unlikely(loop->thread))
+		twheel_loop_check_handle(loop, linked_handle(link));
+	list_del(link);
+	--*loop->nr_expired;
+	return linked_handle(link);
+}
+
 /* Rearm an expired timer if it repeats. Returns false, and rearms it, if it was postponed. */
 static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle)
 {
@@ -404,20 +412,19 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
  * Messages.
  */
 
-/* Call all messages except those that they post, so that this ends; returns how many. */
-static int run_messages(struct twheel_loop *loop)
+/* Call all messages except those that they post, so that this ends. */
+static int run_messages(struct twheel_loop *loop, int *called)
 {
 	struct twheel_message *message;
-	int called = 0;
 
-	if (likely(!has_messages(loop)))
-		return 0;
 	take_messages(loop);
-	while (!twheel_loop_check(loop) && (message = pop_message(loop))) {
-		called++;
+	while ((message = pop_message(loop))) {
+		++*called;
 		message->call(loop, message);
+		if (twheel_loop_check(loop))
+			return -1;
 	}
-	return called;
+	return 0;
 }
 
 /*
@@ -466,7 +473,7 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, i
 	if (!loop->config.unarmed)
 		return fail(error);
 	/* What the callback starts is flushed before the program waits. */
-	if (loop->now == NOT_READ)
+	if (!loop->delay_limit)
 		set_time(loop);
 	unlink_handle(loop, handle);
 	loop->config.unarmed(loop, handle, error);
@@ -478,7 +485,7 @@ static inline void leave(struct twheel_loop **inside)
 {
 	if (likely(!*inside))
 		return;
-	(*inside)->now = NOT_READ;
+	end_turn(*inside);
 	if (needs_alarm(*inside))
 		(*inside)->backend->alarm(*inside);
 }
@@ -492,7 +499,7 @@ static inline int flush(struct twheel_loop *loop)
 	if (!list_empty(&loop->changes))
 		list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend->flush(loop);
-	loop->now = NOT_READ;
+	end_turn(loop);
 	inside = NULL;
 	return ret;
 }
@@ -549,16 +556,16 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 		more = loop->backend->collect(loop);
 		if (more < 0)
 			return -1;
-		calls->messages += run_messages(loop);
-		do {
-			if (twheel_loop_check(loop))
+		if (unlikely(has_messages(loop)) && run_messages(loop, &calls->messages))
+			return -1;
+		while ((handle = take(loop))) {
+			if (unlikely(!expire(loop, handle)))
+				continue;
+			calls->callbacks++;
+			handle->callback(loop, handle);
+			if (unlikely(twheel_loop_check(loop)))
 				return -1;
-			handle = loop->backend->take(loop);
-			if (handle && expire(loop, handle)) {
-				calls->callbacks++;
-				handle->callback(loop, handle);
-			}
-		} while (handle);
+		}
 	} while (more);
 	/* The turn goes on until twheel_loop_timeout() ends it. */
 	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
@@ -571,7 +578,7 @@ static int dispatch(struct twheel_loop *loop, struct calls *calls)
 
 	ret = dispatch_inside(loop, calls);
 	if (unlikely(ret))
-		loop->now = NOT_READ;
+		end_turn(loop);
 	inside = NULL;
 	return ret;
 }

@@ -18,11 +18,10 @@
 
 #include "libtwheel-device.h"
 
+#pragma GCC visibility push(hidden)
+
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
-
-/* @now of a loop between two turns: no sum with it is a valid time. */
-#define NOT_READ		(TWHEEL_TIME_MAX_NS + 1)
 
 /* @armed of an idle handle: later than any deadline. */
 #define IDLE			UINT64_MAX
@@ -45,9 +44,8 @@
  * @disarm: makes an armed handle idle. Returns 1; or -1 with errno set, and
  *	it is as it was.
  * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
- * @collect: reads the clock, and looks for more expired timers, after all that it found
+ * @collect: reads the clock, and moves expired timers to @expired, after all that it found
  *	before have been taken. Returns whether there may be more; or -1 with errno set.
- * @take: takes and returns an expired timer; or returns NULL.
  * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
  *	0, or -1 with errno set.
  * @alarm: the same until the next flush. Called by the loop's thread.
@@ -62,7 +60,6 @@ struct backend {
 	int (*disarm)(struct twheel_loop *loop, struct twheel_handle *handle);
 	int (*flush)(struct twheel_loop *loop);
 	int (*collect)(struct twheel_loop *loop);
-	struct twheel_handle *(*take)(struct twheel_loop *loop);
 	int (*wake)(struct twheel_loop *loop);
 	int (*alarm)(struct twheel_loop *loop);
 	uint64_t (*next)(struct twheel_loop *loop);
@@ -78,8 +75,9 @@ enum waiting {
 
 /**
  * struct twheel_loop - a loop
- * @now: its time in this turn of the program, or NOT_READ. A flush comes before the program
- *	waits again. The first member: twheel_again() in the header reads it.
+ * @now: its time in this turn of the program. A flush comes before the program waits again.
+ * @delay_limit: longer delays end after the end of time; 0 between two turns, when @now is unset.
+ *	twheel_again() in the header reads these two members.
  * @waiting: how the program waits.
  * @clock_id: its clock.
  * @owner: the process it belongs to, as a token of fork.c.
@@ -92,6 +90,7 @@ enum waiting {
  * @thread: the thread that dispatches, or 0 before the first time; for check.c.
  * @all: all loops.
  * @nr_linked: how many handles are linked.
+ * @nr_expired: where the backend counts the handles of @expired: @nr_linked, or its own.
  * @changes: handles that wait to be armed by the next flush.
  * @flushing: handles that the last flush began with, and has not armed.
  * @expired: handles that have expired, and whose callbacks have not been called.
@@ -103,10 +102,12 @@ enum waiting {
  */
 struct twheel_loop {
 	uint64_t now;
+	uint64_t delay_limit;
 	const struct backend *backend;
 	enum waiting waiting;
 	bool stopped;
-	uint64_t nr_linked;
+	u64 nr_linked;
+	u64 *nr_expired;
 	struct list_head changes;
 	struct list_head flushing;
 	struct list_head expired;
@@ -193,6 +194,13 @@ static inline uint64_t read_clock(clockid_t clock)
 static inline void set_time(struct twheel_loop *loop)
 {
 	loop->now = read_clock(loop->clock_id);
+	loop->delay_limit = TWHEEL_TIME_MAX_NS + 1 - loop->now;
+}
+
+/* Let the next use of the time read the clock. */
+static inline void end_turn(struct twheel_loop *loop)
+{
+	loop->delay_limit = 0;
 }
 
 /* Initialise what loops of both backends share. Returns the loop; NULL stays NULL. */
@@ -205,6 +213,7 @@ void twheel_loop_unregister(struct twheel_loop *loop);
 
 /* With TWHEEL_DEBUG, let the loop check the memory of its timers, and which thread uses it. */
 void twheel_loop_add_checks(struct twheel_loop *loop);
+void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle);
 
 /* Return a number of this process that no ancestor has; 0 if there is no page for it. */
 uint32_t twheel_process_token_new(void);
@@ -234,5 +243,7 @@ bool twheel_loop_has_left(struct twheel_loop *loop);
 
 /* Report that a linked handle cannot be armed. 0 after the callback; -1 with errno set. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error);
+
+#pragma GCC visibility pop
 
 #endif /* LIBTWHEEL_LOOP_H */

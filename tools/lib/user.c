@@ -199,7 +199,7 @@ int twheel_user_open(struct twheel_loop *loop)
 		return -1;
 	__atomic_store_n(&loop->fd, fd, __ATOMIC_SEQ_CST);
 	/* In the middle of a turn, there may be something to flush. */
-	if (needs_alarm(loop) && loop->now != NOT_READ ? user_wake(loop) : set_next(user_of(loop)))
+	if (needs_alarm(loop) && loop->delay_limit ? user_wake(loop) : set_next(user_of(loop)))
 		return -1;
 	return fd;
 }
@@ -249,6 +249,7 @@ static int user_collect(struct twheel_loop *loop)
 	struct twheel *w = &user->wheel;
 	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
 	uint64_t tick;
+	bool more;
 
 	set_time(loop);
 	tick = twheel_floor(w, loop->now);
@@ -257,22 +258,10 @@ static int user_collect(struct twheel_loop *loop)
 	/* It has fired; or it may have, before the clock was set back. */
 	if (set_ns && (set_ns <= loop->now || loop->clock_id == CLOCK_REALTIME))
 		note_timerfd(user, UNSET);
-	twheel_advance(w, tick, is_due(w, tick) || w->cascading_levels ? BUDGET : 0);
-	list_splice_tail_init(&w->expired, &loop->expired);
 	/* Cascading ahead of time may wait. */
-	return is_due(w, tick);
-}
-
-/* The wheel still counts collected timers, which can be stopped. */
-static struct twheel_handle *user_take(struct twheel_loop *loop)
-{
-	struct list_head *link = loop->expired.next;
-
-	if (link == &loop->expired)
-		return NULL;
-	list_del(link);
-	user_of(loop)->wheel.nr_expired--;
-	return linked_handle(link);
+	more = twheel_advance(w, tick, is_due(w, tick) || w->cascading_levels ? BUDGET : 0);
+	list_splice_tail_init(&w->expired, &loop->expired);
+	return more;
 }
 
 static uint64_t user_count(struct twheel_loop *loop)
@@ -294,7 +283,6 @@ static const struct backend user_backend = {
 	.disarm = user_disarm,
 	.flush = user_flush,
 	.collect = user_collect,
-	.take = user_take,
 	.wake = user_wake,
 	.alarm = user_wake,
 	.next = user_next,
@@ -314,6 +302,8 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 		return NULL;
 	user->loop.fd = -1;
 	user->loop.clock_id = setup->clock_id;
+	/* The wheel still counts collected timers, which can be stopped. */
+	user->loop.nr_expired = &user->wheel.nr_expired;
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
 	if (setup->clock_id != CLOCK_MONOTONIC)
 		user->loop.waiting = WAITS_FOR_FD;
