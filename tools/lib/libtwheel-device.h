@@ -10,13 +10,10 @@
 #ifndef LIBTWHEEL_DEVICE_H
 #define LIBTWHEEL_DEVICE_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
 #include <libtwheel.h>
-#include <linux/twheel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,10 +101,9 @@ int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
  *	existed. Or NULL.
  * @count: number of timers.
  *
- * Without @results, this is one system call, which stops at the first missing timer, as
- * twheel_add_batch() stops at the first error. With @results, a missing timer does not stop the
- * batch, but takes one or two more calls. Then -1 is returned only for errors that do not
- * concern a single timer, and results that were not set are -1.
+ * Without @results, it stops at the first missing timer, as twheel_add_batch() at the first error.
+ * With @results, a missing timer costs one or two more system calls. Then -1 is returned only for
+ * errors that do not concern a single timer, and results that were not set are -1.
  *
  * Return: how many were cancelled; or -1 with errno set.
  */

@@ -3,23 +3,8 @@
  * libtwheel-uring - the calls of libtwheel as requests of an io_uring
  *
  * In the style of liburing's: a function prepares an SQE, whose flags and user data are set
- * after that. All are inline, so that neither library needs the other.
- *
- *	struct twheel_add add = { .time_ns = 60 * TWHEEL_SEC, .data = connection };
- *	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
- *
- *	twheel_prep_add(sqe, fd, &add);
- *	io_uring_sqe_set_data(sqe, &add);
- *	io_uring_submit(&ring);
- *
- * The res of the CQE is what the call returns: 0 or, of a batch, how many were done; or a
- * negative errno. Keep an argument that is passed by address until the CQE; then add.id is set.
- * In a ring with SQEs of 128 bytes, the second half must be zero.
- *
- * A request is done by io_uring_submit(), in its turn, unless another thread or process uses
- * the wheel at that moment: then a worker does it, and later requests can overtake it. If the
- * order matters, link them (IOSQE_IO_LINK), or change the timers by one batch. A batch that
- * meets another user of the wheel can end early; it returns how many were done.
+ * after that. All are inline, so that neither library needs the other. twheel_prep_add(3) has
+ * an example, and describes what a CQE holds, and in which order requests are done.
  */
 #ifndef LIBTWHEEL_URING_H
 #define LIBTWHEEL_URING_H

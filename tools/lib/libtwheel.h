@@ -41,10 +41,7 @@ extern "C" {
 /**
  * twheel_version() - the version of the library that the program runs with
  *
- * It is independent of the version of the loaded module. LIBTWHEEL_VERSION is that of the
- * header.
- *
- * Return: "MAJOR.MINOR.PATCH".
+ * Return: "MAJOR.MINOR.PATCH", which is independent of the version of the loaded module.
  */
 const char *twheel_version(void);
 
@@ -65,19 +62,16 @@ typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *han
  * @handle: the timer. It is no longer running.
  * @error: why: ENOSPC at a limit, ENOMEM without memory.
  *
- * A start does not fail at a limit: the limit is hit when the loop is flushed, or when a
- * timer that was postponed or repeats is rearmed. The callback may do the same as other
- * callbacks. A timer that it starts waits for the next flush, so that a timer which is
- * restarted each time does not keep the current flush from returning.
+ * A limit is hit when the loop is flushed, or when a timer that was postponed or repeats is
+ * rearmed. The callback may do the same as other callbacks. A timer that it starts waits for the
+ * next flush, so that the current one returns even if each timer is restarted.
  */
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
 /**
  * typedef twheel_resolve - find the handle for a timer of the kernel by its data
- * @loop: the loop.
+ * @loop: the loop, which outlives a process: see @resolve in struct twheel_loop_config.
  * @data: the @data of the handle, as a number.
- *
- * For loops that outlive a process: see @resolve in struct twheel_loop_config.
  *
  * Return: the handle; or NULL, or one without a callback, and the timer is dropped.
  */
@@ -88,11 +82,9 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_BACKEND_DEVICE	1	/* /dev/twheel */
 #define TWHEEL_BACKEND_USER	2	/* the program's memory */
 
-/* The bits of @flags in struct twheel_loop_config. */
-
 /*
- * The timers are kept in the kernel if the device exists: its tools and tracepoints show
- * them, limits and accounting are those of the module, and the module does the cascades.
+ * The bit of @flags in struct twheel_loop_config: the timers are kept in the kernel if the device
+ * exists. Its tools and tracepoints show them, its limits and accounting hold, and it cascades.
  */
 #define TWHEEL_LOOP_KERNEL	0x4U
 
@@ -106,27 +98,25 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_CLOCK_TAI	0x1000bU
 
 /**
- * struct twheel_loop_config - loop parameters; 0 means default
- * @tick_ns: length of a tick in nanoseconds, TWHEEL_TICK_MIN_NS to TWHEEL_TICK_MAX_NS;
- *	usually TWHEEL_TICK_DEFAULT_NS.
- * @max_timers: how many timers may be armed at once; usually as many as the module allows,
- *	and without the module any number.
- * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX; usually
- *	TWHEEL_SIZE_DEFAULT.
+ * struct twheel_loop_config - loop parameters; 0 means default, as TWHEEL_TICK_DEFAULT_NS
+ * @tick_ns: length of a tick in nanoseconds, TWHEEL_TICK_MIN_NS to TWHEEL_TICK_MAX_NS.
+ * @max_timers: how many timers may be armed at once; by default as many as the module allows,
+ *	and in user space any number.
+ * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX.
  * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
  *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then
  *	takes calendar time, and timers follow the clock when it is set, forward and back.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
- *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise. With _ANY, the
- *	environment variable TWHEEL_BACKEND may hold "device" or "user".
+ *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise; or what the environment
+ *	variable TWHEEL_BACKEND holds, "device" or "user".
  * @flags: bits of TWHEEL_LOOP_*.
  * @unarmed: called for each timer that could not be armed. Without it, flushing fails, and
  *	timers that could not be armed wait for the next flush.
  * @data: the caller's; twheel_loop_data() returns it.
- * @resolve: for a loop that another process may adopt; or NULL. The kernel then stores @data
- *	of each handle, which must be a number that is valid in the next process, such as
- *	that of an order; and when a timer expires, @resolve finds its handle. Over the device
- *	only. twheel_again() changes the kernel's timer each time.
+ * @resolve: for a loop over the device that another process may adopt; or NULL. The kernel then
+ *	stores @data of each handle, a number that is valid in the next process, such as that of
+ *	an order, and @resolve finds its handle when the timer expires. twheel_again() changes
+ *	the kernel's timer each time.
  * @reserved: must be zero.
  */
 struct twheel_loop_config {
@@ -146,9 +136,6 @@ struct twheel_loop_config {
  * twheel_loop_new() - make a loop
  * @config: the parameters, or NULL for the defaults.
  *
- * With TWHEEL_BACKEND_ANY, if the device cannot be opened or is not a wheel, the loop runs in
- * user space.
- *
  * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
  * variable, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
  * a device that is not a wheel, or an error of open() if the required device cannot be opened.
@@ -162,8 +149,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  * @config: the parameters, with @resolve. Tick, size, limit and clock are the wheel's: 0 here.
  *
  * Calls @resolve for the handle of each timer. Timers with a handle are running in the loop, with
- * their deadlines; a timer without a handle is cancelled. A timer that repeats
- * in the kernel repeats in the loop. Of two timers with the same data, the later one stays.
+ * their deadlines and periods; a timer without a handle is cancelled. Of two timers with the same
+ * data, the later one stays.
  *
  * The first dispatch calls back for expired timers: first for the events that the previous
  * process had received, and may have handled before it died. @resolve returns NULL for
@@ -193,9 +180,8 @@ void twheel_loop_free(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
- * do nothing but wait for it. It is closed on exec. A loop in user space makes it when it is first
- * asked for. A program that calls twheel_loop_timeout() needs it for messages that other threads
- * post, and over the device.
+ * do nothing but wait for it. It is closed on exec. A program that calls twheel_loop_timeout()
+ * needs it for messages that other threads post, and over the device.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, EMFILE,
  * ENOMEM, EBADF, EOWNERDEAD after fork().
@@ -258,13 +244,12 @@ int twheel_loop_update(struct twheel_loop *loop);
  * twheel_loop_flush() - make all changes take effect, as the next dispatch would
  * @loop: the loop.
  *
- * Ends the turn of the program, as twheel_loop_timeout(). May call the callback for timers that
- * could not be armed, and no other one. After an error, changes that were not made wait for the
- * next flush.
+ * Ends the turn of the program, as twheel_loop_timeout(). May call @unarmed, and no other callback.
+ * After an error, changes that were not made wait for the next flush.
  *
- * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, if there is no callback for that;
- * EOWNERDEAD after fork(); EINVAL without a loop; EBADF, EIO if the descriptor is another file's,
- * or another error of twheel(4).
+ * Return: 0; or -1 with errno set: ENOSPC or ENOMEM, without @unarmed; EOWNERDEAD after
+ * fork(); EINVAL without a loop; EBADF, EIO if the descriptor is another file's, or another error
+ * of twheel(4).
  */
 int twheel_loop_flush(struct twheel_loop *loop);
 
@@ -306,8 +291,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
  *
  * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop().
  *
- * Return: 0; or -1 with errno set, as for twheel_loop_wait(), except that it goes on after a
- * signal: it may be called again.
+ * Return: 0; or -1 with errno set, as for twheel_loop_wait(), but signals do not end it.
  */
 int twheel_loop_run(struct twheel_loop *loop);
 
@@ -315,9 +299,9 @@ int twheel_loop_run(struct twheel_loop *loop);
  * twheel_loop_stop() - make twheel_loop_run() return
  * @loop: the loop.
  *
- * For callbacks, functions of messages, and signal handlers. The callbacks of all timers that
- * have expired are called before it returns. The timers keep running. Of nested runs, the
- * innermost one ends. Without a run, the next one ends at once.
+ * For callbacks, functions of messages, and signal handlers. All timers that have expired are
+ * called before it returns, and the others keep running. Of nested runs, the innermost one ends;
+ * without a run, the next one.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
@@ -337,8 +321,7 @@ int64_t twheel_loop_count(struct twheel_loop *loop);
  * twheel_loop_ref() - make twheel_loop_run() wait as for one more timer
  * @loop: the loop.
  *
- * Use it for messages that other threads may post; and before stopping a timer for which
- * twheel_loop_unref() was called.
+ * For messages that other threads may post; and before a timer is stopped that was unreferenced.
  *
  * Return: as twheel_loop_stop().
  */
@@ -348,8 +331,7 @@ int twheel_loop_ref(struct twheel_loop *loop);
  * twheel_loop_unref() - make twheel_loop_run() wait for one timer less
  * @loop: the loop.
  *
- * Use it after starting a timer that must not keep the program running, such as one that
- * repeats without end.
+ * For a timer that must not keep the program running, such as one that repeats without end.
  *
  * Return: as twheel_loop_stop().
  */
