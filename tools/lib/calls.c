@@ -40,11 +40,7 @@ int twheel_cancel_timer(int fd, uint64_t id)
 
 int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags)
 {
-	struct twheel_modify mod = {
-		.id = id,
-		.time_ns = time_ns,
-		.flags = flags,
-	};
+	struct twheel_modify mod = { .id = id, .time_ns = time_ns, .flags = flags };
 
 	return ioctl(fd, TWHEEL_MODIFY, &mod);
 }
@@ -65,18 +61,9 @@ int twheel_get_info(int fd, struct twheel_info *info)
 
 static int batch(int fd, unsigned long request, const void *entries, uint32_t count)
 {
-	struct twheel_batch arg = {
-		.entries = (uintptr_t)entries,
-		.count = count,
-	};
+	struct twheel_batch arg = { .entries = (uintptr_t)entries, .count = count };
 
 	return ioctl(fd, request, &arg);
-}
-
-/* Errors of a single entry; the next one may succeed. */
-static bool is_of_entry(int error)
-{
-	return error == ENOENT || error == EINVAL;
 }
 
 /*
@@ -98,7 +85,8 @@ static int resumed_batch(int fd, unsigned long request, const void *entries, siz
 			memset(results + i, 0, done * sizeof(*results));
 			i += done;
 			total += done;
-		} else if (done < 0 && is_of_entry(errno)) {
+		} else if (done < 0 && (errno == ENOENT || errno == EINVAL)) {
+			/* Of this entry: the next one may succeed. */
 			results[i++] = errno;
 		} else if (!done || errno != EINTR) {
 			/* No progress and no error: this is not a wheel. */
@@ -158,11 +146,7 @@ int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view)
 	ring = mmap(NULL, setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)
 		return -1;
-	*view = (struct twheel_ring_view){
-		.ring = ring,
-		.slots = setup.slots,
-		.size = setup.size,
-	};
+	*view = (struct twheel_ring_view){ ring, setup.slots, setup.size };
 	return 0;
 }
 
