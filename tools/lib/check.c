@@ -67,9 +67,7 @@ void twheel_loop_add_checks(struct twheel_loop *loop)
 
 	if (!debug || !*debug || !strcmp(debug, "0"))
 		return;
-	loop->checking = *loop->real;
-	loop->checking.disarm = check_disarm;
-	loop->checking.flush = check_flush;
-	loop->checking.collect = check_collect;
-	loop->backend = &loop->checking;
+	loop->own.disarm = check_disarm;
+	loop->own.flush = check_flush;
+	loop->own.collect = check_collect;
 }

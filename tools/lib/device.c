@@ -23,30 +23,18 @@
 /* The ring fills 16 KiB. */
 #define RING_SLOTS	508
 
-/**
- * struct device - a loop over a wheel of the kernel
- * @loop: the loop. Its descriptor is the wheel.
- * @ring: timers that have expired.
- * @nr_armed: how many timers the kernel has, those that were stopped included.
- * @alarm: the id of a timer without a handle, added to make the descriptor readable; or 0.
- * @taken: how many events have been taken, but are still in the ring.
- * @inherited: how many of the next events the previous process had received.
- * @nr_stopped: how many timers have been stopped since the last flush.
- * @stopped: their ids, and a place for @alarm.
- * @results: whether they could be cancelled.
- * @adds: timers to be armed.
- */
+/* A loop over a wheel of the kernel, which is its descriptor */
 struct device {
 	struct twheel_loop loop;
-	struct twheel_ring_view ring;
-	uint64_t nr_armed;
-	uint64_t alarm;
-	size_t taken;
-	size_t inherited;
-	unsigned int nr_stopped;
-	uint64_t stopped[BATCH + 1];
-	int results[BATCH + 1];
-	struct twheel_add adds[BATCH];
+	struct twheel_ring_view ring;	/* timers that have expired */
+	uint64_t nr_armed;		/* timers of the kernel, stopped and inherited ones too */
+	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
+	size_t taken;			/* number of events that have been taken, in the ring */
+	size_t inherited;		/* number of next ones that another process had received */
+	unsigned int nr_stopped;	/* number of timers to be cancelled by the next flush */
+	uint64_t stopped[BATCH + 1];	/* their ids, and a place for @alarm */
+	int results[BATCH + 1];		/* whether they could be cancelled */
+	struct twheel_add adds[BATCH];	/* timers to be armed */
 };
 
 static struct device *device_of(struct twheel_loop *loop)
@@ -66,20 +54,37 @@ static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct tw
 	       handle->where == event->id ? handle : NULL;
 }
 
+/* Link an armed handle to those that have expired. */
+static void link_expired(struct device *device, struct twheel_handle *handle)
+{
+	list_add_tail(handle_link(handle), &device->loop.expired);
+	handle->state ^= LINKED | ARMED;
+	device->loop.nr_linked++;
+	device->nr_armed--;
+}
+
 static void collect_event(struct device *device, const struct twheel_event *event)
 {
-	struct twheel_loop *loop = &device->loop;
-	struct twheel_handle *handle = handle_of(loop, event);
+	struct twheel_handle *handle = handle_of(&device->loop, event);
 
 	if (handle) {
-		list_add_tail(handle_link(handle), &loop->expired);
-		handle->state ^= LINKED | ARMED;
-		loop->nr_linked++;
-		device->nr_armed--;
+		link_expired(device, handle);
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;
 		device->nr_armed--;
 	}
+}
+
+/* Let the kernel's timer of a wheel that had another loop, or its event, be an idle handle's. */
+static void take_over(struct device *device, struct twheel_handle *handle, uint64_t id,
+		      uint64_t deadline, uint64_t interval)
+{
+	handle->state = ARMED;
+	handle->loop = &device->loop;
+	handle->deadline = deadline;
+	handle->interval = interval ?: TWHEEL_SAME_DELAY;
+	handle->armed = UINT64_MAX;
+	handle->where = id;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -89,21 +94,18 @@ static int compare_ids(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Collect all events of the ring but the @nr timers in @gone; returns false if it was empty. */
-static bool collect_ring(struct device *device, const uint64_t *gone, size_t nr)
+/* Collect all events of the ring but the @nr timers in @gone. */
+static void collect_ring(struct device *device, const uint64_t *gone, size_t nr)
 {
 	const struct twheel_event *event;
 	size_t count, i;
-	bool any = false;
 
 	while ((event = twheel_ring_peek(&device->ring, &count))) {
 		for (i = 0; i < count; i++, event++)
 			if (!nr || !bsearch(&event->id, gone, nr, sizeof(*gone), compare_ids))
 				collect_event(device, event);
 		twheel_ring_consume(&device->ring, count);
-		any = true;
 	}
-	return any;
 }
 
 /* Collect events, except of timers that could not be cancelled: their handles may be freed. */
@@ -267,10 +269,10 @@ static int arm_flushing(struct device *device)
 	while (!list_empty(&loop->flushing)) {
 		if (!arm_some(device))
 			continue;
-		if (errno != ENOSPC && errno != ENOMEM)
+		if (!is_no_room(errno))
 			return -1;
 		/* The callback may have stopped others: cancelling those makes room. */
-		if (twheel_loop_report(loop, linked_handle(loop->flushing.next), errno) ||
+		if (twheel_loop_report(loop, linked_handle(loop->flushing.next)) ||
 		    cancel_stopped(device))
 			return -1;
 	}
@@ -291,9 +293,6 @@ static int device_flush(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	int error;
 
-	if (likely(list_empty(&loop->flushing) && !device->nr_stopped && !device->alarm &&
-		   !device->taken && !twheel_loop_has_left(loop)))
-		return 0;
 	/* A callback that did not return leaves timers, for which the program is woken. */
 	if (!twheel_loop_has_left(loop))
 		stop_alarm(device);
@@ -309,18 +308,24 @@ static int device_flush(struct twheel_loop *loop)
 	return error ? fail(error) : 0;
 }
 
-/* Make the kernel fill the ring, after it was full or not polled. Returns 1 if it has. */
+/* Make the kernel fill an empty ring, after it was full or not polled. */
 static int fill_ring(struct device *device)
 {
 	struct pollfd pollfd = { .fd = device->loop.fd, .events = POLLIN };
+	size_t count;
 	int ready;
 
+	if (twheel_ring_peek(&device->ring, &count))
+		return 0;
 	/* Without an event, poll() can end for a signal instead. */
 	do
 		ready = poll(&pollfd, 1, 0);
 	while (ready < 0 && errno == EINTR);
-	if (ready <= 0 || pollfd.revents == POLLIN)
+	if (ready <= 0)
 		return ready;
+	if (pollfd.revents == POLLIN && twheel_ring_peek(&device->ring, &count))
+		return 0;
+	/* Readable, and without an event: it is not a wheel. */
 	return fail(pollfd.revents & POLLNVAL ? EBADF : EIO);
 }
 
@@ -333,15 +338,12 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 	device->inherited--;
 	if (event->deadline_ns)
 		handle = loop->config.resolve(loop, event->data);
-	if (!handle || !handle->callback || (handle->state & RUNNING))
-		return;
-	handle->state = LINKED;
-	handle->loop = loop;
-	handle->deadline = event->deadline_ns;
-	handle->interval = TWHEEL_SAME_DELAY;
-	handle->armed = UINT64_MAX;
-	loop->nr_linked++;
-	list_add_tail(handle_link(handle), &loop->expired);
+	if (handle && handle->callback && !(handle->state & RUNNING)) {
+		take_over(device, handle, event->id, event->deadline_ns, 0);
+		link_expired(device, handle);
+	} else {
+		device->nr_armed--;
+	}
 }
 
 /* Take events, which stay in the ring until their callbacks have returned. */
@@ -355,12 +357,9 @@ static int collect_resolved(struct device *device)
 	if (!list_empty(&loop->expired))
 		return true;
 	drop_taken(device);
+	if (fill_ring(device))
+		return -1;
 	events = twheel_ring_peek(&device->ring, &device->taken);
-	if (!events) {
-		if (fill_ring(device) < 0)
-			return -1;
-		events = twheel_ring_peek(&device->ring, &device->taken);
-	}
 	for (i = 0; i < device->taken; i++) {
 		if (unlikely(device->inherited))
 			inherit_event(device, &events[i]);
@@ -371,29 +370,20 @@ static int collect_resolved(struct device *device)
 	return twheel_loop_check(loop) ?: device->taken > 0;
 }
 
+/* Take all events. */
 static int collect_events(struct device *device)
 {
-	struct twheel_loop *loop = &device->loop;
-	int ready;
-
-	if (cancel_stopped(device))
+	if (fill_ring(device))
 		return -1;
-	if (loop->config.resolve)
-		return collect_resolved(device);
-	if (!collect_ring(device, NULL, 0)) {
-		ready = fill_ring(device);
-		if (ready < 0)
-			return -1;
-		/* It is readable, and has no event: it is not a wheel. */
-		if (ready && !collect_ring(device, NULL, 0))
-			return fail(EIO);
-	}
+	collect_ring(device, NULL, 0);
 	return twheel_ring_more(&device->ring);
 }
 
 static int device_collect(struct twheel_loop *loop)
 {
-	int ret = collect_events(device_of(loop));
+	struct device *device = device_of(loop);
+	int ret = cancel_stopped(device) ?:
+		  loop->config.resolve ? collect_resolved(device) : collect_events(device);
 
 	/* Not before: no event is later than that. If it can wait, until it is needed. */
 	end_turn(loop);
@@ -406,7 +396,7 @@ static uint64_t device_count(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 
-	return device->nr_armed - device->nr_stopped - !!device->alarm + device->inherited;
+	return device->nr_armed - device->nr_stopped - !!device->alarm;
 }
 
 static void device_free(struct twheel_loop *loop)
@@ -435,9 +425,9 @@ static int set_up(struct device *device, int fd, const struct twheel_setup *setu
 {
 	struct twheel_info info;
 
-	if (!(setup ? twheel_set_up(fd, setup) : twheel_get_info(fd, &info)) &&
+	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_get_info(fd, &info) &&
 	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
-		device->loop.clock_id = setup ? setup->clock_id : info.clock_id;
+		device->loop.clock_id = info.clock_id;
 		return 0;
 	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */
@@ -467,23 +457,14 @@ struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup)
 {
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
-	struct twheel_loop *loop;
+	struct twheel_loop *loop = fd < 0 ? NULL : twheel_device_over(fd, setup);
 
-	if (fd < 0)
-		return NULL;
-	loop = twheel_device_over(fd, setup);
-	if (!loop) {
-		int error = errno;
-
+	if (fd >= 0 && !loop)
 		close(fd);
-		errno = error;
-	}
 	return loop;
 }
 
-/*
- * Adopting.
- */
+/* ---- Adopting ---- */
 
 /* How many timers are listed in one call of the kernel: some pages of them. */
 #define LIST_BATCH		1008
@@ -506,15 +487,19 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 	return 0;
 }
 
-/* Adopt a timer that has no idle handle: of two for one handle, the later one stays. */
-static noinline int adopt_slowpath(struct device *device, struct twheel_handle *handle,
-				   const struct twheel_listed *listed)
+/* Adopt a timer with its handle, or cancel it. Of two for one handle, the later one stays. */
+static int adopt(struct device *device, struct twheel_handle *handle,
+		 const struct twheel_listed *listed)
 {
 	uint64_t other;
 
 	/* A deadline of 0 is for a timer that only wakes the program. */
 	if (!handle || !handle->callback || !listed->deadline_ns)
 		return note_stopped(device, listed->id);
+	if (likely(!(handle->state & RUNNING))) {
+		take_over(device, handle, listed->id, listed->deadline_ns, listed->interval_ns);
+		return listed->interval_ns ? take_over_period(device, handle, listed) : 0;
+	}
 	/* It was added and counted during the listing, to replace a periodic one. */
 	if (handle->where == listed->id) {
 		device->nr_armed--;
@@ -529,51 +514,23 @@ static noinline int adopt_slowpath(struct device *device, struct twheel_handle *
 	return note_stopped(device, other);
 }
 
-static int adopt(struct device *device, const struct twheel_listed *listed, ssize_t count)
-{
-	const struct twheel_listed *end = listed + count;
-	struct twheel_loop *loop = &device->loop;
-
-	device->nr_armed += count;
-	for (; listed < end; listed++) {
-		struct twheel_handle *handle = loop->config.resolve(loop, listed->data);
-		uint64_t deadline = listed->deadline_ns;
-
-		if (unlikely(!handle || !handle->callback || (handle->state & RUNNING) ||
-			     !deadline)) {
-			if (adopt_slowpath(device, handle, listed))
-				return -1;
-			continue;
-		}
-		handle->state = ARMED;
-		handle->loop = loop;
-		handle->deadline = deadline;
-		handle->interval = listed->interval_ns ?: TWHEEL_SAME_DELAY;
-		handle->armed = UINT64_MAX;
-		handle->where = listed->id;
-		if (unlikely(listed->interval_ns) && take_over_period(device, handle, listed))
-			return -1;
-	}
-	return 0;
-}
-
 int twheel_device_adopt(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 	const struct twheel_ring *ring = device->ring.ring;
-	struct twheel_listed *listed;
+	struct twheel_listed listed[LIST_BATCH];
 	uint64_t cursor = 0;
-	int ret = 0;
-	ssize_t n;
+	ssize_t n, i;
 
-	listed = malloc(LIST_BATCH * sizeof(*listed));
-	if (!listed)
-		return -1;
 	/* Events stay in the ring until their callbacks have returned. */
 	device->inherited = (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + device->ring.slots -
 			     ring->head) % device->ring.slots;
-	while (!ret && (n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0)
-		ret = adopt(device, listed, n);
-	free(listed);
-	return ret || n < 0 ? -1 : cancel_stopped(device);
+	device->nr_armed += device->inherited;
+	while ((n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0) {
+		device->nr_armed += n;
+		for (i = 0; i < n; i++)
+			if (adopt(device, loop->config.resolve(loop, listed[i].data), &listed[i]))
+				return -1;
+	}
+	return n < 0 ? -1 : cancel_stopped(device);
 }

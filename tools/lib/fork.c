@@ -89,19 +89,14 @@ static void map_page(void)
 }
 
 /* The count of tokens is not wiped, so no ancestor has had the next one. */
-uint32_t twheel_process_token_new(void)
+int twheel_process_token_new(void)
 {
-	uint32_t token, next;
-
 	pthread_once(&once, map_page);
 	if (!twheel_process_page)
-		return 0;
-	token = twheel_process_token();
-	if (token)
-		return token;
-	next = __atomic_add_fetch(&last_token, 1, __ATOMIC_RELAXED);
-	if (__atomic_compare_exchange_n(twheel_process_page, &token, next, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED))
-		return next;
-	return token;
+		return fail(ENOMEM);
+	lock_loops();
+	if (!twheel_process_token())
+		__atomic_store_n(twheel_process_page, ++last_token, __ATOMIC_RELAXED);
+	unlock_loops();
+	return 0;
 }

@@ -30,43 +30,26 @@ static bool has_messages(const struct twheel_loop *loop)
 	return loop->arrived != &end || __atomic_load_n(&loop->posted, __ATOMIC_SEQ_CST) != &end;
 }
 
-/* Whether the kernel, or the limit of the loop, has no room for more timers. */
-static bool is_no_room(int error)
-{
-	return error == ENOSPC || error == ENOMEM;
-}
+/* ---- Time ---- */
 
 /*
- * Time.
+ * Return the time of a loop. Between two turns, read the clock. A program that only waits for the
+ * descriptor does not show when a turn begins, so this does not keep the time then; nor in another
+ * process, where twheel_again() would succeed.
  */
-
-/*
- * Return the time of a loop of this process. Between two turns, read the clock. A program that only
- * waits for the descriptor does not show when a turn begins, so this does not keep the time then.
- */
-static uint64_t loop_now(struct twheel_loop *loop)
+static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
-		if (needs_alarm(loop))
+		if (needs_alarm(loop) || loop->owner != twheel_process_token())
 			return read_clock(loop->clock_id);
 		set_time(loop);
 	}
 	return loop->now;
 }
 
-/* The same of any: in another process, twheel_again() would succeed if the time were kept. */
-static uint64_t any_now(struct twheel_loop *loop)
-{
-	return loop->owner == twheel_process_token() ? loop_now(loop) : read_clock(loop->clock_id);
-}
-
 uint64_t twheel_loop_now(struct twheel_loop *loop)
 {
-	if (!loop) {
-		errno = EINVAL;
-		return 0;
-	}
-	return any_now(loop);
+	return loop ? loop_now(loop) : (fail(EINVAL), 0);
 }
 
 int twheel_loop_update(struct twheel_loop *loop)
@@ -78,9 +61,7 @@ int twheel_loop_update(struct twheel_loop *loop)
 	return 0;
 }
 
-/*
- * A loop itself.
- */
+/* ---- A loop itself ---- */
 
 struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 				     const struct twheel_loop_config *config)
@@ -94,7 +75,11 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	loop->config = *config;
 	loop->posted = &end;
 	loop->arrived = &end;
-	loop->backend = loop->real;
+	loop->own = *loop->real;
+	/* With a limit, a flush reports refused timers. */
+	if (config->max_timers)
+		loop->own.arm = link_change;
+	loop->backend = &loop->own;
 	twheel_loop_register(loop);
 	twheel_loop_add_checks(loop);
 	return loop;
@@ -127,19 +112,14 @@ static struct twheel_message *pop_message(struct twheel_loop *loop)
 	return message;
 }
 
-/* Return posted messages to their owners. */
-static void drop_messages(struct twheel_loop *loop)
-{
-	take_messages(loop);
-	while (pop_message(loop))
-		;
-}
-
 void twheel_loop_free(struct twheel_loop *loop)
 {
 	if (!loop)
 		return;
-	drop_messages(loop);
+	/* Return posted messages to their owners. */
+	take_messages(loop);
+	while (pop_message(loop))
+		;
 	if (loop->fd >= 0)
 		close(loop->fd);
 	twheel_loop_unregister(loop);
@@ -151,10 +131,10 @@ int twheel_loop_fd(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	if (loop->waiting != WAITS_FOR_LOOP && loop->fd >= 0)
-		return loop->fd;
 	if (loop->waiting == WAITS_FOR_LOOP)
 		loop->waiting = WAITS_FOR_FD;
+	else if (loop->fd >= 0)
+		return loop->fd;
 	return twheel_user_open(loop);
 }
 
@@ -168,14 +148,7 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 	return loop ? loop->config.data : NULL;
 }
 
-int twheel_loop_refuse(const struct twheel_loop *loop)
-{
-	return fail(loop ? EOWNERDEAD : EINVAL);
-}
-
-/*
- * Handles.
- */
+/* ---- Handles ---- */
 
 void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data)
 {
@@ -183,24 +156,9 @@ void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
 		*handle = (struct twheel_handle) { .callback = callback, .data = data };
 }
 
-static inline bool is_running(const struct twheel_handle *handle)
-{
-	return handle->state & RUNNING;
-}
-
 int twheel_is_running(const struct twheel_handle *handle)
 {
-	return handle && is_running(handle);
-}
-
-/* Return 0 if the handle can be started; or -1 with errno set. */
-static int check_start(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	if (!handle || !handle->callback)
-		return fail(EINVAL);
-	if (twheel_loop_check(loop))
-		return -1;
-	return is_running(handle) && handle->loop != loop ? fail(EXDEV) : 0;
+	return handle && handle->state & RUNNING;
 }
 
 /*
@@ -218,46 +176,43 @@ static int note_start(struct twheel_loop *loop)
 	return 0;
 }
 
-static inline int start(struct twheel_loop *loop, struct twheel_handle *handle,
-			uint64_t deadline)
-{
-	handle->loop = loop;
-	handle->deadline = deadline;
-	return loop->backend->arm(loop, handle);
-}
-
 /* Add two times, neither of which is above TWHEEL_TIME_MAX_NS; saturates. */
 static uint64_t add_times(uint64_t a, uint64_t b)
 {
 	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
-/* Start a timer, or give a running one another deadline. @follows: REPEATS, or 0. */
-static int restart(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline,
-		   uint64_t interval, uint32_t follows)
+/*
+ * Start a timer, or give a running one another deadline: after a delay from the time of the loop,
+ * or from 0 with @from_zero. @follows: REPEATS, which needs an @interval, or 0.
+ */
+static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
+				   bool from_zero, uint64_t delay, uint64_t interval,
+				   uint32_t follows)
 {
-	if (is_running(handle) && deadline >= handle->armed) {
-		handle->deadline = deadline;
-		handle->state = (handle->state & RUNNING) | follows;
-	} else {
-		if (note_start(loop) || (is_running(handle) && twheel_stop(handle) < 0))
+	uint64_t deadline;
+
+	if (!handle || !handle->callback)
+		return fail(EINVAL);
+	if (twheel_loop_check(loop))
+		return -1;
+	if (twheel_is_running(handle) && handle->loop != loop)
+		return fail(EXDEV);
+	if (delay > TWHEEL_TIME_MAX_NS || (follows && interval - 1 >= TWHEEL_TIME_MAX_NS))
+		return fail(EINVAL);
+	deadline = add_times(from_zero ? 0 : loop_now(loop), delay);
+	if (!twheel_is_running(handle) || deadline < handle->armed) {
+		if (note_start(loop) || twheel_stop(handle) < 0)
 			return -1;
-		handle->state = follows;
-		if (start(loop, handle, deadline))
+		handle->loop = loop;
+		handle->deadline = deadline;
+		if (loop->backend->arm(loop, handle))
 			return -1;
 	}
+	handle->deadline = deadline;
 	handle->interval = interval;
+	handle->state = (handle->state & RUNNING) | follows;
 	return 0;
-}
-
-static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handle *handle,
-				   uint64_t delay_ns)
-{
-	if (check_start(loop, handle))
-		return -1;
-	if (delay_ns > TWHEEL_TIME_MAX_NS)
-		return fail(EINVAL);
-	return restart(loop, handle, add_times(loop_now(loop), delay_ns), delay_ns, 0);
 }
 
 /* Fast path: the arguments are valid, and the time is known. */
@@ -265,29 +220,23 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
 {
 	if (unlikely(!loop || !handle || !handle->callback || handle->state ||
 		     delay_ns >= loop->delay_limit))
-		return start_slowpath(loop, handle, delay_ns);
+		return start_slowpath(loop, handle, false, delay_ns, delay_ns, 0);
 	handle->interval = delay_ns;
-	return start(loop, handle, loop->now + delay_ns);
+	handle->loop = loop;
+	handle->deadline = loop->now + delay_ns;
+	return loop->backend->arm(loop, handle);
 }
 
 int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
 		    uint64_t deadline_ns)
 {
-	if (check_start(loop, handle))
-		return -1;
-	if (deadline_ns > TWHEEL_TIME_MAX_NS)
-		return fail(EINVAL);
-	return restart(loop, handle, deadline_ns, TWHEEL_SAME_DELAY, 0);
+	return start_slowpath(loop, handle, true, deadline_ns, TWHEEL_SAME_DELAY, 0);
 }
 
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns)
 {
-	if (check_start(loop, handle))
-		return -1;
-	if (delay_ns > TWHEEL_TIME_MAX_NS || !interval_ns || interval_ns > TWHEEL_TIME_MAX_NS)
-		return fail(EINVAL);
-	return restart(loop, handle, add_times(loop_now(loop), delay_ns), interval_ns, REPEATS);
+	return start_slowpath(loop, handle, false, delay_ns, interval_ns, REPEATS);
 }
 
 int twheel_stop(struct twheel_handle *handle)
@@ -309,33 +258,29 @@ int twheel_stop(struct twheel_handle *handle)
 #undef twheel_again
 int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 {
-	struct twheel_loop *loop;
 	uint64_t deadline;
 
-	if (!handle || !handle->loop)
+	if (!handle)
 		return fail(EINVAL);
 	if (delay_ns == TWHEEL_SAME_DELAY)
 		delay_ns = handle->interval;
-	if (delay_ns > TWHEEL_TIME_MAX_NS)
-		return fail(EINVAL);
-	loop = handle->loop;
-	if (twheel_loop_check(loop))
-		return -1;
-	deadline = add_times(loop_now(loop), delay_ns);
 	/* As in the header, now that the time is known. */
-	if (deadline >= handle->armed) {
-		handle->deadline = deadline;
-		return 0;
+	if (!twheel_loop_check(handle->loop) && delay_ns <= TWHEEL_TIME_MAX_NS) {
+		deadline = add_times(loop_now(handle->loop), delay_ns);
+		if (deadline >= handle->armed) {
+			handle->deadline = deadline;
+			return 0;
+		}
 	}
-	return restart(loop, handle, deadline, handle->interval,
-		       is_running(handle) ? handle->state & REPEATS : 0);
+	return start_slowpath(handle->loop, handle, false, delay_ns, handle->interval,
+			      twheel_is_running(handle) ? handle->state & REPEATS : 0);
 }
 
 int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
 {
 	if (!handle || interval_ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	if (!is_running(handle))
+	if (!twheel_is_running(handle))
 		return fail(ENOENT);
 	if (twheel_loop_check(handle->loop))
 		return -1;
@@ -353,15 +298,13 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 
 	if (!handle)
 		return fail(EINVAL);
-	if (!is_running(handle))
+	if (!twheel_is_running(handle))
 		return fail(ENOENT);
-	now = any_now(handle->loop);
+	now = loop_now(handle->loop);
 	return handle->deadline > now ? handle->deadline - now : 0;
 }
 
-/*
- * Expiry.
- */
+/* ---- Expiry ---- */
 
 /* Return the next deadline of an expired timer that repeats. */
 static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -408,9 +351,7 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 	return true;
 }
 
-/*
- * Messages.
- */
+/* ---- Messages ---- */
 
 /* Call all messages except those that they post, so that this ends. */
 static int run_messages(struct twheel_loop *loop, int *called)
@@ -459,19 +400,19 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 	return -1;
 }
 
-/*
- * Flushing, dispatching and waiting.
- */
+/* ---- Flushing, dispatching and waiting ---- */
 
 bool twheel_loop_has_left(struct twheel_loop *loop)
 {
 	return !list_empty(&loop->expired) || has_messages(loop);
 }
 
-int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle)
 {
+	int error = errno;
+
 	if (!loop->config.unarmed)
-		return fail(error);
+		return -1;
 	/* What the callback starts is flushed before the program waits. */
 	if (!loop->delay_limit)
 		set_time(loop);
@@ -496,8 +437,7 @@ static inline int flush(struct twheel_loop *loop)
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
 	int ret;
 
-	if (!list_empty(&loop->changes))
-		list_splice_tail_init(&loop->changes, &loop->flushing);
+	list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend->flush(loop);
 	end_turn(loop);
 	inside = NULL;
@@ -540,14 +480,8 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 	return left == FOR_EVER ? -1 : (int64_t)left;
 }
 
-/* How many callbacks, and how many functions of messages, a dispatch has called. */
-struct calls {
-	int callbacks;
-	int messages;
-};
-
 /* Run messages, and call back for expired timers. Fails in a child that one of them has forked. */
-static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
+static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messages)
 {
 	struct twheel_handle *handle;
 	int more;
@@ -556,12 +490,12 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 		more = loop->backend->collect(loop);
 		if (more < 0)
 			return -1;
-		if (unlikely(has_messages(loop)) && run_messages(loop, &calls->messages))
+		if (unlikely(has_messages(loop)) && run_messages(loop, messages))
 			return -1;
 		while ((handle = take(loop))) {
 			if (unlikely(!expire(loop, handle)))
 				continue;
-			calls->callbacks++;
+			++*callbacks;
 			handle->callback(loop, handle);
 			if (unlikely(twheel_loop_check(loop)))
 				return -1;
@@ -571,12 +505,12 @@ static int dispatch_inside(struct twheel_loop *loop, struct calls *calls)
 	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
 }
 
-static int dispatch(struct twheel_loop *loop, struct calls *calls)
+/* The same. Adds to the numbers of callbacks and of functions of messages that were called. */
+static int dispatch(struct twheel_loop *loop, int *callbacks, int *messages)
 {
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
-	int ret;
+	int ret = dispatch_inside(loop, callbacks, messages);
 
-	ret = dispatch_inside(loop, calls);
 	if (unlikely(ret))
 		end_turn(loop);
 	inside = NULL;
@@ -585,11 +519,11 @@ static int dispatch(struct twheel_loop *loop, struct calls *calls)
 
 int twheel_loop_dispatch(struct twheel_loop *loop)
 {
-	struct calls calls = { };
+	int callbacks = 0, messages = 0;
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	return dispatch(loop, &calls) ? -1 : calls.callbacks;
+	return dispatch(loop, &callbacks, &messages) ? -1 : callbacks;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
@@ -610,19 +544,6 @@ static int wait_until(struct twheel_loop *loop, uint64_t end)
 	return pollfd.revents & POLLNVAL ? fail(EBADF) : pollfd.revents || left == due;
 }
 
-/* Dispatch. Returns how many were called; or -1 with errno set. */
-static int dispatch_any(struct twheel_loop *loop)
-{
-	struct calls calls = { };
-	int ret = dispatch(loop, &calls);
-	int called = calls.callbacks + calls.messages;
-
-	/* Timers that expire make room: until one has been called, go on waiting. */
-	if (ret && is_no_room(errno) && !called)
-		return 0;
-	return ret ?: called;
-}
-
 static bool is_stopped(const struct twheel_loop *loop)
 {
 	return __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST);
@@ -634,7 +555,7 @@ static bool is_stopped(const struct twheel_loop *loop)
  */
 static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 {
-	int error, ready;
+	int error, ready, called = 0;
 
 	/* First of all: without a descriptor, a message or a stop wakes nobody. */
 	if (twheel_loop_check(loop) || (loop->fd < 0 && twheel_user_open(loop) < 0))
@@ -648,9 +569,12 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 	if (stops && is_stopped(loop))
 		end = 0;
 	ready = wait_until(loop, end);
-	if (ready > 0)
-		return dispatch_any(loop);
-	return ready || !error ? ready : fail(error);
+	if (ready <= 0)
+		return ready || !error ? ready : fail(error);
+	/* Timers that expire make room: until one has been called, go on waiting. */
+	if (dispatch(loop, &called, &called) && (called || !is_no_room(errno)))
+		return -1;
+	return called;
 }
 
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
@@ -663,7 +587,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 		end = read_clock(CLOCK_MONOTONIC) + timeout_ns;
 	do
 		ret = wait_once(loop, end, false);
-	while (!ret && (end == FOR_EVER || read_clock(CLOCK_MONOTONIC) < end));
+	while (!ret && read_clock(CLOCK_MONOTONIC) < end);
 	return ret;
 }
 
@@ -677,22 +601,20 @@ int64_t twheel_loop_count(struct twheel_loop *loop)
 	return count > 0 ? count : 0;
 }
 
-static int add_refs(struct twheel_loop *loop, int refs)
+int twheel_loop_ref(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	loop->refs += refs;
+	loop->refs++;
 	return 0;
-}
-
-int twheel_loop_ref(struct twheel_loop *loop)
-{
-	return add_refs(loop, 1);
 }
 
 int twheel_loop_unref(struct twheel_loop *loop)
 {
-	return add_refs(loop, -1);
+	if (twheel_loop_check(loop))
+		return -1;
+	loop->refs--;
+	return 0;
 }
 
 int twheel_loop_stop(struct twheel_loop *loop)
@@ -713,16 +635,11 @@ int twheel_loop_run(struct twheel_loop *loop)
 	int64_t count;
 	int ret = 0;
 
-	do {
-		count = twheel_loop_count(loop);
-		if (count < 0)
-			return -1;
-		if (!count || is_stopped(loop)) {
-			ret = 0;
-			break;
-		}
-		ret = wait_once(loop, FOR_EVER, true);
-	} while (ret >= 0 || errno == EINTR);
+	while (!ret && (count = twheel_loop_count(loop)) > 0 && !is_stopped(loop))
+		if (wait_once(loop, FOR_EVER, true) < 0 && errno != EINTR)
+			ret = -1;
+	if (count < 0)
+		return -1;
 	loop->stopped = false;
 	return ret;
 }

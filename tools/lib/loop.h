@@ -35,34 +35,32 @@
 #define RUNNING			(LINKED | ARMED)
 #define REPEATS			0x10
 
-/**
- * struct backend - what a loop runs over
- * @number: TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER.
- * @free: drops all timers, and all memory except the loop's own.
- * @arm: arms an idle handle, or leaves that to @flush and links it to @changes. Returns 0; or
- *	-1 with errno set, in a loop that is another process's.
- * @disarm: makes an armed handle idle. Returns 1; or -1 with errno set, and
- *	it is as it was.
- * @flush: arms the handles of @flushing. Returns 0, or -1 with errno set.
- * @collect: reads the clock, and moves expired timers to @expired, after all that it found
- *	before have been taken. Returns whether there may be more; or -1 with errno set.
- * @wake: makes the descriptor readable. Called by any thread, and by signal handlers. Returns
- *	0, or -1 with errno set.
- * @alarm: the same until the next flush. Called by the loop's thread.
- * @next: returns when the program has to dispatch next; 0 if no timer runs. NULL if only the
- *	descriptor shows that.
- * @count: how many timers it holds, without linked handles.
- */
+/* What a loop runs over. Functions that can fail return -1 with errno set. */
 struct backend {
-	int number;
+	int number;	/* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER */
+	/* Drop all timers, and all memory except the loop's own. */
 	void (*free)(struct twheel_loop *loop);
+	/*
+	 * Arm an idle handle, or link it to @changes for @flush. Returns 0, and fails only in a
+	 * loop that is another process's.
+	 */
 	int (*arm)(struct twheel_loop *loop, struct twheel_handle *handle);
+	/* Make an armed handle idle. Returns 1; or fails, and it is as it was. */
 	int (*disarm)(struct twheel_loop *loop, struct twheel_handle *handle);
+	/* Arm the handles of @flushing. Returns 0, or fails. */
 	int (*flush)(struct twheel_loop *loop);
+	/*
+	 * Read the clock, and move expired timers to @expired, after all that it found before have
+	 * been taken. Returns whether there may be more, or fails.
+	 */
 	int (*collect)(struct twheel_loop *loop);
+	/* Make the descriptor readable, in any thread or signal handler. Returns 0, or fails. */
 	int (*wake)(struct twheel_loop *loop);
+	/* The same until the next flush, for the loop's thread. */
 	int (*alarm)(struct twheel_loop *loop);
+	/* Return when to dispatch next, 0 without a timer. NULL if only the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
+	/* Return how many timers it holds, without linked handles. */
 	uint64_t (*count)(struct twheel_loop *loop);
 };
 
@@ -73,55 +71,34 @@ enum waiting {
 	WAITS_FOR_TIME,		/* as long as twheel_loop_timeout() says */
 };
 
-/**
- * struct twheel_loop - a loop
- * @now: its time in this turn of the program. A flush comes before the program waits again.
- * @delay_limit: longer delays end after the end of time; 0 between two turns, when @now is unset.
- *	twheel_again() in the header reads these two members.
- * @waiting: how the program waits.
- * @clock_id: its clock.
- * @owner: the process it belongs to, as a token of fork.c.
- * @fd: its descriptor; -1 until it is needed.
- * @stopped: twheel_loop_stop() was called.
- * @refs: twheel_loop_ref() less twheel_loop_unref().
- * @backend: the functions to call: those of @real, or @checking, or those of fork.c that refuse.
- * @real: the backend that it runs over.
- * @checking: the same with the checks of check.c before them.
- * @thread: the thread that dispatches, or 0 before the first time; for check.c.
- * @all: all loops.
- * @nr_linked: how many handles are linked.
- * @nr_expired: where the backend counts the handles of @expired: @nr_linked, or its own.
- * @changes: handles that wait to be armed by the next flush.
- * @flushing: handles that the last flush began with, and has not armed.
- * @expired: handles that have expired, and whose callbacks have not been called.
- * @config: as it was made. With @resolve, the kernel has the data of the handles, not their
- *	addresses.
- * @posted: messages that any thread has posted, the newest first; @next of the last one is not
- *	NULL, but the end in loop.c.
- * @arrived: messages that the loop has taken and not called, the oldest first.
- */
 struct twheel_loop {
+	/*
+	 * Its time in this turn of the program, which ends with a flush before the program waits
+	 * again; and the limit from which on a delay ends after the end of time. Between two turns
+	 * the limit is 0, and the time is unset. twheel_again() in the header reads both.
+	 */
 	uint64_t now;
 	uint64_t delay_limit;
-	const struct backend *backend;
+	const struct backend *backend;	/* the one to call: @own, or one that refuses */
 	enum waiting waiting;
-	bool stopped;
-	u64 nr_linked;
-	u64 *nr_expired;
-	struct list_head changes;
-	struct list_head flushing;
-	struct list_head expired;
+	bool stopped;			/* twheel_loop_stop() was called */
+	u64 nr_linked;			/* number of linked handles */
+	u64 *nr_expired;		/* number of those in @expired, where the backend has it */
+	struct list_head changes;	/* handles that wait to be armed by the next flush */
+	struct list_head flushing;	/* those that the last flush has not armed */
+	struct list_head expired;	/* handles whose callbacks are due */
+	/* With @resolve, the kernel has the data of handles instead of their addresses. */
 	struct twheel_loop_config config;
-	struct twheel_message *posted;
-	struct twheel_message *arrived;
+	struct twheel_message *posted;	/* by any thread, the newest first */
+	struct twheel_message *arrived;	/* taken and not called, the oldest first */
 	clockid_t clock_id;
-	uint32_t owner;
-	int fd;
-	int64_t refs;
-	const struct backend *real;
-	struct backend checking;
-	pid_t thread;
-	struct list_head all;
+	uint32_t owner;			/* the process it belongs to, as a token of fork.c */
+	int fd;				/* its descriptor; -1 until it is needed */
+	int64_t refs;			/* twheel_loop_ref() less twheel_loop_unref() */
+	const struct backend *real;	/* the backend that it runs over */
+	struct backend own;		/* the same, with the checks of check.c */
+	pid_t thread;			/* the thread that dispatches, or 0; for check.c */
+	struct list_head all;		/* all loops */
 };
 
 /* Each returns a loop with @fd, @clock_id, @waiting and @real set; or NULL with errno set. */
@@ -181,6 +158,12 @@ static inline int fail(int error)
 	return -1;
 }
 
+/* Whether the kernel, or the limit of the loop, has no room for more timers. */
+static inline bool is_no_room(int error)
+{
+	return error == ENOSPC || error == ENOMEM;
+}
+
 /* Return the time of a clock that exists. */
 static inline uint64_t read_clock(clockid_t clock)
 {
@@ -215,8 +198,8 @@ void twheel_loop_unregister(struct twheel_loop *loop);
 void twheel_loop_add_checks(struct twheel_loop *loop);
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle);
 
-/* Return a number of this process that no ancestor has; 0 if there is no page for it. */
-uint32_t twheel_process_token_new(void);
+/* Give this process a number that no ancestor has. Returns -1 if there is no page for it. */
+int twheel_process_token_new(void);
 
 /* The page with this number, which is zeroed in a child. */
 extern uint32_t *twheel_process_page;
@@ -227,22 +210,19 @@ static inline uint32_t twheel_process_token(void)
 	return __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED);
 }
 
-/* Return -1, with errno set to why this process may not use a loop. */
-int twheel_loop_refuse(const struct twheel_loop *loop);
-
 /* Return 0 if this process may use the loop; or -1 with errno set. */
 static inline int twheel_loop_check(const struct twheel_loop *loop)
 {
 	if (likely(loop && loop->owner == twheel_process_token()))
 		return 0;
-	return twheel_loop_refuse(loop);
+	return fail(loop ? EOWNERDEAD : EINVAL);
 }
 
 /* Whether something is left for dispatch(), so that the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
-/* Report that a linked handle cannot be armed. 0 after the callback; -1 with errno set. */
-int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle, int error);
+/* Report that a linked handle cannot be armed, by errno. 0 after the callback; or -1. */
+int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle);
 
 #pragma GCC visibility pop
 

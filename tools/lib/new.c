@@ -8,16 +8,8 @@
 
 #include "loop.h"
 
-static bool is_valid(const struct twheel_setup *setup)
-{
-	return setup->tick_ns >= TWHEEL_TICK_MIN_NS && setup->tick_ns <= TWHEEL_TICK_MAX_NS &&
-	       setup->wheel_size >= TWHEEL_SIZE_MIN && setup->wheel_size <= TWHEEL_SIZE_MAX &&
-	       (setup->clock_id == CLOCK_MONOTONIC || setup->clock_id == CLOCK_BOOTTIME ||
-		setup->clock_id == CLOCK_REALTIME || setup->clock_id == CLOCK_TAI);
-}
-
-/* Derive the parameters of the wheel; returns false for an invalid config. */
-static bool read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
+/* Derive the parameters of the wheel. Returns 0, or -1 with errno set. */
+static int read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
 {
 	static const struct twheel_loop_config zero;
 
@@ -28,66 +20,68 @@ static bool read_config(const struct twheel_loop_config *config, struct twheel_s
 		/* Less than that underflows, and is not valid. */
 		.clock_id = (config->clock ?: TWHEEL_CLOCK_MONOTONIC) - TWHEEL_CLOCK_REALTIME,
 	};
-	return is_valid(setup) && config->backend <= TWHEEL_BACKEND_USER &&
-	       !(config->resolve && config->backend == TWHEEL_BACKEND_USER) &&
-	       !(config->flags & ~TWHEEL_LOOP_KERNEL) &&
-	       !memcmp(config->reserved, zero.reserved, sizeof(zero.reserved));
+	if (setup->tick_ns < TWHEEL_TICK_MIN_NS || setup->tick_ns > TWHEEL_TICK_MAX_NS ||
+	    setup->wheel_size < TWHEEL_SIZE_MIN || setup->wheel_size > TWHEEL_SIZE_MAX ||
+	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME &&
+	     setup->clock_id != CLOCK_REALTIME && setup->clock_id != CLOCK_TAI) ||
+	    config->backend > TWHEEL_BACKEND_USER ||
+	    (config->resolve && config->backend == TWHEEL_BACKEND_USER) ||
+	    (config->flags & ~TWHEEL_LOOP_KERNEL) ||
+	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
+		return fail(EINVAL);
+	return twheel_process_token_new();
 }
 
-/* Return the backend that the config or the environment names; -1 if the latter is invalid. */
+/*
+ * Return the backend that the config or the environment names, _ANY for the device if it works;
+ * or -1 with errno set. User space is cheaper for a loop.
+ */
 static int chosen_backend(const struct twheel_loop_config *config)
 {
 	const char *name = secure_getenv("TWHEEL_BACKEND");
 
 	if (config->resolve)
 		return TWHEEL_BACKEND_DEVICE;
-	if (config->backend != TWHEEL_BACKEND_ANY || !name || !*name)
+	if (config->backend != TWHEEL_BACKEND_ANY)
 		return config->backend;
-	if (!strcmp(name, "device"))
+	if (name && !strcmp(name, "device"))
 		return TWHEEL_BACKEND_DEVICE;
-	return strcmp(name, "user") ? -1 : TWHEEL_BACKEND_USER;
-}
-
-/* User space is cheaper for a loop; the device is used on request. */
-static struct twheel_loop *new_loop(int backend, uint32_t flags,
-				    const struct twheel_setup *setup)
-{
-	struct twheel_loop *loop;
-
-	if (backend == TWHEEL_BACKEND_USER ||
-	    (backend == TWHEEL_BACKEND_ANY && !(flags & TWHEEL_LOOP_KERNEL)))
-		return twheel_user_new(setup);
-	loop = twheel_device_new(setup);
-	if (loop || backend == TWHEEL_BACKEND_DEVICE || errno == ENOSPC || errno == ENOMEM)
-		return loop;
-	return twheel_user_new(setup);
+	if (name && *name && strcmp(name, "user"))
+		return fail(EINVAL);
+	return !(name && *name) && config->flags & TWHEEL_LOOP_KERNEL ? TWHEEL_BACKEND_ANY :
+									TWHEEL_BACKEND_USER;
 }
 
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 {
 	static const struct twheel_loop_config usual;
-	uint32_t token = twheel_process_token_new();
+	struct twheel_loop *loop = NULL;
 	struct twheel_setup setup;
 	int backend;
 
-	if (!config)
-		config = &usual;
+	config = config ?: &usual;
 	backend = chosen_backend(config);
-	if (!token || backend < 0 || !read_config(config, &setup))
-		return fail(token ? EINVAL : ENOMEM), NULL;
-	return twheel_loop_init(new_loop(backend, config->flags, &setup), config);
+	if (backend < 0 || read_config(config, &setup))
+		return NULL;
+	if (backend != TWHEEL_BACKEND_USER)
+		loop = twheel_device_new(&setup);
+	if (backend == TWHEEL_BACKEND_USER ||
+	    (!loop && backend == TWHEEL_BACKEND_ANY && !is_no_room(errno)))
+		loop = twheel_user_new(&setup);
+	return twheel_loop_init(loop, config);
 }
 
 struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config)
 {
-	uint32_t token = twheel_process_token_new();
 	struct twheel_setup setup;
 	struct twheel_loop *loop;
 	int error;
 
 	if (!config || !config->resolve || config->tick_ns || config->max_timers ||
-	    config->wheel_size || config->clock || !read_config(config, &setup) || !token)
-		return fail(token ? EINVAL : ENOMEM), NULL;
+	    config->wheel_size || config->clock)
+		return fail(EINVAL), NULL;
+	if (read_config(config, &setup))
+		return NULL;
 	loop = twheel_loop_init(twheel_device_over(fd, NULL), config);
 	if (!loop)
 		return NULL;

@@ -21,20 +21,11 @@
 /* The time of the timerfd is unknown: it has fired, or a message has set it. */
 #define UNSET		UINT64_MAX
 
-/**
- * struct user - a loop over a wheel of its own
- * @loop: the loop.
- * @wheel: the wheel. Times are nanoseconds.
- * @backend: its functions.
- * @max_timers: how many it may hold.
- * @set_ns: what the timerfd is set to, if not UNSET; 0 is never. Atomic.
- */
+/* A loop over a wheel of its own */
 struct user {
 	struct twheel_loop loop;
-	struct twheel wheel;
-	struct backend backend;
-	uint64_t max_timers;
-	uint64_t set_ns;
+	struct twheel wheel;	/* its times are nanoseconds */
+	uint64_t set_ns;	/* what the timerfd is set to, or UNSET; 0 is never. Atomic */
 };
 
 static struct user *user_of(struct twheel_loop *loop)
@@ -78,57 +69,41 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	struct twheel *w = &user_of(loop)->wheel;
-	struct twheel_timer *timer = timer_of(handle);
-	struct twheel_level *level;
-
-	if (unlikely(!twheel_in_bucket(timer))) {
-		twheel_cancel(w, timer);
-		set_idle(handle);
-		return 1;
-	}
-	/* As twheel_cancel(), but with its call last, so that nothing is saved across that. */
-	level = w->level[timer->level];
-	w->nr_pending--;
+	/* Before the wheel's call, so that nothing is saved across that. */
 	set_idle(handle);
-	twheel_dequeue(w, level, timer);
+	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
 	return 1;
 }
 
-/* Add the levels that a deadline and a delay need. Returns 0 or a negative errno. */
+/* Add the levels that a deadline and a delay need. Returns 0, or -1 with errno set. */
 static int grow(struct twheel *w, uint64_t deadline, uint64_t delay)
 {
 	while (!twheel_covers(w, deadline) || twheel_max_delay(w) < delay) {
 		struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
 		if (!level)
-			return -ENOMEM;
+			return fail(ENOMEM);
 		twheel_level_install(w, level);
 	}
 	return 0;
 }
 
-/* Arm a linked handle. Returns 0; or a negative errno, and it stays linked. */
-static int arm_linked(struct user *user, struct twheel_handle *handle)
+/* Arm a linked handle. Returns 0; or -1 with errno set, and it stays linked. */
+static int arm_linked(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	struct twheel *w = &user->wheel;
-	int error = grow(w, handle->deadline, 0);
+	struct twheel *w = &user_of(loop)->wheel;
+	uint64_t max = loop->config.max_timers;
 
-	if (w->nr_pending + w->nr_expired >= user->max_timers)
-		return -ENOSPC;
-	if (error)
-		return error;
+	if (max && w->nr_pending + w->nr_expired >= max)
+		return fail(ENOSPC);
+	if (grow(w, handle->deadline, 0))
+		return -1;
 	list_del(handle_link(handle));
 	handle->armed = handle->deadline;
 	handle->state ^= LINKED | ARMED;
-	user->loop.nr_linked--;
+	loop->nr_linked--;
 	twheel_add(w, timer_of(handle));
 	return 0;
-}
-
-static void note_timerfd(struct user *user, uint64_t ns)
-{
-	__atomic_store_n(&user->set_ns, ns, __ATOMIC_SEQ_CST);
 }
 
 /* Note the time before setting it: a message that is posted after this makes it unknown. */
@@ -140,10 +115,10 @@ static int set_timerfd(struct user *user, uint64_t ns)
 
 	if (ns == __atomic_load_n(&user->set_ns, __ATOMIC_SEQ_CST))
 		return 0;
-	note_timerfd(user, ns);
+	__atomic_store_n(&user->set_ns, ns, __ATOMIC_SEQ_CST);
 	if (!timerfd_settime(user->loop.fd, TFD_TIMER_ABSTIME, &spec, NULL))
 		return 0;
-	note_timerfd(user, UNSET);
+	__atomic_store_n(&user->set_ns, UNSET, __ATOMIC_SEQ_CST);
 	return -1;
 }
 
@@ -157,7 +132,7 @@ static int user_wake(struct twheel_loop *loop)
 	if (fd < 0)
 		return 0;
 	ret = timerfd_settime(fd, TFD_TIMER_ABSTIME, &past, NULL);
-	note_timerfd(user_of(loop), UNSET);
+	__atomic_store_n(&user_of(loop)->set_ns, UNSET, __ATOMIC_SEQ_CST);
 	return ret;
 }
 
@@ -171,22 +146,13 @@ static uint64_t user_next(struct twheel_loop *loop)
 	return twheel_next(w, &tick) ? tick * w->tick.value ?: 1 : 0;
 }
 
-static bool is_due(const struct twheel *w, uint64_t tick)
-{
-	u64 next;
-
-	return twheel_next(w, &next) && next <= tick;
-}
-
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
-static int set_next(struct user *user)
+static int set_next(struct twheel_loop *loop)
 {
-	struct twheel_loop *loop = &user->loop;
-
-	if (set_timerfd(user, needs_alarm(loop) ? user_next(loop) : 0))
+	if (set_timerfd(user_of(loop), needs_alarm(loop) ? user_next(loop) : 0))
 		return -1;
 	/* After that: a message could have been posted and its wake-up overwritten. */
-	return twheel_loop_has_left(loop) ? set_timerfd(user, 1) : 0;
+	return twheel_loop_has_left(loop) ? set_timerfd(user_of(loop), 1) : 0;
 }
 
 int twheel_user_open(struct twheel_loop *loop)
@@ -199,7 +165,7 @@ int twheel_user_open(struct twheel_loop *loop)
 		return -1;
 	__atomic_store_n(&loop->fd, fd, __ATOMIC_SEQ_CST);
 	/* In the middle of a turn, there may be something to flush. */
-	if (needs_alarm(loop) && loop->delay_limit ? user_wake(loop) : set_next(user_of(loop)))
+	if (needs_alarm(loop) && loop->delay_limit ? user_wake(loop) : set_next(loop))
 		return -1;
 	return fd;
 }
@@ -207,26 +173,24 @@ int twheel_user_open(struct twheel_loop *loop)
 /* Armed timers wake the program even if some could not be armed. */
 static noinline int arm_flushing(struct twheel_loop *loop)
 {
-	struct user *user = user_of(loop);
 	int error = 0;
 
 	while (!error && !list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
 
-		error = arm_linked(user, handle);
-		if (error)
-			error = twheel_loop_report(loop, handle, -error) ? errno : 0;
+		if (arm_linked(loop, handle) && twheel_loop_report(loop, handle))
+			error = errno;
 	}
-	if (twheel_loop_check(loop) || (loop->fd >= 0 && set_next(user)))
+	if (twheel_loop_check(loop) || (loop->fd >= 0 && set_next(loop)))
 		return -1;
 	return error ? fail(error) : 0;
 }
 
 /* Place all timers again if the clock has been set back. */
-static noinline void follow_back(struct user *user)
+static noinline void follow_back(struct twheel_loop *loop)
 {
-	struct twheel *w = &user->wheel;
-	uint64_t tick = twheel_floor(w, twheel_loop_now(&user->loop));
+	struct twheel *w = &user_of(loop)->wheel;
+	uint64_t tick = twheel_floor(w, twheel_loop_now(loop));
 
 	if (tick >= w->now)
 		return;
@@ -237,10 +201,10 @@ static noinline void follow_back(struct user *user)
 static int user_flush(struct twheel_loop *loop)
 {
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
-		follow_back(user_of(loop));
+		follow_back(loop);
 	if (unlikely(!list_empty(&loop->flushing)))
 		return arm_flushing(loop);
-	return loop->fd >= 0 ? set_next(user_of(loop)) : 0;
+	return loop->fd >= 0 ? set_next(loop) : 0;
 }
 
 static int user_collect(struct twheel_loop *loop)
@@ -249,17 +213,19 @@ static int user_collect(struct twheel_loop *loop)
 	struct twheel *w = &user->wheel;
 	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
 	uint64_t tick;
-	bool more;
+	bool due, more;
+	u64 next;
 
 	set_time(loop);
 	tick = twheel_floor(w, loop->now);
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
-		follow_back(user);
+		follow_back(loop);
 	/* It has fired; or it may have, before the clock was set back. */
 	if (set_ns && (set_ns <= loop->now || loop->clock_id == CLOCK_REALTIME))
-		note_timerfd(user, UNSET);
+		__atomic_store_n(&user->set_ns, UNSET, __ATOMIC_SEQ_CST);
+	due = twheel_next(w, &next) && next <= tick;
 	/* Cascading ahead of time may wait. */
-	more = twheel_advance(w, tick, is_due(w, tick) || w->cascading_levels ? BUDGET : 0);
+	more = twheel_advance(w, tick, due || w->cascading_levels ? BUDGET : 0);
 	list_splice_tail_init(&w->expired, &loop->expired);
 	return more;
 }
@@ -292,12 +258,11 @@ static const struct backend user_backend = {
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 {
 	struct user *user;
-	uint64_t now;
 
 	/* A timerfd cannot have it. */
 	if (setup->clock_id == CLOCK_TAI)
 		return fail(EINVAL), NULL;
-	user = twheel_now(setup->clock_id, &now) ? NULL : calloc(1, sizeof(*user));
+	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
 	user->loop.fd = -1;
@@ -307,18 +272,14 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
 	if (setup->clock_id != CLOCK_MONOTONIC)
 		user->loop.waiting = WAITS_FOR_FD;
-	user->backend = user_backend;
-	/* With a limit, a flush reports refused timers, as over the device. */
-	if (setup->max_timers)
-		user->backend.arm = link_change;
-	user->loop.real = &user->backend;
-	user->max_timers = setup->max_timers ?: UINT64_MAX;
-	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size, now / setup->tick_ns);
+	user->loop.real = &user_backend;
+	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
+		    read_clock(setup->clock_id) / setup->tick_ns);
 	/* For all of time, so that timers can be placed whatever the clock is set to. */
 	if (setup->clock_id == CLOCK_REALTIME && grow(&user->wheel, 0, S64_MAX)) {
 		twheel_destroy(&user->wheel);
 		free(user);
-		return fail(ENOMEM), NULL;
+		return NULL;
 	}
 	return &user->loop;
 }
