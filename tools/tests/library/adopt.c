@@ -189,6 +189,31 @@ DEVICE_TEST(a_timer_that_was_put_off_is_adopted_as_that)
 	twheel_loop_free(loop);
 }
 
+static unsigned int unarmed;
+
+static void find_in_the_wheel(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	CHECK(handle == &handles[5] && error == ENOSPC && pending(loop) == 1);
+	unarmed++;
+}
+
+/* Not even for a moment, in which the process could be killed: so a full wheel has no place. */
+DEVICE_TEST(a_timer_that_is_put_off_is_never_missing)
+{
+	struct twheel_loop_config full = config;
+
+	full.max_timers = 1;
+	full.unarmed = find_in_the_wheel;
+	begin(TIMERS);
+	loop = twheel_loop_new(&full);
+	CHECK(loop && twheel_loop_timeout(loop) == -1);
+	CHECK(!twheel_start(loop, &handles[5], HOUR));
+	CHECK(!twheel_loop_flush(loop) && !unarmed);
+	CHECK(!twheel_again(&handles[5], 2 * HOUR));
+	CHECK(!twheel_loop_flush(loop) && unarmed == 1 && pending(loop) == 0);
+	twheel_loop_free(loop);
+}
+
 /* A message or a start leaves a timer without a handle in the wheel. */
 DEVICE_TEST(what_wakes_the_loop_is_not_adopted)
 {
