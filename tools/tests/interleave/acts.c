@@ -23,25 +23,19 @@ static void lean(const struct step *step)
 	current->lean = 1;
 }
 
-/* The first waiter is the first coroutine. */
+/* The first waiter, which is the first coroutine; or with a number, the act's first task. */
 static void kill(const struct step *step)
 {
-	task_signal(&coroutines[0].task, true);
+	struct coroutine *c = coroutines;
+
+	while (step->nr && !c->steps)
+		c++;
+	task_signal(&c->task, true);
 }
 
 static void signal_waiter(const struct step *step)
 {
 	task_signal(&coroutines[0].task, false);
-}
-
-/* Kill the task that has the act's first steps. */
-static void kill_one(const struct step *step)
-{
-	struct coroutine *c = coroutines;
-
-	while (!c->steps)
-		c++;
-	task_signal(&c->task, true);
 }
 
 static void drain(const struct step *step)
@@ -176,10 +170,10 @@ const struct act acts[] = {
 	{ "late", { 2, 9 }, { { pass, 0, 4 } } },
 	{ "kill", { 2, 2 }, { { kill } }, .waiters = 2 },
 	{ "signal", { 2, 2 }, { { signal_waiter } }, .waiters = 2 },
-	{ "info", { 2, 2, 2 }, { { info } }, { { kill_one } } },
-	{ "add_killed", { 2, 2, 2 }, { { add_batch, 4, 0, 5 } }, { { kill_one } } },
+	{ "info", { 2, 2, 2 }, { { info } }, { { kill, 1 } } },
+	{ "add_killed", { 2, 2, 2 }, { { add_batch, 4, 0, 5 } }, { { kill, 1 } } },
 	{ "look", { 2, 2 }, { { look } } },
-	{ "uring", { 9 }, { { uring_add, 4, 3 }, { uring_cancel, 0 } } },
+	{ "uring", { 9 }, { { add, 4, 3 }, { cancel, 0 } }, .has_uring = true },
 	{ "set_up", {}, { { set_up, CLOCK_BOOTTIME, 2 }, { add, 5, 5 } }, { { add, 4, 3 } },
 	  .is_bare = true },
 	{ "set_back", { 2, 9 }, { { set_clock, 0, -4 } }, .is_wall = true },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time and hrtimers; see clock.h
+ * Time and hrtimers; see schedule.h
  *
  * Time advances in two steps: first the clocks show it, then the interrupt comes. So a task can
  * always run before the interrupt.
@@ -8,24 +8,17 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 
-#include "clock.h"
+#include "schedule.h"
 
 static struct {
 	u64 now;
 	/* The offset of CLOCK_REALTIME. */
 	s64 offset;
-	/* The latest time of CLOCK_REALTIME since a coroutine's call began. */
-	u64 latest[MAX_COROUTINES + 1];
 	struct list_head timers;
 	struct hrtimer *running;
 	/* Time has advanced, and the interrupt has not ended. */
 	bool in_irq;
 } base WORLD = { .now = CLOCK_BEGIN, .timers = LIST_HEAD_INIT(base.timers) };
-
-static unsigned int caller(void)
-{
-	return running ? running - coroutines : MAX_COROUTINES;
-}
 
 u64 clock_now(clockid_t clock)
 {
@@ -45,22 +38,21 @@ u64 clock_wall(void)
 
 u64 clock_latest(void)
 {
-	return base.latest[caller()];
+	return running ? running->latest : clock_wall();
 }
 
 void clock_call_begins(void)
 {
-	base.latest[caller()] = clock_wall();
+	if (running)
+		running->latest = clock_wall();
 }
 
 static void clocks_have_moved(void)
 {
-	unsigned int nr;
+	struct coroutine *c;
 
-	for (nr = 0; nr <= MAX_COROUTINES; nr++) {
-		if (base.latest[nr] < clock_wall())
-			base.latest[nr] = clock_wall();
-	}
+	for (c = coroutines; c < coroutines + nr_coroutines; c++)
+		c->latest = max(c->latest, clock_wall());
 }
 
 void clock_pass(u64 ns)
@@ -141,7 +133,7 @@ static bool can_go_on(const void *unused)
 	return clock_timers() && base.now + until_first_fire() < CLOCK_END;
 }
 
-static void run_clock(void)
+void clock_run(void)
 {
 	current->in_irq = true;
 	for (;;) {
@@ -156,16 +148,11 @@ static void run_clock(void)
 		if (timer && !hrtimer_get_remaining(timer))
 			fire(timer);
 		base.in_irq = false;
-		schedule_pause("wait for time to pass");
+		POINT("wait for time to pass");
 	}
-}
-
-struct coroutine *clock_add(void)
-{
-	return schedule_add("hrtimer", run_clock);
 }
 
 bool clock_is_waiting(const struct coroutine *c)
 {
-	return c->run == run_clock && !base.in_irq;
+	return c->run == clock_run && !base.in_irq;
 }

@@ -2,11 +2,8 @@
 /*
  * The ledger of a wheel; see scenario.h
  */
-#include <string.h>
-
 #include <linux/math64.h>
 #include <linux/mutex.h>
-#include <linux/sizes.h>
 
 #include "scenario.h"
 #include "twheel_file.h"
@@ -19,6 +16,7 @@ struct file *wheel WORLD;
 struct twheel_ring *ring WORLD;
 static u32 slots WORLD;
 static u64 tick WORLD;
+static bool has_uring WORLD;
 
 /* The account of a timer */
 static struct record {
@@ -59,20 +57,22 @@ void set_up(const struct step *step)
 	check(err == -EBUSY ? 0 : err, 0);
 }
 
-static u64 time_of(const struct step *step)
+static u64 time_of(unsigned int ticks)
 {
-	return CLOCK_BEGIN + step->ticks * TICK_NS;
+	return CLOCK_BEGIN + ticks * TICK_NS;
 }
 
-static struct twheel_add begin_add(unsigned int nr, u64 deadline, u64 interval)
+static struct twheel_add begin_add(unsigned int nr, unsigned int ticks, unsigned int period)
 {
+	struct record *record = &records[nr];
+
 	if (nr >= MAX_TIMERS)
 		broken("too many timers");
-	records[nr].deadline = deadline;
-	records[nr].interval = interval;
+	record->deadline = time_of(ticks);
+	record->interval = period * TICK_NS;
 	return (struct twheel_add) {
-		.time_ns = deadline,
-		.interval_ns = interval,
+		.time_ns = record->deadline,
+		.interval_ns = record->interval,
 		.data = nr,
 		.flags = TWHEEL_ABSTIME,
 	};
@@ -90,23 +90,18 @@ static void end_add(const struct twheel_add *add, long n, long done)
 	check(done, n);
 }
 
-static void add_timer(unsigned int nr, u64 deadline, u64 interval)
+static void add_timer(unsigned int nr, unsigned int ticks, unsigned int period)
 {
-	struct twheel_add add = begin_add(nr, deadline, interval);
+	struct twheel_add add = begin_add(nr, ticks, period);
+	long err = has_uring ? sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0) :
+			       sys_ioctl(wheel, TWHEEL_ADD, &add);
 
-	end_add(&add, 1, sys_ioctl(wheel, TWHEEL_ADD, &add) ?: 1);
+	end_add(&add, 1, err ?: 1);
 }
 
 void add(const struct step *step)
 {
-	add_timer(step->nr, time_of(step), 0);
-}
-
-void uring_add(const struct step *step)
-{
-	struct twheel_add add = begin_add(step->nr, time_of(step), 0);
-
-	end_add(&add, 1, sys_uring(wheel, TWHEEL_ADD, (unsigned long)&add, 0) ?: 1);
+	add_timer(step->nr, step->ticks, 0);
 }
 
 void add_batch(const struct step *step)
@@ -116,7 +111,7 @@ void add_batch(const struct step *step)
 	unsigned int i;
 
 	for (i = 0; i < step->n; i++)
-		add[i] = begin_add(step->nr + i, time_of(step), 0);
+		add[i] = begin_add(step->nr + i, step->ticks, 0);
 	end_add(add, step->n, sys_ioctl(wheel, TWHEEL_ADD_BATCH, &batch));
 }
 
@@ -133,7 +128,7 @@ void modify(const struct step *step)
 	struct record *record = &records[step->nr];
 	struct twheel_modify modify = {
 		.id = record->id,
-		.time_ns = time_of(step),
+		.time_ns = time_of(step->ticks),
 		.flags = TWHEEL_ABSTIME,
 	};
 	long err;
@@ -146,28 +141,18 @@ void modify(const struct step *step)
 	record->moved_to = 0;
 }
 
-static void end_cancel(struct record *record, long err)
-{
-	check_change(record, err);
-	record->cancelled |= !err;
-}
-
 void cancel(const struct step *step)
 {
 	struct record *record = &records[step->nr], *end = record + (step->n ?: 1);
 
 	for (; record < end; record++) {
 		u64 id = record->id;
+		long err = has_uring ? sys_uring(wheel, TWHEEL_URING_CANCEL, id, 0) :
+				       sys_ioctl(wheel, TWHEEL_CANCEL, &id);
 
-		end_cancel(record, sys_ioctl(wheel, TWHEEL_CANCEL, &id));
+		check_change(record, err);
+		record->cancelled |= !err;
 	}
-}
-
-void uring_cancel(const struct step *step)
-{
-	struct record *record = &records[step->nr];
-
-	end_cancel(record, sys_uring(wheel, TWHEEL_URING_CANCEL, record->id, 0));
 }
 
 static void open_ring(void)
@@ -185,6 +170,7 @@ void ledger_open(const struct act *act)
 
 	check(sys_open(0, &wheel), 0);
 	tick = TWHEEL_TICK_DEFAULT_NS;
+	has_uring = act->has_uring;
 	if (!act->is_bare)
 		set_up(&(struct step) {
 			.nr = act->is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
@@ -193,7 +179,7 @@ void ledger_open(const struct act *act)
 	if (act->has_ring)
 		open_ring();
 	for (i = 0; i < MAX_DUE && act->due[i]; i++)
-		add_timer(i, CLOCK_BEGIN + act->due[i] * TICK_NS, act->period * TICK_NS);
+		add_timer(i, act->due[i], act->period);
 }
 
 /*
@@ -211,8 +197,7 @@ static void record_event(const struct twheel_event *event)
 	if (record->read_id && record->read_id != event->id)
 		broken("a timer has two ids");
 	record->read_id = event->id;
-	if (event->deadline_ns != record->deadline &&
-	    (!record->moved_to || event->deadline_ns != record->moved_to))
+	if (event->deadline_ns != record->deadline && event->deadline_ns != record->moved_to)
 		broken("an event has a wrong deadline");
 	/* It may have been in a ring for long. */
 	if (!ring && event->deadline_ns > clock_latest())
@@ -298,13 +283,10 @@ void ledger_check_idle(void)
 static void read_the_rest(void)
 {
 	clock_pass(1000 * NSEC_PER_MSEC);
-	if (!ring) {
-		while (read_events(3, O_NONBLOCK) > 0)
-			;
-		return;
-	}
-	while (sys_poll(wheel, false) || READ_ONCE(ring->flags))
+	while (ring && (sys_poll(wheel, false) || READ_ONCE(ring->flags)))
 		take_events();
+	while (!ring && read_events(3, O_NONBLOCK) > 0)
+		;
 }
 
 static void check_records(void)

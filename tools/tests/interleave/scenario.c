@@ -48,7 +48,6 @@ unsigned int scenarios_init(void)
 	if (module_load())
 		bail_out("the module cannot be loaded");
 	schedule_init();
-	world_keep();
 	return nr;
 }
 
@@ -88,7 +87,7 @@ void scenario_begin(const struct scenario *scenario)
 		schedule_add(act->name, run_steps)->steps = act->one;
 	if (act->other->call)
 		schedule_add(act->name, run_steps)->steps = act->other;
-	clock_add()->is_kernel = true;
+	schedule_add("hrtimer", clock_run)->is_kernel = true;
 }
 
 void scenario_idle(void)
@@ -102,15 +101,6 @@ void scenario_idle(void)
 	ledger_check_idle();
 }
 
-static int always_first(unsigned int n, bool preemptive)
-{
-	return 0;
-}
-
-static void do_nothing(void)
-{
-}
-
 void scenario_end(void)
 {
 	struct coroutine *c;
@@ -119,7 +109,7 @@ void scenario_end(void)
 		if (!c->is_kernel)
 			task_signal(&c->task, true);
 	}
-	schedule_run(always_first, do_nothing);
+	schedule_run(NULL, NULL);
 	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
 		if (!c->is_kernel && !c->ended)
 			broken("a call does not return when its task is killed");

@@ -6,11 +6,10 @@
 #ifndef INTERLEAVE_SCENARIO_H
 #define INTERLEAVE_SCENARIO_H
 
-#include <linux/limits.h>
 #include <uapi/linux/twheel.h>
 
 #include "calls.h"
-#include "clock.h"
+#include "schedule.h"
 
 /* A way to wait for a wheel, and to read */
 struct waiter {
@@ -44,6 +43,7 @@ struct act {
 	bool is_wall;	/* the wheel is on CLOCK_REALTIME, not on CLOCK_MONOTONIC */
 	bool is_bare;	/* it has not been set up */
 	bool has_ring;
+	bool has_uring;	/* adds and cancels are io_uring commands */
 	const char *only;	/* the only way to wait that it is explored with, or NULL */
 	const char *also;	/* another waiter, or NULL */
 };
@@ -85,9 +85,6 @@ void add(const struct step *step);
 void add_batch(const struct step *step);
 void modify(const struct step *step);
 void cancel(const struct step *step);
-/* The same as io_uring commands. */
-void uring_add(const struct step *step);
-void uring_cancel(const struct step *step);
 void set_up(const struct step *step);
 
 /* Read up to @max events; a negative errno, or how many. */

@@ -10,7 +10,6 @@
 
 #include <linux/bits.h>
 
-#include "clock.h"
 #include "schedule.h"
 
 #define STACK_BYTES	(64 << 10)
@@ -105,13 +104,6 @@ void schedule_check_store(const char *function)
 		broken("a shared field is written without a lock");
 }
 
-void schedule_pause(const char *operation)
-{
-	running->function = __func__;
-	running->operation = operation;
-	switch_out();
-}
-
 void schedule_until(bool (*ready)(const void *arg), const void *arg)
 {
 	if (ready(arg))
@@ -129,7 +121,7 @@ void schedule_yield(void)
 	if (!running)
 		return;
 	running->yields = true;
-	schedule_pause("let others run");
+	POINT("let others run");
 	running->yields = false;
 }
 
@@ -223,11 +215,11 @@ bool schedule_run(schedule_decide_t decide, void (*check_idle)(void))
 		bool asks = last && last->outcomes;
 
 		n = asks ? last->outcomes : list_options(option);
-		if (!asks && is_idle(option, n))
+		if (check_idle && !asks && is_idle(option, n))
 			check_idle();
 		if (!n)
 			return true;
-		nr = decide(n, !asks && option[0] == last && !last->yields);
+		nr = decide ? decide(n, !asks && option[0] == last && !last->yields) : 0;
 		if (nr == SCHEDULE_ABANDON)
 			return false;
 		if (asks) {

@@ -4,7 +4,7 @@
  *
  * Each waits and reads, one event at a time, until it gets a signal.
  */
-#include <linux/sched.h>
+#include <string.h>
 
 #include "scenario.h"
 
@@ -14,24 +14,18 @@ static bool is_signal(int err)
 	return err == -EINTR || err == -ERESTARTSYS;
 }
 
-/* Take the events in the ring; with @all, until a poll finds no more. */
-static void take_what_is_due(bool all)
-{
-	take_events();
-	while (all && READ_ONCE(ring->flags) & TWHEEL_RING_MORE) {
-		sys_poll(wheel, false);
-		if (!take_events())
-			schedule_yield();
-	}
-}
-
-/* Read without waiting, once or until there is no more; return false for a signal. */
+/* Read without waiting, once or with @all until there is no more; return false for a signal. */
 static bool read_what_is_due(int flags, bool all)
 {
 	int n;
 
 	if (ring) {
-		take_what_is_due(all);
+		take_events();
+		while (all && READ_ONCE(ring->flags) & TWHEEL_RING_MORE) {
+			sys_poll(wheel, false);
+			if (!take_events())
+				schedule_yield();
+		}
 		return true;
 	}
 	do {
@@ -64,24 +58,16 @@ static void in_poll(void)
 		;
 }
 
-static void in_epoll(bool edge)
+/* Level-triggered or, as the name says, by edges. */
+static void in_epoll(void)
 {
+	bool edge = !strcmp(running->name, "edge");
 	struct watch watch;
 
 	watch_add(&watch, wheel, edge);
 	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, edge))
 		;
 	watch_remove(&watch);
-}
-
-static void in_level(void)
-{
-	in_epoll(false);
-}
-
-static void in_edge(void)
-{
-	in_epoll(true);
 }
 
 /* A read by io_uring: without waiting, then a poll, until the read succeeds. */
@@ -229,8 +215,8 @@ const struct waiter waiters[] = {
 	{ "alone", "nothing waits" },
 	{ "read", "a blocking read", in_read, .reads = true },
 	{ "poll", "poll(2)", in_poll },
-	{ "level", "epoll, level-triggered", in_level },
-	{ "edge", "epoll, edge-triggered", in_edge },
+	{ "level", "epoll, level-triggered", in_epoll },
+	{ "edge", "epoll, edge-triggered", in_epoll },
 	{ "aio", "IOCB_CMD_POLL", in_aio, aio_worker },
 	{ "uring", "a read of an io_uring", in_uring, .reads = true },
 	{},

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory that a schedule changes; see world.h
+ * The memory that a schedule changes; see schedule.h
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
-#include "world.h"
+#include "schedule.h"
 
 #define NEW		0xa5
 #define FREED		0x6b
@@ -22,19 +21,14 @@ static struct block {
 	size_t freed;
 } *newest WORLD;
 
-void world_keep(void)
+void world_restore(void)
 {
 	size_t size = __stop_world - __start_world;
 
-	image = malloc(size);
-	if (!image)
-		broken("no memory for the world");
-	memcpy(image, __start_world, size);
-}
-
-void world_restore(void)
-{
-	memcpy(__start_world, image, __stop_world - __start_world);
+	if (image)
+		memcpy(__start_world, image, size);
+	else
+		image = memcpy(malloc(size), __start_world, size);
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)

@@ -16,7 +16,7 @@ void schedule_check_store(const char *function);
 #define IN_DRIVER	(__builtin_strstr(__FILE__, "/twheel_") && \
 			 !__builtin_strstr(__FILE__, "/twheel_level"))
 #define POINT(operation)	schedule_point(__func__, operation)
-/* Each schedule begins with the same contents: see world.h. */
+/* Each schedule begins with the same contents: see schedule.h. */
 #define WORLD			__attribute__((section("world")))
 
 /*
