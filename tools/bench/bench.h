@@ -17,7 +17,10 @@
 #include "clock.h"
 #include "helpers.h"
 #include "libtwheel-device.h"
+#include "module/twheel_bench.h"
 
+/* How many timers to work on between two checks of the limit. */
+#define STRIDE		1024
 /* Deadlines are uniform over this time; after it, all timers are due. */
 #define BENCH_SPAN_NS	(30 * MINUTE)
 #define BENCH_BATCH_MAX	1024
@@ -37,24 +40,72 @@ enum deadlines {
 };
 
 /**
- * struct shape - the wheel and its deadlines; only twheel has a choice
- * @name: its name on the command line, or NULL for the default.
- * @wheel_size: buckets per level.
- * @tick_ns: length of a tick.
- * @deadlines: of the timers.
+ * struct facility - a way to have many timers
+ * @name: its name.
+ * @kernel: its number in the bench module, with the other members unused; or 0.
+ * @loop: its clock is that of a loop in user space, which finds due timers when it looks.
+ * @handle: bytes that the program keeps for each timer to name it.
+ * @open: prepare for the work.
+ * @add: arm the timers numbered @first to @first + @n - 1.
+ * @modify: postpone the deadlines of @n timers to the work's timeout from now.
+ * @cancel: drop @n timers, some of which may have expired, but have not been delivered.
+ * @deliver: take at most @max expired timers, and add their numbers to *@sum. Returns how
+ *	many. Waits until there is one; facilities with idle timeouts only if @waits.
+ * @churn: arm and cancel each of @n timers, one after the other; or NULL, to use @add and
+ *	@cancel.
  */
-struct shape {
+struct facility {
 	const char *name;
-	uint32_t wheel_size;
-	uint64_t tick_ns;
-	enum deadlines deadlines;
+	int kernel;
+	bool loop;
+	size_t handle;
+	void (*open)(void);
+	void (*add)(size_t first, size_t n);
+	void (*modify)(const uint32_t *which, size_t n);
+	void (*cancel)(const uint32_t *which, size_t n);
+	size_t (*deliver)(size_t max, bool waits, uint64_t *sum);
+	void (*churn)(size_t first, size_t n);
 };
 
 /**
- * struct work - what to do with a facility
- * @shape: of the wheel.
+ * struct operation - something to measure
+ * @name: its name.
+ * @run: measure it, in a process of its own.
+ * @opens: @run opens the facility; otherwise it is open.
+ * @boottime: timers are on CLOCK_BOOTTIME, which can jump, instead of CLOCK_MONOTONIC.
+ * @rearm: see &struct work.
+ * @kernel: its number in the bench module, for facilities inside the kernel; or 0.
+ */
+struct operation {
+	const char *name;
+	void (*run)(void);
+	bool opens;
+	bool boottime;
+	bool rearm;
+	int kernel;
+};
+
+/* The functions of most facilities have these names. */
+#define BENCH_CHANGES	.add = add, .modify = modify, .cancel = cancel
+
+/* Each file defines its own; the linker makes an array of them, which main.c searches. */
+#define IN_SECTION(name)	__attribute__((__used__, __section__(name), __aligned__(8)))
+#define FACILITY(id)		static const struct facility id IN_SECTION("facilities")
+#define OPERATION(id)		static const struct operation id IN_SECTION("operations")
+
+extern const struct facility __start_facilities[], __stop_facilities[];
+extern const struct operation __start_operations[], __stop_operations[];
+
+/**
+ * struct work - what the command line asks for
+ * @facility: the facility to measure.
  * @pending: number of timers, which are numbered from 0.
  * @batch: how many to pass at once; 1 for single calls.
+ * @limit_ns: when to stop.
+ * @shape: its name on the command line, or NULL for the default. Only twheel has a choice.
+ * @wheel_size: buckets per level.
+ * @tick_ns: length of a tick.
+ * @deadlines: of the timers.
  * @delay_ns: of each timer, from when it is added; but see DEADLINES_PAST.
  * @timeout_ns: how far deadlines are postponed; usually the whole span.
  * @order: all numbers, in a random order.
@@ -62,9 +113,14 @@ struct shape {
  * @rearm: @deliver rearms every timer that it takes, for @timeout_ns from then.
  */
 struct work {
-	const struct shape *shape;
+	const struct facility *facility;
 	size_t pending;
 	size_t batch;
+	uint64_t limit_ns;
+	const char *shape;
+	uint32_t wheel_size;
+	uint64_t tick_ns;
+	enum deadlines deadlines;
 	uint64_t *delay_ns;
 	uint64_t timeout_ns;
 	uint32_t *order;
@@ -72,72 +128,8 @@ struct work {
 	bool rearm;
 };
 
-/**
- * struct facility - a way to have many timers
- * @name: its name.
- * @kernel: its number in the bench module, with the other members unused; or
- *	NOT_IN_KERNEL.
- * @batches: a call can handle several timers. All facilities can deliver so.
- * @loop: its clock is that of a loop in user space, which finds due timers when it looks.
- *	The others have to be on CLOCK_BOOTTIME.
- * @handle: bytes that the program keeps for each timer to name it.
- * @open: prepare for the work, whose arrays stay allocated.
- * @add: arm the timers numbered @first to @first + @n - 1.
- * @modify: postpone the deadlines of @n timers to @timeout_ns from now.
- * @cancel: drop @n timers, some of which may have expired, but have not been delivered.
- * @deliver: take at most @max expired timers, and add their numbers to *@sum. Returns how
- *	many. Waits until there is one; facilities with idle timeouts only if @waits.
- * @churn: arm and cancel each of @n timers, one after the other; or NULL, to use @add and
- *	@cancel.
- * @close: drop everything.
- */
-struct facility {
-	const char *name;
-	int kernel;
-	bool batches;
-	bool loop;
-	size_t handle;
-	void (*open)(const struct work *work);
-	void (*add)(size_t first, size_t n);
-	void (*modify)(const uint32_t *which, size_t n);
-	void (*cancel)(const uint32_t *which, size_t n);
-	size_t (*deliver)(size_t max, bool waits, uint64_t *sum);
-	void (*churn)(size_t first, size_t n);
-	void (*close)(void);
-};
-
-#define NOT_IN_KERNEL	(-1)
-
-extern const struct facility twheel_facility;
-extern const struct facility twheel_epoll_facility;
-extern const struct facility twheel_ring_facility;
-extern const struct facility twheel_uring_facility;
-extern const struct facility twheel_uring_quiet_facility;
-extern const struct facility twheel_uring_batch_facility;
-extern const struct facility timerfd_facility;
-extern const struct facility posix_facility;
-extern const struct facility io_uring_facility;
-extern const struct facility libevent_facility;
-extern const struct facility libev_facility;
-extern const struct facility libtwheel_facility;
-extern const struct facility libtwheel_user_facility;
-extern const struct facility libtwheel_woken_facility;
-
-/**
- * struct run - what the command line asks for
- * @facility: the facility to measure.
- * @pending: number of timers.
- * @batch: how many at a call.
- * @limit_ns: when to stop.
- * @shape: of the wheel.
- */
-struct run {
-	const struct facility *facility;
-	size_t pending;
-	size_t batch;
-	uint64_t limit_ns;
-	struct shape shape;
-};
+/* The only one of this process. */
+extern struct work work;
 
 /* The cost of the work on @done timers. */
 struct cost {
@@ -147,50 +139,40 @@ struct cost {
 
 enum bench_op { BENCH_ADD, BENCH_MODIFY, BENCH_CANCEL };
 
-/* measure.c */
+/* Print a result. */
+void bench_say(const char *op, double value, const char *unit);
 
-/* Print a result; a @done below the number that was asked for shows that it was stopped. */
-void bench_say(const struct run *run, const char *op, double value,
-	       const char *unit, size_t done);
+/* Print the cost of a timer, and how many were done if that was stopped. */
+void bench_report(const char *op, struct cost cost);
 
 /* Do @op with @n timers, but stop at the limit. */
-struct cost bench_measure(const struct run *run, const struct work *work,
-			  enum bench_op op, size_t n);
+struct cost bench_measure(enum bench_op op, size_t n);
 
 /* Arm all timers; if that takes too long, print that for @op and return false. */
-bool bench_fill(const struct run *run, const struct work *work, const char *op,
-		struct cost *cost);
-
-/*
- * Measure delivering @n timers that are all due at once. Like bench_measure(), it stops
- * at the limit.
- */
-struct cost bench_expire(const struct run *run, const struct work *work, size_t n);
+bool bench_fill(const char *op, struct cost *cost);
 
 /* Memory for @n elements of @size, with its pages present. */
 void *bench_array(size_t n, size_t size);
 
-/* A wheel on CLOCK_MONOTONIC; and adding @n timers to it, which has to succeed. */
+/* A wheel on the work's clock; and adding @n timers to it, which has to succeed. */
 int bench_wheel(uint64_t tick_ns, uint32_t size, int flags);
 void bench_add_all(int wheel, struct twheel_add *adds, size_t n);
 
-/* scene/ */
+/* Add all timers, whose delays count from @base, and return them. */
+struct twheel_add *bench_arm(int wheel, uint64_t base);
 
-/*
- * Other measurements of a run. Each opens the facility itself, in its own process.
- */
-void bench_bytes(const struct run *run, struct work *work);
-void bench_live(const struct run *run, struct work *work);
-void bench_tail(const struct run *run, struct work *work);
-void bench_lateness(const struct run *run, struct work *work);
-void bench_lateness_cancel(const struct run *run, struct work *work);
-void bench_fires(const struct run *run, struct work *work);
-void bench_lock_hold(const struct run *run, struct work *work);
-void bench_wakeups(const struct run *run, struct work *work);
-void bench_threads(const struct run *run, struct work *work);
-void bench_idle(const struct run *run, struct work *work);
-void bench_list(const struct run *run, struct work *work);
-void bench_shared(const struct run *run, struct work *work);
-void bench_null(const struct run *run, struct work *work);
+/* Requests to the bench module: move CLOCK_BOOTTIME forward; the time that the CPU was busy. */
+void kernel_jump(uint64_t ns);
+uint64_t kernel_busy(void);
+/* Any of the requests, which has to succeed. */
+void kernel_request(unsigned long number, void *arg);
+
+/* scene/list.c */
+
+/* List the timers of a wheel, @batch at a time, and return their number. */
+size_t bench_list_all(int wheel, size_t batch);
+
+/* Cancel all but one of each page, at a random place, and return how many are left. */
+size_t bench_thin_out(int wheel, const struct twheel_add *adds);
 
 #endif /* BENCH_H */

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Helpers of every measurement: loops over the timers, memory, a line of output
+ * Helpers of every measurement: loops over the timers, memory, a line of output, and requests to
+ * the bench module
  */
 #include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "bench.h"
-#include "kernel.h"
-
-/* How many timers to work on between two checks of the limit. */
-#define STRIDE		1024
 
 void *bench_array(size_t n, size_t size)
 {
@@ -29,7 +27,7 @@ int bench_wheel(uint64_t tick_ns, uint32_t size, int flags)
 	struct twheel_setup setup = {
 		.tick_ns = tick_ns,
 		.wheel_size = size,
-		.clock_id = CLOCK_MONOTONIC,
+		.clock_id = work.clock,
 	};
 	int wheel = twheel_open(NULL, O_CLOEXEC | flags);
 
@@ -44,95 +42,109 @@ void bench_add_all(int wheel, struct twheel_add *adds, size_t n)
 		err(1, "TWHEEL_ADD_BATCH");
 }
 
-void bench_say(const struct run *run, const char *op, double value,
-	       const char *unit, size_t done)
+struct twheel_add *bench_arm(int wheel, uint64_t base)
 {
-	printf("%s %s", run->facility->name, op);
-	if (run->shape.name)
-		printf(":%s", run->shape.name);
-	printf(" %zu %zu ", run->pending, run->batch);
-	if (done || !run->pending)
-		printf("%.2f %s", value, unit);
+	struct twheel_add *adds = bench_array(work.pending, sizeof(*adds));
+	size_t i;
+
+	for (i = 0; i < work.pending; i++)
+		adds[i] = (struct twheel_add) {
+			.time_ns = base + work.delay_ns[i],
+			.flags = TWHEEL_ABSTIME,
+			.data = i,
+		};
+	bench_add_all(wheel, adds, work.pending);
+	return adds;
+}
+
+static void say(const char *op)
+{
+	printf("%s %s", work.facility->name, op);
+	if (work.shape)
+		printf(":%s", work.shape);
+	printf(" %zu %zu ", work.pending, work.batch);
+}
+
+void bench_say(const char *op, double value, const char *unit)
+{
+	say(op);
+	printf("%.2f %s\n", value, unit);
+	fflush(stdout);
+}
+
+void bench_report(const char *op, struct cost cost)
+{
+	say(op);
+	if (cost.done)
+		printf("%.2f insn", (double)cost.ns / cost.done);
 	else
-		printf("- %s", unit);
-	if (done < run->pending)
-		printf(" %zu", done);
+		printf("- insn");
+	if (cost.done < work.pending)
+		printf(" %zu", cost.done);
 	printf("\n");
 	fflush(stdout);
 }
 
 /* Does @n timers in batches: the loop around everything but deliveries. */
-static void step(const struct facility *f, const struct work *work, enum bench_op op,
-		 size_t first, size_t n)
+static void step(const struct facility *f, enum bench_op op, size_t first, size_t n)
 {
-	const uint32_t *order = work->order;
-	size_t batch = work->batch;
-	size_t end = first + n;
+	void (*change)(const uint32_t *, size_t) = op == BENCH_MODIFY ? f->modify : f->cancel;
+	size_t batch = work.batch, end = first + n;
+	const uint32_t *order = work.order;
 
-	switch (op) {
-	case BENCH_ADD:
+	if (op == BENCH_ADD)
 		for (; first < end; first += batch)
 			f->add(first, batch < end - first ? batch : end - first);
-		break;
-	case BENCH_MODIFY:
+	else
 		for (; first < end; first += batch)
-			f->modify(order + first, batch < end - first ? batch : end - first);
-		break;
-	case BENCH_CANCEL:
-		for (; first < end; first += batch)
-			f->cancel(order + first, batch < end - first ? batch : end - first);
-		break;
-	}
+			change(order + first, batch < end - first ? batch : end - first);
 }
 
-struct cost bench_measure(const struct run *run, const struct work *work,
-			  enum bench_op op, size_t n)
+struct cost bench_measure(enum bench_op op, size_t n)
 {
 	uint64_t began = now_ns();
 	struct cost cost = { };
 
-	while (cost.done < n && cost.ns < run->limit_ns) {
+	while (cost.done < n && cost.ns < work.limit_ns) {
 		size_t some = n - cost.done < STRIDE ? n - cost.done : STRIDE;
 
-		step(run->facility, work, op, cost.done, some);
+		step(work.facility, op, cost.done, some);
 		cost.done += some;
 		cost.ns = now_ns() - began;
 	}
 	return cost;
 }
 
-struct cost bench_expire(const struct run *run, const struct work *work, size_t n)
+bool bench_fill(const char *op, struct cost *cost)
 {
-	const struct facility *f = run->facility;
-	struct cost cost = { };
-	uint64_t began, sum = 0;
-
-	if (f->loop) {
-		sleep_for(BENCH_SPAN_NS);
-		began = now_ns();
-	} else {
-		began = now_ns();
-		kernel_jump(BENCH_SPAN_NS);
-	}
-	while (cost.done < n && cost.ns < run->limit_ns) {
-		size_t target = n - cost.done < STRIDE ? n : cost.done + STRIDE;
-
-		while (cost.done < target)
-			cost.done += f->deliver(work->batch, true, &sum);
-		cost.ns = now_ns() - began;
-	}
-	if (cost.done == work->pending && sum != cost.done * (cost.done - 1) / 2)
-		errx(1, "%s: delivered %zu timers, but not the right ones",
-		     f->name, cost.done);
-	return cost;
+	*cost = bench_measure(BENCH_ADD, work.pending);
+	if (cost->done == work.pending)
+		return true;
+	bench_report(op, (struct cost){ });
+	return false;
 }
 
-bool bench_fill(const struct run *run, const struct work *work, const char *op,
-		struct cost *cost)
+void kernel_request(unsigned long number, void *arg)
 {
-	*cost = bench_measure(run, work, BENCH_ADD, work->pending);
-	if (cost->done == work->pending)
-		return true;
-	bench_say(run, op, 0, "insn", 0);
-	return false;
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/dev/" TWHEEL_BENCH_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, number, arg))
+		err(1, "/dev/" TWHEEL_BENCH_DEVICE);
+}
+
+void kernel_jump(uint64_t ns)
+{
+	__u64 arg = ns;
+
+	kernel_request(TWHEEL_BENCH_JUMP, &arg);
+}
+
+uint64_t kernel_busy(void)
+{
+	__u64 busy;
+
+	kernel_request(TWHEEL_BENCH_BUSY, &busy);
+	return busy;
 }

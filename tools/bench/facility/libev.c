@@ -3,24 +3,21 @@
  * libev, for twheel-bench: a heap in user space
  */
 #include <err.h>
-#include <stdlib.h>
 
 #include <ev.h>
 
 #include "bench.h"
 
-static const struct work *work;
 static struct ev_loop *loop;
 static ev_timer *timers;
 static double timeout;
 static uint64_t *sum_expired;
 static size_t expired;
 
-static void open_loop(const struct work *w)
+static void open_loop(void)
 {
-	work = w;
-	timeout = w->timeout_ns / (double)SEC;
-	timers = bench_array(w->pending, sizeof(*timers));
+	timeout = work.timeout_ns / (double)SEC;
+	timers = bench_array(work.pending, sizeof(*timers));
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!loop)
 		errx(1, "ev_loop_new");
@@ -31,7 +28,7 @@ static void on_timer(struct ev_loop *l, ev_timer *timer, int what)
 	(void)what;
 	expired++;
 	*sum_expired += timer - timers;
-	if (work->rearm) {
+	if (work.rearm) {
 		ev_timer_set(timer, timeout, 0);
 		ev_timer_start(l, timer);
 	}
@@ -41,7 +38,7 @@ static void add(size_t first, size_t n)
 {
 	for (; n; n--, first++) {
 		ev_timer_init(&timers[first], on_timer,
-			      work->delay_ns[first] / (double)SEC, 0);
+			      work.delay_ns[first] / (double)SEC, 0);
 		ev_timer_start(loop, &timers[first]);
 	}
 }
@@ -70,20 +67,10 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-static void close_loop(void)
-{
-	ev_loop_destroy(loop);
-	free(timers);
-}
-
-const struct facility libev_facility = {
+FACILITY(libev) = {
 	.name = "libev",
-	.kernel = NOT_IN_KERNEL,
 	.loop = true,
 	.open = open_loop,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
 	.deliver = deliver,
-	.close = close_loop,
+	BENCH_CHANGES,
 };

@@ -3,23 +3,20 @@
  * libevent, for twheel-bench: a heap in user space
  */
 #include <err.h>
-#include <stdlib.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "bench.h"
 
-static const struct work *work;
 static struct event_base *base;
 static struct event *timers;
 static uint64_t *sum_expired;
 static size_t expired;
 
-static void open_base(const struct work *w)
+static void open_base(void)
 {
-	work = w;
-	timers = bench_array(w->pending, sizeof(*timers));
+	timers = bench_array(work.pending, sizeof(*timers));
 	base = event_base_new();
 	if (!base)
 		errx(1, "event_base_new");
@@ -49,14 +46,14 @@ static void add(size_t first, size_t n)
 	for (; n; n--, first++) {
 		if (evtimer_assign(&timers[first], base, on_timer, (void *)first))
 			errx(1, "evtimer_assign");
-		set(&timers[first], work->delay_ns[first]);
+		set(&timers[first], work.delay_ns[first]);
 	}
 }
 
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(&timers[*which], work->timeout_ns);
+		set(&timers[*which], work.timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -77,20 +74,10 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-static void close_base(void)
-{
-	event_base_free(base);
-	free(timers);
-}
-
-const struct facility libevent_facility = {
+FACILITY(libevent) = {
 	.name = "libevent",
-	.kernel = NOT_IN_KERNEL,
 	.loop = true,
 	.open = open_base,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
 	.deliver = deliver,
-	.close = close_base,
+	BENCH_CHANGES,
 };

@@ -6,13 +6,10 @@
  * waits for the descriptor instead, as in the loops of other libraries.
  */
 #include <err.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "bench.h"
 
-static const struct work *work;
 static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
@@ -28,15 +25,15 @@ static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 static void on_timer_again(struct twheel_loop *l, struct twheel_handle *timer)
 {
 	on_timer(l, timer);
-	if (twheel_start(l, timer, work->timeout_ns))
+	if (twheel_start(l, timer, work.timeout_ns))
 		err(1, "twheel_start");
 }
 
-static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, bool timed)
+static void open_loop(uint32_t backend, uint32_t clock, bool timed)
 {
 	struct twheel_loop_config config = {
-		.tick_ns = w->shape->tick_ns,
-		.wheel_size = w->shape->wheel_size,
+		.tick_ns = work.tick_ns,
+		.wheel_size = work.wheel_size,
 		.clock = TWHEEL_CLOCK_REALTIME + clock,
 		.backend = backend,
 	};
@@ -45,11 +42,10 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, bo
 	bool needs_fd = !timed || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
-	work = w;
 	asks = timed;
-	timers = bench_array(w->pending, sizeof(*timers));
-	for (i = 0; i < w->pending; i++)
-		timers[i].callback = w->rearm ? on_timer_again : on_timer;
+	timers = bench_array(work.pending, sizeof(*timers));
+	for (i = 0; i < work.pending; i++)
+		timers[i].callback = work.rearm ? on_timer_again : on_timer;
 	loop = twheel_loop_new(&config);
 	if (!loop)
 		err(1, "twheel_loop_new");
@@ -62,19 +58,19 @@ static void open_loop(const struct work *w, uint32_t backend, uint32_t clock, bo
 		twheel_loop_timeout(loop);
 }
 
-static void open_device(const struct work *w)
+static void open_device(void)
 {
-	open_loop(w, TWHEEL_BACKEND_DEVICE, w->clock, true);
+	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, true);
 }
 
-static void open_user(const struct work *w)
+static void open_user(void)
 {
-	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, true);
+	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, true);
 }
 
-static void open_woken(const struct work *w)
+static void open_woken(void)
 {
-	open_loop(w, TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, false);
+	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, false);
 }
 
 /* A single start waits for a flush with others, as it may be stopped before that. */
@@ -87,7 +83,7 @@ static void flush(size_t n)
 static void add(size_t first, size_t n)
 {
 	struct twheel_handle *timer = timers + first, *last = timer + n;
-	const uint64_t *delay = work->delay_ns + first;
+	const uint64_t *delay = work.delay_ns + first;
 
 	for (; timer < last; timer++, delay++)
 		if (twheel_start(loop, timer, *delay))
@@ -98,7 +94,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	const uint32_t *end = which + n;
-	uint64_t delay = work->timeout_ns;
+	uint64_t delay = work.timeout_ns;
 
 	for (; which < end; which++)
 		if (twheel_again(&timers[*which], delay))
@@ -119,7 +115,7 @@ static void cancel(const uint32_t *which, size_t n)
 static void churn(size_t first, size_t n)
 {
 	struct twheel_handle *timer = timers + first, *last = timer + n;
-	const uint64_t *delay = work->delay_ns + first;
+	const uint64_t *delay = work.delay_ns + first;
 
 	for (; timer < last; timer++, delay++)
 		if (twheel_start(loop, timer, *delay) || twheel_stop(timer) < 0)
@@ -153,28 +149,24 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-static void close_loop(void)
-{
-	twheel_loop_free(loop);
-	close(epoll);
-	free(timers);
-}
+#define LOOP_CALLS	.deliver = deliver, .churn = churn, BENCH_CHANGES
 
-#define LIBTWHEEL_FACILITY(variable, called, looping, opening)	\
-	const struct facility variable = {				\
-		.name = called,						\
-		.kernel = NOT_IN_KERNEL,				\
-		.batches = true,					\
-		.loop = looping,					\
-		.open = opening,					\
-		.add = add,						\
-		.modify = modify,					\
-		.cancel = cancel,					\
-		.deliver = deliver,					\
-		.churn = churn,						\
-		.close = close_loop,					\
-	}
+FACILITY(in_kernel) = {
+	.name = "libtwheel",
+	.open = open_device,
+	LOOP_CALLS,
+};
 
-LIBTWHEEL_FACILITY(libtwheel_facility, "libtwheel", false, open_device);
-LIBTWHEEL_FACILITY(libtwheel_user_facility, "libtwheel-user", true, open_user);
-LIBTWHEEL_FACILITY(libtwheel_woken_facility, "libtwheel-woken", true, open_woken);
+FACILITY(in_user_space) = {
+	.name = "libtwheel-user",
+	.loop = true,
+	.open = open_user,
+	LOOP_CALLS,
+};
+
+FACILITY(woken) = {
+	.name = "libtwheel-woken",
+	.loop = true,
+	.open = open_woken,
+	LOOP_CALLS,
+};

@@ -4,22 +4,19 @@
  */
 #include <err.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-static const struct work *work;
 static int signals;
 static timer_t *timers;
 
-static void open_signals(const struct work *w)
+static void open_signals(void)
 {
 	sigset_t set;
 
-	work = w;
-	timers = bench_array(w->pending, sizeof(*timers));
+	timers = bench_array(work.pending, sizeof(*timers));
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
@@ -48,14 +45,14 @@ static void add(size_t first, size_t n)
 
 		if (timer_create(CLOCK_BOOTTIME, &event, &timers[first]))
 			err(1, "timer_create");
-		set(timers[first], work->delay_ns[first]);
+		set(timers[first], work.delay_ns[first]);
 	}
 }
 
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(timers[*which], work->timeout_ns);
+		set(timers[*which], work.timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -80,21 +77,10 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-/* The remaining timers end with the process. */
-static void close_signals(void)
-{
-	close(signals);
-	free(timers);
-}
-
-const struct facility posix_facility = {
+FACILITY(posix) = {
 	.name = "posix",
-	.kernel = NOT_IN_KERNEL,
 	.handle = sizeof(*timers),
 	.open = open_signals,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
 	.deliver = deliver,
-	.close = close_signals,
+	BENCH_CHANGES,
 };

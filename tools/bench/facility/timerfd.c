@@ -4,21 +4,18 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-static const struct work *work;
 static int epoll;
 static int *fds;
 
-static void open_epoll(const struct work *w)
+static void open_epoll(void)
 {
-	work = w;
-	fds = bench_array(w->pending, sizeof(*fds));
+	fds = bench_array(work.pending, sizeof(*fds));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		err(1, "epoll_create1");
@@ -37,11 +34,11 @@ static void add(size_t first, size_t n)
 	for (; n; n--, first++) {
 		/* Edge-triggered, so epoll does not poll a timer again that was read. */
 		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = first };
-		int fd = timerfd_create(work->clock, TFD_NONBLOCK | TFD_CLOEXEC);
+		int fd = timerfd_create(work.clock, TFD_NONBLOCK | TFD_CLOEXEC);
 
 		if (fd < 0)
 			err(1, "timerfd_create");
-		set(fd, work->delay_ns[first]);
+		set(fd, work.delay_ns[first]);
 		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
 			err(1, "epoll_ctl");
 		fds[first] = fd;
@@ -51,7 +48,7 @@ static void add(size_t first, size_t n)
 static void modify(const uint32_t *which, size_t n)
 {
 	for (; n; n--, which++)
-		set(fds[*which], work->timeout_ns);
+		set(fds[*which], work.timeout_ns);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -75,27 +72,16 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 		if (read(fds[which], &count, sizeof(count)) != sizeof(count))
 			err(1, "read");
 		*sum += which;
-		if (work->rearm)
-			set(fds[which], work->timeout_ns);
+		if (work.rearm)
+			set(fds[which], work.timeout_ns);
 	}
 	return n;
 }
 
-/* The descriptors of timers that were cancelled are closed already. */
-static void close_epoll(void)
-{
-	close(epoll);
-	free(fds);
-}
-
-const struct facility timerfd_facility = {
+FACILITY(timerfd) = {
 	.name = "timerfd",
-	.kernel = NOT_IN_KERNEL,
 	.handle = sizeof(*fds),
 	.open = open_epoll,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
 	.deliver = deliver,
-	.close = close_epoll,
+	BENCH_CHANGES,
 };

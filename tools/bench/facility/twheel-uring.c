@@ -20,14 +20,14 @@ static struct io_uring ring;
 static unsigned int flags;
 static bool polls;
 
-static void open_uring(const struct work *w)
+static void open_uring(void)
 {
 	struct io_uring_params params = {
 		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
 	};
 	int ret;
 
-	wheel_open(w, O_NONBLOCK);
+	wheel_open(O_NONBLOCK);
 	ret = io_uring_queue_init_params(BENCH_BATCH_MAX, &ring, &params);
 	if (!ret)
 		ret = io_uring_register_files(&ring, &wheel.fd, 1);
@@ -37,9 +37,9 @@ static void open_uring(const struct work *w)
 	polls = false;
 }
 
-static void open_quiet(const struct work *w)
+static void open_quiet(void)
 {
-	open_uring(w);
+	open_uring();
 	flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
@@ -93,7 +93,7 @@ static void modify_each(const uint32_t *which, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		command(TWHEEL_URING_MODIFY, wheel.ids[which[i]], wheel.work->timeout_ns);
+		command(TWHEEL_URING_MODIFY, wheel.ids[which[i]], work.timeout_ns);
 	submit(n);
 }
 
@@ -177,26 +177,30 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-static void close_uring(void)
-{
-	io_uring_queue_exit(&ring);
-	wheel_close();
-}
+#define ONE_EACH	.add = add_each, .modify = modify_each, .cancel = cancel_each
 
-#define URING_FACILITY(variable, called, opening, suffix)		\
-	const struct facility variable = {				\
-		.name = called,						\
-		.kernel = NOT_IN_KERNEL,				\
-		.batches = true,					\
-		.handle = sizeof(*wheel.ids),					\
-		.open = opening,					\
-		.add = add##suffix,					\
-		.modify = modify##suffix,				\
-		.cancel = cancel##suffix,				\
-		.deliver = deliver,					\
-		.close = close_uring,					\
-	}
+FACILITY(uring) = {
+	.name = "twheel-uring",
+	.handle = sizeof(*wheel.ids),
+	.open = open_uring,
+	.deliver = deliver,
+	ONE_EACH,
+};
 
-URING_FACILITY(twheel_uring_facility, "twheel-uring", open_uring, _each);
-URING_FACILITY(twheel_uring_quiet_facility, "twheel-uring-quiet", open_quiet, _each);
-URING_FACILITY(twheel_uring_batch_facility, "twheel-uring-batch", open_uring, _batch);
+FACILITY(uring_quiet) = {
+	.name = "twheel-uring-quiet",
+	.handle = sizeof(*wheel.ids),
+	.open = open_quiet,
+	.deliver = deliver,
+	ONE_EACH,
+};
+
+FACILITY(uring_batch) = {
+	.name = "twheel-uring-batch",
+	.handle = sizeof(*wheel.ids),
+	.open = open_uring,
+	.add = add_batch,
+	.modify = modify_batch,
+	.cancel = cancel_batch,
+	.deliver = deliver,
+};

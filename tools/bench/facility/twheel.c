@@ -7,16 +7,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "wheel.h"
 
 static int epoll;
 static struct twheel_ring_view ring;
 
-static void open_wheel(const struct work *w)
+static void open_wheel(void)
 {
-	wheel_open(w, 0);
+	wheel_open(0);
 }
 
 static void wait_in_epoll(void)
@@ -29,15 +28,15 @@ static void wait_in_epoll(void)
 		err(1, "epoll");
 }
 
-static void open_epoll(const struct work *w)
+static void open_epoll(void)
 {
-	open_wheel(w);
+	open_wheel();
 	wait_in_epoll();
 }
 
-static void open_ring(const struct work *w)
+static void open_ring(void)
 {
-	open_wheel(w);
+	open_wheel();
 	if (twheel_ring_map(wheel.fd, BENCH_BATCH_MAX, &ring))
 		err(1, "twheel_ring_map");
 	wait_in_epoll();
@@ -55,7 +54,7 @@ static void add_one(size_t which, uint64_t delay_ns)
 static void add(size_t first, size_t n)
 {
 	if (n == 1) {
-		add_one(first, wheel.work->delay_ns[first]);
+		add_one(first, work.delay_ns[first]);
 		return;
 	}
 	fill_adds(first, n);
@@ -95,8 +94,8 @@ static void take(const struct twheel_event *taken, size_t n, uint64_t *sum)
 
 	for (i = 0; i < n; i++)
 		*sum += taken[i].data;
-	for (i = 0; wheel.work->rearm && i < n; i++)
-		add_one(taken[i].data, wheel.work->timeout_ns);
+	for (i = 0; work.rearm && i < n; i++)
+		add_one(taken[i].data, work.timeout_ns);
 }
 
 static bool is_readable(void)
@@ -158,29 +157,26 @@ static size_t deliver_by_ring(size_t max, bool waits, uint64_t *sum)
 	return done;
 }
 
-static void close_wheel(void)
-{
-	twheel_ring_unmap(&ring);
-	if (epoll > 0)
-		close(epoll);
-	epoll = 0;
-	wheel_close();
-}
+FACILITY(blocked) = {
+	.name = "twheel",
+	.handle = sizeof(*wheel.ids),
+	.open = open_wheel,
+	.deliver = deliver,
+	BENCH_CHANGES,
+};
 
-#define TWHEEL_FACILITY(variable, called, opening, delivering)		\
-	const struct facility variable = {				\
-		.name = called,						\
-		.kernel = NOT_IN_KERNEL,				\
-		.batches = true,					\
-		.handle = sizeof(*wheel.ids),					\
-		.open = opening,					\
-		.add = add,						\
-		.modify = modify,					\
-		.cancel = cancel,					\
-		.deliver = delivering,					\
-		.close = close_wheel,					\
-	}
+FACILITY(in_epoll) = {
+	.name = "twheel-epoll",
+	.handle = sizeof(*wheel.ids),
+	.open = open_epoll,
+	.deliver = deliver_in_epoll,
+	BENCH_CHANGES,
+};
 
-TWHEEL_FACILITY(twheel_facility, "twheel", open_wheel, deliver);
-TWHEEL_FACILITY(twheel_epoll_facility, "twheel-epoll", open_epoll, deliver_in_epoll);
-TWHEEL_FACILITY(twheel_ring_facility, "twheel-ring", open_ring, deliver_by_ring);
+FACILITY(by_ring) = {
+	.name = "twheel-ring",
+	.handle = sizeof(*wheel.ids),
+	.open = open_ring,
+	.deliver = deliver_by_ring,
+	BENCH_CHANGES,
+};

@@ -14,11 +14,10 @@
 /* The user data of requests that are not timeouts. */
 #define CONTROL		UINT64_MAX
 
-static const struct work *work;
 static struct io_uring ring;
 static struct __kernel_timespec times[BENCH_BATCH_MAX];
 
-static void open_ring(const struct work *w)
+static void open_ring(void)
 {
 	struct io_uring_params params = {
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
@@ -27,7 +26,6 @@ static void open_ring(const struct work *w)
 	};
 	int ret;
 
-	work = w;
 	ret = io_uring_queue_init_params(BENCH_BATCH_MAX, &ring, &params);
 	if (ret)
 		errx(1, "io_uring: %s", strerror(-ret));
@@ -35,7 +33,7 @@ static void open_ring(const struct work *w)
 
 static unsigned int clock_flag(void)
 {
-	return work->clock == CLOCK_BOOTTIME ? IORING_TIMEOUT_BOOTTIME : 0;
+	return work.clock == CLOCK_BOOTTIME ? IORING_TIMEOUT_BOOTTIME : 0;
 }
 
 static struct io_uring_sqe *request(void)
@@ -69,7 +67,7 @@ static void add(size_t first, size_t n)
 	for (i = 0; i < n; i++) {
 		struct io_uring_sqe *sqe = request();
 
-		io_uring_prep_timeout(sqe, after(i, work->delay_ns[first + i]), 0, clock_flag());
+		io_uring_prep_timeout(sqe, after(i, work.delay_ns[first + i]), 0, clock_flag());
 		io_uring_sqe_set_data64(sqe, first + i);
 	}
 	submit(n);
@@ -103,7 +101,7 @@ static void modify(const uint32_t *which, size_t n)
 	for (i = 0; i < n; i++) {
 		struct io_uring_sqe *sqe = request();
 
-		io_uring_prep_timeout_update(sqe, after(i, work->timeout_ns), which[i], 0);
+		io_uring_prep_timeout_update(sqe, after(i, work.timeout_ns), which[i], 0);
 		control(sqe);
 	}
 	submit(n);
@@ -132,7 +130,7 @@ static void rearm(struct io_uring_cqe **cqes, unsigned int n)
 	for (i = 0; i < n; i++) {
 		struct io_uring_sqe *sqe = request();
 
-		io_uring_prep_timeout(sqe, after(i, work->timeout_ns), 0, clock_flag());
+		io_uring_prep_timeout(sqe, after(i, work.timeout_ns), 0, clock_flag());
 		io_uring_sqe_set_data64(sqe, cqes[i]->user_data);
 	}
 }
@@ -150,25 +148,15 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	}
 	for (i = 0; i < n; i++)
 		*sum += cqes[i]->user_data;
-	if (work->rearm)
+	if (work.rearm)
 		rearm(cqes, n);
 	io_uring_cq_advance(&ring, n);
 	return n;
 }
 
-static void close_ring(void)
-{
-	io_uring_queue_exit(&ring);
-}
-
-const struct facility io_uring_facility = {
+FACILITY(io_uring) = {
 	.name = "io_uring",
-	.kernel = NOT_IN_KERNEL,
-	.batches = true,
 	.open = open_ring,
-	.add = add,
-	.modify = modify,
-	.cancel = cancel,
 	.deliver = deliver,
-	.close = close_ring,
+	BENCH_CHANGES,
 };

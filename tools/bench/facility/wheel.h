@@ -12,25 +12,23 @@
 
 /* Inline below: filling the array is part of a timer's cost. */
 extern struct wheel {
-	const struct work *work;
 	int fd;
 	uint64_t *ids;
-	struct twheel_add *adds;
-	struct twheel_modify *mods;
-	struct twheel_event *events;
-	uint64_t *cancels;
+	struct twheel_add adds[BENCH_BATCH_MAX];
+	struct twheel_modify mods[BENCH_BATCH_MAX];
+	struct twheel_event events[BENCH_BATCH_MAX];
+	uint64_t cancels[BENCH_BATCH_MAX];
 	uint64_t timeout_ns;	/* the time that timers are postponed to: a delay, or a deadline */
 } wheel;
 
-void wheel_open(const struct work *w, int flags);
-void wheel_close(void);
+void wheel_open(int flags);
 
 static inline void fill_adds(size_t first, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		wheel.adds[i].time_ns = wheel.work->delay_ns[first + i];
+		wheel.adds[i].time_ns = work.delay_ns[first + i];
 		wheel.adds[i].data = first + i;
 	}
 }

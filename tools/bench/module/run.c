@@ -14,14 +14,12 @@
 #include <linux/ktime.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/vmalloc.h>
 
 #include "twheel.h"
 #include "twheel_compat.h"
 #include "module.h"
-#include "compat.h"
 
 /* Steps of the core at a time, as in the driver. */
 #define BUDGET		64
@@ -31,207 +29,165 @@
 #define STRIDE		1024
 
 /**
- * struct job - a run in progress
- * @run: the request, and the result.
- * @delay: of each timer, in ns.
- * @order: the numbers of the timers, in a random order.
- * @timers: the timers, of whatever type.
- * @left: how many have yet to expire.
- * @end_ns: when the last of them had.
- * @wheel: the wheel of the core; its time is 0 until it expires.
- */
-struct job {
-	struct twheel_bench_run *run;
-	u64 *delay;
-	u32 *order;
-	void *timers;
-	u64 left;
-	u64 end_ns;
-	struct twheel wheel;
-};
-
-static struct job *current_job;
-
-/* The last timer to expire stops the clock. */
-static void job_expired(struct job *job)
-{
-	if (!--job->left)
-		job->end_ns = ktime_get_ns();
-}
-
-/**
  * struct kind - a facility
- * @size: of its timers.
- * @open: prepares, or fails.
  * @add: arms timer @i for its delay.
  * @modify: postpones timer @i to the end of the span.
  * @cancel: drops timer @i.
- * @expire: lets all remaining timers expire; returns when that began.
- * @close: undoes @open.
+ * @expire: lets all timers expire; returns when that began.
  *
  * Constant wherever it is used, so that its functions are inlined there.
  */
 struct kind {
-	size_t size;
-	int (*open)(struct job *job);
-	void (*add)(struct job *job, u32 i);
-	void (*modify)(struct job *job, u32 i);
-	void (*cancel)(struct job *job, u32 i);
-	u64 (*expire)(struct job *job);
-	void (*close)(struct job *job);
+	void (*add)(u32 i);
+	void (*modify)(u32 i);
+	void (*cancel)(u32 i);
+	u64 (*expire)(void);
 };
 
-/* The core of twheel: no lock, no clock. */
+union any_timer {
+	struct twheel_timer core;
+	struct hrtimer hrtimer;
+	struct timer_list list;
+};
 
-static struct twheel_timer *core_timer(struct job *job, u32 i)
+/* The run in progress: the delay of each timer, in ns, and their numbers, in a random order. */
+static struct twheel_bench_run run;
+static u64 *delay;
+static u32 *order;
+static union any_timer *timers;
+/* How many timers have yet to expire, and when the last of them had. */
+static u64 left, end_ns;
+
+/* The last timer to expire stops the clock. */
+static void expired(void)
 {
-	return (struct twheel_timer *)job->timers + i;
+	if (!--left)
+		end_ns = ktime_get_ns();
 }
 
-static void core_close(struct job *job)
-{
-	twheel_destroy(&job->wheel);
-}
+/* The core of twheel: no lock, no clock. The wheel's time is 0 until it expires. */
 
-static int core_open(struct job *job)
+static struct twheel wheel;
+
+static int core_open(void)
 {
-	struct twheel *w = &job->wheel;
 	struct twheel_level *level;
 
-	twheel_init(w, TICK_NS, WHEEL_SIZE, 0);
-	while (!twheel_covers(w, 2 * job->run->span_ns)) {
-		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
+	twheel_init(&wheel, TICK_NS, WHEEL_SIZE, 0);
+	while (!twheel_covers(&wheel, 2 * run.span_ns)) {
+		level = twheel_level_alloc(&wheel, wheel.nr_levels, GFP_KERNEL);
 		if (!level) {
-			core_close(job);
+			twheel_destroy(&wheel);
 			return -ENOMEM;
 		}
-		twheel_level_install(w, level);
+		twheel_level_install(&wheel, level);
 	}
 	return 0;
 }
 
-static __always_inline void core_add(struct job *job, u32 i)
+static __always_inline void core_add(u32 i)
 {
-	struct twheel_timer *timer = core_timer(job, i);
-
-	timer->deadline = job->delay[i];
-	twheel_add(&job->wheel, timer);
+	timers[i].core.deadline = delay[i];
+	twheel_add(&wheel, &timers[i].core);
 }
 
-static __always_inline void core_modify(struct job *job, u32 i)
+static __always_inline void core_modify(u32 i)
 {
-	struct twheel_timer *timer = core_timer(job, i);
-
-	twheel_cancel(&job->wheel, timer);
-	timer->deadline = job->run->span_ns;
-	twheel_add(&job->wheel, timer);
+	twheel_cancel(&wheel, &timers[i].core);
+	timers[i].core.deadline = run.span_ns;
+	twheel_add(&wheel, &timers[i].core);
 }
 
-static __always_inline void core_cancel(struct job *job, u32 i)
+static __always_inline void core_cancel(u32 i)
 {
-	twheel_cancel(&job->wheel, core_timer(job, i));
+	twheel_cancel(&wheel, &timers[i].core);
 }
 
-static u64 core_expire(struct job *job)
+static u64 core_expire(void)
 {
 	u64 began = ktime_get_ns();
-	u64 end = twheel_tick(&job->wheel, job->run->span_ns);
+	u64 end = twheel_tick(&wheel, run.span_ns);
 	bool more;
 
 	do {
-		more = twheel_advance(&job->wheel, end, BUDGET);
-		while (twheel_pop(&job->wheel))
-			job_expired(job);
+		more = twheel_advance(&wheel, end, BUDGET);
+		while (twheel_pop(&wheel)) {
+			expired();
+			/* Each is counted in memory, as for the other kinds. */
+			barrier();
+		}
 		cond_resched();
 	} while (more);
 	return began;
 }
 
-static const struct kind core_kind = {
-	.size = sizeof(struct twheel_timer),
-	.open = core_open,
-	.add = core_add,
-	.modify = core_modify,
-	.cancel = core_cancel,
-	.expire = core_expire,
-	.close = core_close,
-};
+static const struct kind core_kind = { core_add, core_modify, core_cancel, core_expire };
 
 /* hrtimer */
 
 static enum hrtimer_restart hrtimer_expired(struct hrtimer *timer)
 {
-	job_expired(current_job);
+	expired();
 	return HRTIMER_NORESTART;
 }
 
-static __always_inline void hrtimer_add_one(struct job *job, u32 i)
+static __always_inline void hrtimer_add_one(u32 i)
 {
-	struct hrtimer *timer = (struct hrtimer *)job->timers + i;
-
-	hrtimer_setup(timer, hrtimer_expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL);
-	hrtimer_start(timer, job->delay[i], HRTIMER_MODE_REL);
+	hrtimer_setup(&timers[i].hrtimer, hrtimer_expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL);
+	hrtimer_start(&timers[i].hrtimer, delay[i], HRTIMER_MODE_REL);
 }
 
-static __always_inline void hrtimer_modify_one(struct job *job, u32 i)
+static __always_inline void hrtimer_modify_one(u32 i)
 {
-	hrtimer_start((struct hrtimer *)job->timers + i, job->run->span_ns,
-		      HRTIMER_MODE_REL);
+	hrtimer_start(&timers[i].hrtimer, run.span_ns, HRTIMER_MODE_REL);
 }
 
-static __always_inline void hrtimer_cancel_one(struct job *job, u32 i)
+static __always_inline void hrtimer_cancel_one(u32 i)
 {
-	hrtimer_cancel((struct hrtimer *)job->timers + i);
+	hrtimer_cancel(&timers[i].hrtimer);
 }
 
-static u64 hrtimer_expire(struct job *job)
+static u64 hrtimer_expire(void)
 {
 	u64 began = ktime_get_ns();
 
-	bench_jump(job->run->span_ns);
-	while (READ_ONCE(job->left))
+	bench_jump(run.span_ns);
+	while (READ_ONCE(left))
 		cond_resched();
 	return began;
 }
 
 static const struct kind hrtimer_kind = {
-	.size = sizeof(struct hrtimer),
-	.add = hrtimer_add_one,
-	.modify = hrtimer_modify_one,
-	.cancel = hrtimer_cancel_one,
-	.expire = hrtimer_expire,
+	hrtimer_add_one, hrtimer_modify_one, hrtimer_cancel_one, hrtimer_expire
 };
 
 /* timer_list */
 
 static void timer_list_expired(struct timer_list *timer)
 {
-	job_expired(current_job);
+	expired();
 }
 
-static __always_inline void timer_list_add_one(struct job *job, u32 i)
+static __always_inline void timer_list_add_one(u32 i)
 {
-	struct timer_list *timer = (struct timer_list *)job->timers + i;
-
-	timer_setup(timer, timer_list_expired, 0);
-	mod_timer(timer, jiffies + nsecs_to_jiffies(job->delay[i]));
+	timer_setup(&timers[i].list, timer_list_expired, 0);
+	mod_timer(&timers[i].list, jiffies + nsecs_to_jiffies(delay[i]));
 }
 
-static __always_inline void timer_list_modify_one(struct job *job, u32 i)
+static __always_inline void timer_list_modify_one(u32 i)
 {
-	mod_timer((struct timer_list *)job->timers + i,
-		  jiffies + nsecs_to_jiffies(job->run->span_ns));
+	mod_timer(&timers[i].list, jiffies + nsecs_to_jiffies(run.span_ns));
 }
 
-static __always_inline void timer_list_cancel_one(struct job *job, u32 i)
+static __always_inline void timer_list_cancel_one(u32 i)
 {
-	timer_delete_sync((struct timer_list *)job->timers + i);
+	timer_delete_sync(&timers[i].list);
 }
 
-static u64 timer_list_expire(struct job *job)
+static u64 timer_list_expire(void)
 {
 	/* The kernel's wheel allows a timer to be late by an eighth of its delay. */
-	u64 span = job->run->span_ns + job->run->span_ns / 8 + NSEC_PER_SEC;
+	u64 span = run.span_ns + run.span_ns / 8 + NSEC_PER_SEC;
 	unsigned long end = jiffies + nsecs_to_jiffies(span);
 	u64 began;
 
@@ -242,124 +198,104 @@ static u64 timer_list_expire(struct job *job)
 	}
 	began = ktime_get_ns();
 	local_bh_enable();
-	while (READ_ONCE(job->left))
+	while (READ_ONCE(left))
 		cond_resched();
 	return began;
 }
 
 static const struct kind timer_list_kind = {
-	.size = sizeof(struct timer_list),
-	.add = timer_list_add_one,
-	.modify = timer_list_modify_one,
-	.cancel = timer_list_cancel_one,
-	.expire = timer_list_expire,
+	timer_list_add_one, timer_list_modify_one, timer_list_cancel_one, timer_list_expire
 };
 
 /* The phases */
 
-static __always_inline u64 job_each(struct job *job, const u32 *order, u64 n,
-				    void (*op)(struct job *job, u32 i))
+static __always_inline u64 each(const u32 *which, void (*op)(u32 i))
 {
 	u64 began = ktime_get_ns();
 	u64 i, end;
 
-	for (i = 0; i < n; cond_resched()) {
-		end = min(n, i + STRIDE);
+	for (i = 0; i < run.pending; cond_resched()) {
+		end = min(run.pending, i + STRIDE);
 		for (; i < end; i++)
-			op(job, order ? order[i] : i);
+			op(which ? which[i] : i);
 	}
 	return ktime_get_ns() - began;
 }
 
-static __always_inline int job_phases(struct job *job, const struct kind *kind)
+static __always_inline void measure(const struct kind *kind)
 {
-	struct twheel_bench_run *run = job->run;
-	u64 n = run->pending;
-	u64 cancel = n * run->cancel_percent / 100;
-	int err = 0;
+	run.add_ns = each(NULL, kind->add);
+	if (run.op == TWHEEL_BENCH_EXPIRE) {
+		u64 began = kind->expire();
 
-	job->timers = vzalloc(array_size(n, kind->size));
-	if (!job->timers)
-		return -ENOMEM;
-	job->left = n - cancel;
-	if (kind->open)
-		err = kind->open(job);
-	if (err)
-		goto free;
-
-	run->add_ns = job_each(job, NULL, n, kind->add);
-	if (run->modify)
-		run->modify_ns = job_each(job, job->order, n, kind->modify);
-	run->cancel_ns = job_each(job, job->order, cancel, kind->cancel);
-	if (cancel < n) {
-		u64 began = kind->expire(job);
-
-		run->expire_ns = job->end_ns - began;
+		run.op_ns = end_ns - began;
+		return;
 	}
-	if (kind->close)
-		kind->close(job);
-free:
-	vfree(job->timers);
-	return err;
+	if (run.op == TWHEEL_BENCH_CANCEL) {
+		run.op_ns = each(order, kind->cancel);
+	} else {
+		run.op_ns = each(order, kind->modify);
+		each(order, kind->cancel);
+	}
 }
 
-static int job_start(struct job *job)
+static int measure_facility(void)
 {
-	switch (job->run->facility) {
+	int err;
+
+	switch (run.facility) {
 	case TWHEEL_BENCH_CORE:
-		return job_phases(job, &core_kind);
+		err = core_open();
+		if (err)
+			return err;
+		measure(&core_kind);
+		twheel_destroy(&wheel);
+		return 0;
 	case TWHEEL_BENCH_HRTIMER:
-		return job_phases(job, &hrtimer_kind);
-	case TWHEEL_BENCH_TIMER_LIST:
-		return job_phases(job, &timer_list_kind);
+		measure(&hrtimer_kind);
+		return 0;
 	default:
-		return -EINVAL;
+		measure(&timer_list_kind);
+		return 0;
 	}
 }
 
 /* Draw the delays, and shuffle the order. */
-static void job_plan(struct job *job)
+static void plan(void)
 {
-	struct twheel_bench_run *run = job->run;
 	struct rnd_state rnd;
 	u64 i;
 
-	prandom_seed_state(&rnd, run->seed);
-	for (i = 0; i < run->pending; i++) {
+	prandom_seed_state(&rnd, 1);
+	for (i = 0; i < run.pending; i++) {
 		u64 random = (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
 		u32 other;
 
 		/* A timer that is due at once would disturb the adding of the others. */
-		job->delay[i] = max_t(u64, NSEC_PER_SEC,
-				      mul_u64_u64_shr(random, run->span_ns, 64));
+		delay[i] = max_t(u64, NSEC_PER_SEC, mul_u64_u64_shr(random, run.span_ns, 64));
 		div64_u64_rem(random, i + 1, &random);
 		other = random;
-		job->order[i] = job->order[other];
-		job->order[other] = i;
+		order[i] = order[other];
+		order[other] = i;
 	}
 }
 
-int bench_run(struct twheel_bench_run *run)
+int bench_run(struct twheel_bench_run *request)
 {
-	struct job *job;
 	int err = -ENOMEM;
 
-	if (!run->pending || run->pending > U32_MAX || run->cancel_percent > 100)
-		return -EINVAL;
-
-	job = kzalloc(sizeof(*job), GFP_KERNEL);
-	if (!job)
-		return -ENOMEM;
-	job->run = run;
-	job->delay = vmalloc(array_size(run->pending, sizeof(*job->delay)));
-	job->order = vmalloc(array_size(run->pending, sizeof(*job->order)));
-	if (job->delay && job->order) {
-		job_plan(job);
-		current_job = job;
-		err = job_start(job);
+	run = *request;
+	left = run.pending;
+	delay = vmalloc(array_size(run.pending, sizeof(*delay)));
+	order = vmalloc(array_size(run.pending, sizeof(*order)));
+	timers = vzalloc(array_size(run.pending, sizeof(*timers)));
+	if (delay && order && timers) {
+		plan();
+		err = measure_facility();
 	}
-	vfree(job->order);
-	vfree(job->delay);
-	kfree(job);
+	vfree(timers);
+	vfree(order);
+	vfree(delay);
+	*request = run;
 	return err;
 }

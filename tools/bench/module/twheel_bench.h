@@ -13,35 +13,31 @@
 #define TWHEEL_BENCH_DEVICE	"twheel-bench"
 
 /* The facilities inside the kernel. */
-#define TWHEEL_BENCH_CORE	0
-#define TWHEEL_BENCH_HRTIMER	1
-#define TWHEEL_BENCH_TIMER_LIST	2
+#define TWHEEL_BENCH_CORE	1
+#define TWHEEL_BENCH_HRTIMER	2
+#define TWHEEL_BENCH_TIMER_LIST	3
+
+/* Operations on all timers, in a random order; these expire all at once. */
+#define TWHEEL_BENCH_CANCEL	1
+#define TWHEEL_BENCH_MODIFY	2
+#define TWHEEL_BENCH_EXPIRE	3
 
 /**
  * struct twheel_bench_run - one facility inside the kernel, one number of timers
- * @facility: TWHEEL_BENCH_*.
- * @cancel_percent: of the timers, in a random order; the others expire.
+ * @facility: one of those above.
+ * @op: an operation.
  * @pending: number of timers.
- * @span_ns: deadlines are uniform over this time from now.
- * @seed: of the deadlines and of the random order.
- * @modify: whether to postpone all deadlines, in a random order.
+ * @span_ns: deadlines are uniform over this time from now; or all are then, once modified.
  * @add_ns: set on return: the time for adding all timers.
- * @modify_ns: set on return: giving all of them @span_ns from now.
- * @cancel_ns: set on return: cancelling.
- * @expire_ns: set on return: expiry and callback of the timers left over,
- *	all at once.
+ * @op_ns: set on return: the time for the operation.
  */
 struct twheel_bench_run {
 	__u32 facility;
-	__u32 cancel_percent;
+	__u32 op;
 	__u64 pending;
 	__u64 span_ns;
-	__u64 seed;
-	__u64 modify;
 	__u64 add_ns;
-	__u64 modify_ns;
-	__u64 cancel_ns;
-	__u64 expire_ns;
+	__u64 op_ns;
 };
 
 /**

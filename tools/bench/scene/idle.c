@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "kernel.h"
 
 #define TIMEOUT_NS	(60 * SEC)
 #define MESSAGES	64
@@ -71,7 +70,7 @@ static uint64_t some_turns(struct server *server)
 }
 
 /* For a minute at most. The CPU's work without the server is not counted. */
-static struct cost serve_on(const struct run *run, struct server *server)
+static struct cost serve_on(struct server *server)
 {
 	struct cost cost = { };
 	uint64_t background = 0;
@@ -79,7 +78,7 @@ static struct cost serve_on(const struct run *run, struct server *server)
 
 	for (i = 0; i < BACKGROUND; i++)
 		background += some_turns(NULL);
-	for (i = 0; i < TIMEOUT_NS / TURN_NS && cost.ns < run->limit_ns; i += TURNS) {
+	for (i = 0; i < TIMEOUT_NS / TURN_NS && cost.ns < work.limit_ns; i += TURNS) {
 		cost.ns += some_turns(server) - background / BACKGROUND;
 		cost.done += TURNS * MESSAGES;
 	}
@@ -87,40 +86,37 @@ static struct cost serve_on(const struct run *run, struct server *server)
 }
 
 /* The order of messages: each connection sends one in a round, so that none looks dead. */
-static uint32_t *messages(const struct work *work, size_t *count)
+static uint32_t *messages(size_t *count)
 {
-	size_t n = work->pending / MESSAGES * MESSAGES, i;
+	size_t n = work.pending / MESSAGES * MESSAGES, i;
 	uint32_t *message = bench_array(2 * n, sizeof(*message));
 
 	for (i = 0; i < n; i++) {
-		message[i] = work->order[i];
-		message[n + i] = work->order[work->pending - 1 - i];
+		message[i] = work.order[i];
+		message[n + i] = work.order[work.pending - 1 - i];
 	}
 	*count = 2 * n;
 	return message;
 }
 
-/**
- * bench_idle() - measure it
- * @run: the run, with as many connections as timers.
- * @work: its work; the timers' delays are not used.
- */
-void bench_idle(const struct run *run, struct work *work)
+static void bench_idle(void)
 {
-	struct server server = { .facility = run->facility, .connections = work->pending };
+	struct server server = { .facility = work.facility, .connections = work.pending };
 	struct cost cost;
 	size_t i;
 
 	/* As in a server that has run for long, timeouts are spread over the minute. */
-	work->timeout_ns = TIMEOUT_NS;
-	for (i = 0; i < work->pending; i++)
-		work->delay_ns[i] = SOONEST_NS + work->delay_ns[i] % (TIMEOUT_NS - SOONEST_NS);
-	server.message = messages(work, &server.messages);
-	run->facility->open(work);
-	for (i = 0; i < work->pending; i++)
-		run->facility->add(i, 1);
-	for (i = 0; i < work->pending; i++)
-		work->delay_ns[i] = TIMEOUT_NS;
-	cost = serve_on(run, &server);
-	bench_say(run, "idle", (double)cost.ns / cost.done, "insn", run->pending);
+	work.timeout_ns = TIMEOUT_NS;
+	for (i = 0; i < work.pending; i++)
+		work.delay_ns[i] = SOONEST_NS + work.delay_ns[i] % (TIMEOUT_NS - SOONEST_NS);
+	server.message = messages(&server.messages);
+	work.facility->open();
+	for (i = 0; i < work.pending; i++)
+		work.facility->add(i, 1);
+	for (i = 0; i < work.pending; i++)
+		work.delay_ns[i] = TIMEOUT_NS;
+	cost = serve_on(&server);
+	bench_say("idle", (double)cost.ns / cost.done, "insn");
 }
+
+OPERATION(idle) = { "idle", bench_idle, .opens = true, .boottime = true };

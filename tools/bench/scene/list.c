@@ -13,29 +13,29 @@
 /* Timers of a new wheel lie side by side, this many in a page. */
 #define PAGE_TIMERS	84
 
-static struct twheel_listed listed[BENCH_BATCH_MAX];
+static struct twheel_handle *handles;
 
-static void list(const struct run *run, int wheel, const char *op, size_t timers)
+size_t bench_list_all(int wheel, size_t batch)
 {
-	uint64_t cursor = 0, began = now_ns();
+	static struct twheel_listed listed[BENCH_BATCH_MAX];
+	uint64_t cursor = 0;
 	size_t done = 0;
 	ssize_t n;
 
-	while ((n = twheel_list_timers(wheel, &cursor, listed, run->batch)) > 0)
+	while ((n = twheel_list_timers(wheel, &cursor, listed, batch)) > 0)
 		done += n;
-	if (n || done != timers)
-		err(1, "TWHEEL_LIST: %zu of %zu timers", done, timers);
-	bench_say(run, op, (double)(now_ns() - began) / done, "insn", run->pending);
+	if (n)
+		err(1, "TWHEEL_LIST");
+	return done;
 }
 
-/* Cancel all timers except one of each page, at a random place. */
-static size_t thin_out(int wheel, const struct twheel_add *adds, size_t n)
+size_t bench_thin_out(int wheel, const struct twheel_add *adds)
 {
-	uint64_t *cancels = bench_array(n, sizeof(*cancels));
+	uint64_t *cancels = bench_array(work.pending, sizeof(*cancels));
 	struct chance chance = { .state = 88172645463325252ULL };
 	size_t i, stays = 0, count = 0;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < work.pending; i++) {
 		if (i % PAGE_TIMERS == 0)
 			stays = i + chance_below(&chance, PAGE_TIMERS);
 		if (i != stays)
@@ -44,10 +44,17 @@ static size_t thin_out(int wheel, const struct twheel_add *adds, size_t n)
 	if (twheel_cancel_batch(wheel, cancels, NULL, count) != (int)count)
 		err(1, "TWHEEL_CANCEL_BATCH");
 	free(cancels);
-	return n - count;
+	return work.pending - count;
 }
 
-static struct twheel_handle *handles;
+static void measure_list(int wheel, const char *op, size_t timers)
+{
+	uint64_t began = now_ns();
+
+	if (bench_list_all(wheel, work.batch) != timers)
+		errx(1, "TWHEEL_LIST lost timers");
+	bench_say(op, (double)(now_ns() - began) / timers, "insn");
+}
 
 static void never_called(struct twheel_loop *loop, struct twheel_handle *handle)
 {
@@ -61,50 +68,36 @@ static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t data
 	return &handles[data];
 }
 
-/* A loop takes all timers over; the wheel is closed with it. */
-static void adopt(const struct run *run, int wheel)
+/* A loop takes all timers over. */
+static void measure_adopt(int wheel)
 {
 	const struct twheel_loop_config config = { .resolve = find_handle };
 	struct twheel_loop *loop;
 	uint64_t began;
 	size_t i;
 
-	handles = bench_array(run->pending, sizeof(*handles));
-	for (i = 0; i < run->pending; i++)
+	handles = bench_array(work.pending, sizeof(*handles));
+	for (i = 0; i < work.pending; i++)
 		twheel_handle_init(&handles[i], never_called, NULL);
 	began = now_ns();
 	loop = twheel_loop_adopt(wheel, &config);
-	if (!loop || twheel_loop_count(loop) != (int64_t)run->pending)
+	if (!loop || twheel_loop_count(loop) != (int64_t)work.pending)
 		err(1, "twheel_loop_adopt");
-	bench_say(run, "adopt", (double)(now_ns() - began) / run->pending, "insn", run->pending);
-	twheel_loop_free(loop);
-	free(handles);
+	bench_say("adopt", (double)(now_ns() - began) / work.pending, "insn");
 }
 
-static int fill(const struct work *work, struct twheel_add *adds)
+static void run(void)
 {
-	int wheel = bench_wheel(MSEC, 256, 0);
-	size_t i;
+	int wheel = bench_wheel(work.tick_ns, work.wheel_size, 0);
+	struct twheel_add *adds = bench_arm(wheel, now_ns() + HOUR);
 
-	for (i = 0; i < work->pending; i++)
-		adds[i] = (struct twheel_add) { .time_ns = HOUR + work->delay_ns[i], .data = i };
-	bench_add_all(wheel, adds, work->pending);
-	return wheel;
-}
-
-/**
- * bench_list() - the cost of listing a timer, and of adopting one
- * @run: the run.
- * @work: its work.
- */
-void bench_list(const struct run *run, struct work *work)
-{
-	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
-	int wheel = fill(work, adds);
-
-	list(run, wheel, "list", work->pending);
-	list(run, wheel, "list_sparse", thin_out(wheel, adds, work->pending));
+	measure_list(wheel, "list", work.pending);
+	measure_list(wheel, "list_sparse", bench_thin_out(wheel, adds));
 	close(wheel);
-	adopt(run, fill(work, adds));
 	free(adds);
+	wheel = bench_wheel(work.tick_ns, work.wheel_size, 0);
+	bench_arm(wheel, now_ns() + HOUR);
+	measure_adopt(wheel);
 }
+
+OPERATION(list) = { "list", run, .opens = true };

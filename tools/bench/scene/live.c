@@ -8,19 +8,13 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bench.h"
-#include "kernel.h"
 
 /* When the first timer whose lateness is measured is due. */
 #define LEAD_NS		(10 * SEC)
 /* The time between two cancels: of a million orders, most are paid within half an hour. */
 #define PAID_NS		(2 * MSEC)
-/* How often each timer of bench_tail() expires, and the time between two expiries. */
-#define ROUNDS		1000
-#define TURN_NS		(10037 * USEC)
 #define NULL_CALLS	10000
 /* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
@@ -34,69 +28,29 @@ static double background(void)
 	return kernel_busy() - began;
 }
 
-/**
- * bench_live() - the CPU's work for a timer that expires alone
- * @run: the run.
- * @work: its work: are timers rearmed when they have expired?
- *
- * The time between the last add and the last delivery, without the CPU's idle time and
- * without its other work in half an hour.
+/*
+ * The CPU's work for a timer that expires alone, and is rearmed or not: the time between the last
+ * add and the last delivery, without the CPU's idle time and without its other work in half an hour
  */
-void bench_live(const struct run *run, struct work *work)
+static void live(void)
 {
-	const char *op = work->rearm ? "rearm" : "live";
+	const char *op = work.rearm ? "rearm" : "live";
 	double idle = background();
 	uint64_t began, sum = 0;
 	struct cost cost;
 
-	work->clock = CLOCK_MONOTONIC;
-	run->facility->open(work);
-	if (!bench_fill(run, work, op, &cost))
+	work.facility->open();
+	if (!bench_fill(op, &cost))
 		return;
 	began = kernel_busy();
-	for (cost.done = 0; cost.done < work->pending;)
-		cost.done += run->facility->deliver(work->batch, true, &sum);
-	bench_say(run, op, (kernel_busy() - began - idle) / cost.done, "insn", cost.done);
+	for (cost.done = 0; cost.done < work.pending;)
+		cost.done += work.facility->deliver(work.batch, true, &sum);
+	bench_say(op, (kernel_busy() - began - idle) / cost.done, "insn");
 }
 
-/**
- * bench_tail() - how many expiries are late by more than a tick and 1 ms
- * @run: the run.
- * @work: its work; the timers expire in turn.
- */
-void bench_tail(const struct run *run, struct work *work)
+static int new_wheel(void)
 {
-	uint64_t *due = bench_array(work->pending, sizeof(*due)), sum = 0, now, longest = 0;
-	size_t i, done = 0, tail = 0, got;
-	struct cost cost;
-
-	work->clock = CLOCK_MONOTONIC;
-	work->timeout_ns = work->pending * TURN_NS;
-	for (i = 0; i < work->pending; i++)
-		work->delay_ns[i] = LEAD_NS + i * TURN_NS;
-	run->facility->open(work);
-	if (!bench_fill(run, work, "tail", &cost))
-		return;
-	for (i = 0, now = now_ns(); i < work->pending; i++)
-		due[i] = now + work->delay_ns[i];
-	for (i = 0; done < ROUNDS * work->pending; done += got) {
-		size_t n = got = run->facility->deliver(work->batch, true, &sum);
-
-		for (now = now_ns(); n; n--, i = (i + 1) % work->pending) {
-			uint64_t late = now > due[i] ? now - due[i] : 0;
-
-			tail += late > work->shape->tick_ns + MSEC;
-			longest = late > longest ? late : longest;
-			due[i] = now + work->timeout_ns;
-		}
-	}
-	bench_say(run, "tail", tail, "timers", work->pending);
-	bench_say(run, "tail_max", longest, "insn", work->pending);
-}
-
-static int new_wheel(const struct shape *shape)
-{
-	return bench_wheel(shape->tick_ns, shape->wheel_size, 0);
+	return bench_wheel(work.tick_ns, work.wheel_size, 0);
 }
 
 static uint64_t fires(int wheel)
@@ -108,21 +62,6 @@ static uint64_t fires(int wheel)
 	return info.fires;
 }
 
-/* Arm timers whose deadlines are uniform over the span, which begins at @base. */
-static struct twheel_add *arm(int wheel, const struct work *work, uint64_t base)
-{
-	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
-	size_t i;
-
-	for (i = 0; i < work->pending; i++)
-		adds[i] = (struct twheel_add) {
-			.time_ns = base + work->delay_ns[i],
-			.flags = TWHEEL_ABSTIME,
-		};
-	bench_add_all(wheel, adds, work->pending);
-	return adds;
-}
-
 /* When a reader gets an event, and the tick boundary at which it was due. */
 struct arrival {
 	uint64_t due;
@@ -130,11 +69,11 @@ struct arrival {
 };
 
 /* Return @n events or some more, in the order in which they come. */
-static struct arrival *wait_for(int wheel, const struct work *work, size_t n)
+static struct arrival *wait_for(int wheel, size_t n)
 {
 	struct arrival *arrivals = bench_array(n + BENCH_BATCH_MAX, sizeof(*arrivals));
 	static struct twheel_event events[BENCH_BATCH_MAX];
-	const uint64_t tick = work->shape->tick_ns;
+	const uint64_t tick = work.tick_ns;
 	struct pollfd poll_fd = { .fd = wheel, .events = POLLIN };
 	size_t done = 0;
 
@@ -165,19 +104,18 @@ static int by_lateness(const void *a, const void *b)
 	return (x->late > y->late) - (x->late < y->late);
 }
 
-static int new_quiet_wheel(const struct work *work)
+static int new_quiet_wheel(void)
 {
 	/* Otherwise khugepaged stops the reader now and then, to make a huge page. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		err(1, "PR_SET_THP_DISABLE");
-	return new_wheel(work->shape);
+	return new_wheel();
 }
 
 /* Report how late the next @n events of a wheel are read. */
-static void report_lateness(const struct run *run, const struct work *work, int wheel,
-			    const char *op, size_t n)
+static void report_lateness(int wheel, const char *op, size_t n)
 {
-	struct arrival *sorted = wait_for(wheel, work, n);
+	struct arrival *sorted = wait_for(wheel, n);
 	const struct {
 		const char *name;
 		size_t event;
@@ -193,85 +131,67 @@ static void report_lateness(const struct run *run, const struct work *work, int 
 	qsort(sorted, n, sizeof(*sorted), by_lateness);
 	for (i = 0; i < ARRAY_SIZE(of); i++) {
 		snprintf(name, sizeof(name), "%s_%s", op, of[i].name);
-		bench_say(run, name, sorted[of[i].event].late, "insn", run->pending);
+		bench_say(name, sorted[of[i].event].late, "insn");
 	}
 }
 
-/**
- * bench_lateness() - how late a reader gets the events of a wheel
- * @run: the run.
- * @work: its work.
- *
- * The first quarter of them, while the wheel is at its fullest.
- */
-void bench_lateness(const struct run *run, struct work *work)
+/* How late a reader gets the events of a wheel: the first quarter, while it is at its fullest. */
+static void lateness(void)
 {
-	int wheel = new_quiet_wheel(work);
+	int wheel = new_quiet_wheel();
 
-	arm(wheel, work, now_ns() + LEAD_NS);
-	report_lateness(run, work, wheel, "lateness", work->pending / 4 + 1);
+	bench_arm(wheel, now_ns() + LEAD_NS);
+	report_lateness(wheel, "lateness", work.pending / 4 + 1);
 }
 
-/**
- * bench_lateness_cancel() - the same after a pause in which only cancels visited the wheel
- * @run: the run.
- * @work: its work.
- *
- * A bucket with many timers, of level 2, is due as a whole. Orders are paid until then.
+/*
+ * The same after a pause in which only cancels visited the wheel: a bucket with many timers, of
+ * level 2, is due as a whole. Orders are paid until then.
  */
-void bench_lateness_cancel(const struct run *run, struct work *work)
+static void lateness_cancel(void)
 {
 	uint64_t base = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
-	int wheel = new_quiet_wheel(work);
-	struct twheel_add *adds = arm(wheel, work, base);
+	int wheel = new_quiet_wheel();
+	struct twheel_add *adds = bench_arm(wheel, base);
 	size_t i, cancels = BUCKET_NS / PAID_NS;
 
-	for (i = 0; i < cancels && i < work->pending / 2; i++) {
+	for (i = 0; i < cancels && i < work.pending / 2; i++) {
 		sleep_until(base - (cancels - i) * PAID_NS);
 		if (twheel_cancel_timer(wheel, adds[i].id))
 			err(1, "TWHEEL_CANCEL");
 	}
-	report_lateness(run, work, wheel, "lateness_cancel", work->pending / 10 + 1);
+	report_lateness(wheel, "lateness_cancel", work.pending / 10 + 1);
 }
 
-/**
- * bench_fires() - how often the hrtimer of a wheel fires, and how often it has to
- * @run: the run.
- * @work: its work.
- */
-void bench_fires(const struct run *run, struct work *work)
+/* How often the hrtimer of a wheel fires, and how often it has to. */
+static void run_fires(void)
 {
-	size_t i, n = work->pending, ticks = 1;
-	int wheel = new_wheel(work->shape);
+	size_t i, n = work.pending, ticks = 1;
 	struct arrival *arrivals;
+	int wheel = new_wheel();
 
-	arm(wheel, work, now_ns() + LEAD_NS);
-	arrivals = wait_for(wheel, work, n);
+	bench_arm(wheel, now_ns() + LEAD_NS);
+	arrivals = wait_for(wheel, n);
 	for (i = 1; i < n; i++)
 		ticks += arrivals[i].due != arrivals[i - 1].due;
-	bench_say(run, "fires", fires(wheel), "fires", n);
-	bench_say(run, "ticks", ticks, "ticks", n);
+	bench_say("fires", fires(wheel), "fires");
+	bench_say("ticks", ticks, "ticks");
 }
 
-/**
- * bench_wakeups() - how often a wheel without timers wakes the CPU in an hour
- * @run: the run.
- * @work: only its shape counts: the wheel has held a timer, but no longer does.
- */
-void bench_wakeups(const struct run *run, struct work *work)
+/* How often a wheel that has held a timer, but no longer does, wakes the CPU in an hour. */
+static void wakeups(void)
 {
 	struct twheel_add add = { .time_ns = HOUR / 2 };
-	int wheel = new_wheel(work->shape);
+	int wheel = new_wheel();
 	uint64_t before;
 
 	if (twheel_add_timer(wheel, &add) || twheel_cancel_timer(wheel, add.id))
 		err(1, "adding and cancelling a timer");
 	before = fires(wheel);
 	sleep_for(HOUR);
-	bench_say(run, "wakeups", fires(wheel) - before, "per hour", run->pending);
+	bench_say("wakeups", fires(wheel) - before, "per hour");
 }
 
-/* The wheel of bench_null(). */
 static int null_wheel;
 
 static void call_for_nothing(size_t first, size_t n)
@@ -281,28 +201,22 @@ static void call_for_nothing(size_t first, size_t n)
 		errx(1, "twheel knows an ioctl that does not exist");
 }
 
-/**
- * bench_null() - the cost of a system call that does nothing
- * @run: the run.
- * @work: only its shape counts, and that not much.
- *
- * The loop is the same as for ioctls that do something.
- */
-void bench_null(const struct run *run, struct work *work)
+/* The cost of an ioctl that does nothing, in the same loop as for those that do something. */
+static void null(void)
 {
-	const struct facility nothing = { .add = call_for_nothing };
-	const struct run calls = { .facility = &nothing, .limit_ns = run->limit_ns };
-	const struct work single = { .batch = 1 };
+	const struct facility nothing = { work.facility->name, .add = call_for_nothing };
 	struct cost cost;
-	uint64_t began;
-	size_t i;
 
-	null_wheel = new_wheel(work->shape);
-	began = now_ns();
-	for (i = 0; i < NULL_CALLS; i++)
-		syscall(SYS_getppid);
-	bench_say(run, "null_syscall", (now_ns() - began) / (double)NULL_CALLS, "insn",
-		  run->pending);
-	cost = bench_measure(&calls, &single, BENCH_ADD, NULL_CALLS);
-	bench_say(run, "null_ioctl", (double)cost.ns / cost.done, "insn", run->pending);
+	null_wheel = new_wheel();
+	work.facility = &nothing;
+	cost = bench_measure(BENCH_ADD, NULL_CALLS);
+	bench_say("null_ioctl", (double)cost.ns / cost.done, "insn");
 }
+
+OPERATION(op_live) = { "live", live, .opens = true };
+OPERATION(op_rearm) = { "rearm", live, .opens = true, .rearm = true };
+OPERATION(op_lateness) = { "lateness", lateness, .opens = true };
+OPERATION(op_lateness_cancel) = { "lateness_cancel", lateness_cancel, .opens = true };
+OPERATION(op_fires) = { "fires", run_fires, .opens = true };
+OPERATION(op_wakeups) = { "wakeups", wakeups, .opens = true };
+OPERATION(op_null) = { "null", null, .opens = true };

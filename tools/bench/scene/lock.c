@@ -5,98 +5,96 @@
  * checks; new levels; and waking waiters, in read() or in epoll
  */
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "kernel.h"
+#include "facility/wheel.h"
 
 /* At least as many as twheel adds, or reads, in one hold of its lock. */
 #define CHUNK		96
-/* How many times a waiter waits. */
-#define WAITS		100
+/* How many times a waiter waits, or a chunk is added. */
+#define ROUNDS		100
 
 /* Every timer in one bucket, which cascades when it is opened. */
-static void fill_one_bucket(const struct run *run, struct work *work)
+static void fill_one_bucket(void)
 {
-	bench_measure(run, work, BENCH_ADD, work->pending);
-	bench_measure(run, work, BENCH_MODIFY, work->pending);
+	wheel_open(0);
+	bench_measure(BENCH_ADD, work.pending);
+	bench_measure(BENCH_MODIFY, work.pending);
 }
 
-static void deliver(const struct run *run, size_t n)
+static void deliver_all(void)
 {
 	uint64_t sum = 0;
 	size_t done = 0;
 
-	while (done < n)
-		done += run->facility->deliver(run->batch, true, &sum);
+	while (done < work.pending)
+		done += work.facility->deliver(work.batch, true, &sum);
+	close(wheel.fd);
 }
 
-static void cancel_half(const struct run *run, struct work *work)
+static void cancel_half(void)
 {
-	fill_one_bucket(run, work);
-	bench_measure(run, work, BENCH_CANCEL, work->pending / 2);
-	run->facility->close();
+	fill_one_bucket();
+	bench_measure(BENCH_CANCEL, work.pending / 2);
+	close(wheel.fd);
 }
 
 /* The wheel falls behind by half an hour, and has to catch up. */
-static void catch_up(const struct run *run, struct work *work)
+static void catch_up(void)
 {
-	bench_measure(run, work, BENCH_ADD, work->pending);
+	work.clock = CLOCK_BOOTTIME;
+	wheel_open(0);
+	work.clock = CLOCK_MONOTONIC;
+	bench_measure(BENCH_ADD, work.pending);
 	kernel_jump(BENCH_SPAN_NS);
-	deliver(run, work->pending);
-	run->facility->close();
+	deliver_all();
 }
 
 /* Time passes as usual, until everything in the one bucket is due. */
-static void in_time(const struct run *run, struct work *work)
+static void in_time(void)
 {
-	fill_one_bucket(run, work);
-	deliver(run, work->pending);
-	run->facility->close();
+	fill_one_bucket();
+	deliver_all();
 }
 
 /* Timers that are due when they are added, while a crowd cascades ahead of time. */
-static void due_at_once(const struct run *run, struct work *work)
+static void due_at_once(void)
 {
 	uint64_t expiry = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
 	static struct twheel_event events[CHUNK];
-	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK);
+	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
 	size_t i;
 
-	run->facility->close();
-	for (i = 0; i < work->pending; i++) {
+	for (i = 0; i < work.pending; i++) {
 		struct twheel_add add = {
 			.time_ns = expiry + i % 60000 * MSEC,
 			.flags = TWHEEL_ABSTIME,
 		};
 
-		bench_add_all(wheel, &add, 1);
+		bench_add_all(fd, &add, 1);
 	}
 	sleep_until(expiry - BUCKET_NS / 16 + MSEC);
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < ROUNDS; i++) {
 		struct twheel_add adds[CHUNK] = { };
 
-		bench_add_all(wheel, adds, CHUNK);
-		if (twheel_read(wheel, events, CHUNK) != CHUNK)
+		bench_add_all(fd, adds, CHUNK);
+		if (twheel_read(fd, events, CHUNK) != CHUNK)
 			err(1, "read");
 	}
-	close(wheel);
+	close(fd);
 }
 
 /* The most levels, and periods that may need them all. */
-static void long_periods(const struct run *run, struct work *work)
+static void long_periods(void)
 {
-	int wheel = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
+	int fd = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
 	unsigned int i, k;
 
-	(void)work;
-	run->facility->close();
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < ROUNDS; i++) {
 		struct twheel_add adds[CHUNK];
 
 		for (k = 0; k < CHUNK; k++)
@@ -104,80 +102,37 @@ static void long_periods(const struct run *run, struct work *work)
 				.time_ns = TWHEEL_TIME_MAX_NS,
 				.interval_ns = TWHEEL_TIME_MAX_NS,
 			};
-		bench_add_all(wheel, adds, CHUNK);
+		bench_add_all(fd, adds, CHUNK);
 	}
-	close(wheel);
+	close(fd);
 }
 
 /* The first timer needs all levels at once, of the usual size and of two megabytes each. */
-static void new_levels(const struct run *run, struct work *work)
+static void new_levels(void)
 {
 	static const uint32_t sizes[] = { 256, TWHEEL_SIZE_MAX };
 	size_t i;
 
-	(void)work;
-	run->facility->close();
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
-		int wheel = bench_wheel(TWHEEL_TICK_MIN_NS, sizes[i], O_NONBLOCK);
+		int fd = bench_wheel(TWHEEL_TICK_MIN_NS, sizes[i], O_NONBLOCK);
 
-		bench_add_all(wheel, &add, 1);
-		close(wheel);
+		bench_add_all(fd, &add, 1);
+		close(fd);
 	}
 }
 
-static void read_one(int wheel)
+/* List all timers; then cancel all but one in each page, and list the rest. */
+static void list_all(void)
 {
-	struct twheel_event event;
+	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
+	struct twheel_add *adds = bench_arm(fd, now_ns() + HOUR);
 
-	if (twheel_read(wheel, &event, 1) != 1)
-		err(1, "read");
-}
-
-/* List all timers; then cancel all but one in a hundred, and list the rest. */
-static void list_all(const struct run *run, struct work *work)
-{
-	struct twheel_add *adds = bench_array(work->pending, sizeof(*adds));
-	uint64_t *cancels = bench_array(work->pending, sizeof(*cancels));
-	static struct twheel_listed listed[CHUNK];
-	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK), round;
-	size_t i, count = 0;
-	uint64_t cursor;
-
-	run->facility->close();
-	for (i = 0; i < work->pending; i++)
-		adds[i] = (struct twheel_add) { .time_ns = BENCH_SPAN_NS };
-	bench_add_all(wheel, adds, work->pending);
-	for (i = 0; i < work->pending; i++)
-		if (i % 100)
-			cancels[count++] = adds[i].id;
-	for (round = 0; round < 2; round++) {
-		cursor = 0;
-		while (twheel_list_timers(wheel, &cursor, listed, CHUNK) > 0)
-			;
-		if (!round && twheel_cancel_batch(wheel, cancels, NULL, count) != (int)count)
-			err(1, "TWHEEL_CANCEL_BATCH");
-	}
-	close(wheel);
-	free(cancels);
+	bench_list_all(fd, CHUNK);
+	bench_thin_out(fd, adds);
+	bench_list_all(fd, CHUNK);
+	close(fd);
 	free(adds);
-}
-
-/* A reader sleeps in read() until the only timer is due, repeatedly. */
-static void wait_in_read(const struct run *run, struct work *work)
-{
-	int wheel = bench_wheel(MSEC, 256, 0);
-	unsigned int i;
-
-	(void)work;
-	run->facility->close();
-	for (i = 0; i < WAITS; i++) {
-		struct twheel_add add = { .time_ns = 10 * MSEC };
-
-		bench_add_all(wheel, &add, 1);
-		read_one(wheel);
-	}
-	close(wheel);
 }
 
 static int open_epoll(int watched)
@@ -190,32 +145,44 @@ static int open_epoll(int watched)
 	return epoll;
 }
 
-/* The same, with the wheel in an epoll, and that in another one. */
-static void wait_in_epoll(const struct run *run, struct work *work)
+/* Wait until the only timer is due, repeatedly: in read(), or in an epoll if there is one. */
+static void wait_for_one(int fd, int epoll)
 {
-	int wheel = bench_wheel(MSEC, 256, O_NONBLOCK);
-	int inner = open_epoll(wheel), outer = open_epoll(inner);
 	unsigned int i;
 
-	(void)work;
-	run->facility->close();
-	for (i = 0; i < WAITS; i++) {
+	for (i = 0; i < ROUNDS; i++) {
 		struct twheel_add add = { .time_ns = 10 * MSEC };
-		struct epoll_event event;
+		struct twheel_event event;
+		struct epoll_event ready;
 
-		bench_add_all(wheel, &add, 1);
-		if (epoll_wait(outer, &event, 1, -1) != 1)
+		bench_add_all(fd, &add, 1);
+		if (epoll >= 0 && epoll_wait(epoll, &ready, 1, -1) != 1)
 			err(1, "epoll_wait");
-		read_one(wheel);
+		if (twheel_read(fd, &event, 1) != 1)
+			err(1, "read");
 	}
+	close(fd);
+}
+
+static void wait_in_read(void)
+{
+	wait_for_one(bench_wheel(MSEC, 256, 0), -1);
+}
+
+/* The wheel is in an epoll, and that in another one. */
+static void wait_in_epoll(void)
+{
+	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
+	int inner = open_epoll(fd), outer = open_epoll(inner);
+
+	wait_for_one(fd, outer);
 	close(outer);
 	close(inner);
-	close(wheel);
 }
 
 static const struct {
 	const char *name;
-	void (*run)(const struct run *run, struct work *work);
+	void (*run)(void);
 } scenes[] = {
 	{ "cancel", cancel_half },
 	{ "catch up", catch_up },
@@ -233,12 +200,8 @@ static uint64_t longest(uint64_t a, struct twheel_bench_span b)
 	return a > b.longest_ns ? a : b.longest_ns;
 }
 
-/**
- * bench_lock_hold() - the longest time with a lock held, and with interrupts off
- * @run: the run.
- * @work: its work.
- */
-void bench_lock_hold(const struct run *run, struct work *work)
+/* The longest time with a lock held, and with interrupts off. */
+static void run(void)
 {
 	uint64_t lock = 0, irqs_off = 0;
 	bool slept = false, fired = false;
@@ -248,8 +211,7 @@ void bench_lock_hold(const struct run *run, struct work *work)
 		struct twheel_bench_watch watch;
 
 		kernel_request(TWHEEL_BENCH_WATCH, NULL);
-		run->facility->open(work);
-		scenes[i].run(run, work);
+		scenes[i].run();
 		kernel_request(TWHEEL_BENCH_WATCHED, &watch);
 		if (!watch.lock.count)
 			errx(1, "the watch on locks saw nothing");
@@ -264,6 +226,8 @@ void bench_lock_hold(const struct run *run, struct work *work)
 	}
 	if (!slept || !fired)
 		errx(1, "the watch on interrupts saw nothing");
-	bench_say(run, "lock_hold", lock, "insn", run->pending);
-	bench_say(run, "irqs_off", irqs_off, "insn", run->pending);
+	bench_say("lock_hold", lock, "insn");
+	bench_say("irqs_off", irqs_off, "insn");
 }
+
+OPERATION(lock_hold) = { "lock_hold", run, .opens = true };

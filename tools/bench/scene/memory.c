@@ -31,29 +31,24 @@ static double free_bytes(void)
 	return (double)sum * sysconf(_SC_PAGESIZE);
 }
 
-/**
- * bench_bytes() - bytes of a timer, and how many are freed by cancelling
- * @run: the run.
- * @work: its work.
- *
- * The handles that the program keeps do not count.
- */
-void bench_bytes(const struct run *run, struct work *work)
+/* Bytes of a timer, without handles of the program, and how many are freed by cancelling. */
+static void bench_bytes(void)
 {
 	double before, full, after;
 	struct cost cost;
 
-	before = free_bytes() - (double)work->pending * run->facility->handle;
-	run->facility->open(work);
-	if (!bench_fill(run, work, "bytes", &cost))
+	before = free_bytes() - (double)work.pending * work.facility->handle;
+	work.facility->open();
+	if (!bench_fill("bytes", &cost))
 		return;
 	full = free_bytes();
-	bench_say(run, "bytes", (before - full) / work->pending, "bytes", work->pending);
+	bench_say("bytes", (before - full) / work.pending, "bytes");
 
-	cost = bench_measure(run, work, BENCH_CANCEL, work->pending);
-	if (cost.done < work->pending)
+	cost = bench_measure(BENCH_CANCEL, work.pending);
+	if (cost.done < work.pending)
 		return;
 	after = free_bytes();
-	bench_say(run, "given_back", 100 * (after - full) / (before - full), "%",
-		  work->pending);
+	bench_say("given_back", 100 * (after - full) / (before - full), "%");
 }
+
+OPERATION(bytes) = { "bytes", bench_bytes, .opens = true, .boottime = true };

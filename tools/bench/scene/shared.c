@@ -11,7 +11,6 @@
 
 #include "bench.h"
 #include "chance.h"
-#include "kernel.h"
 
 #define PROCESSES	50
 /* All processes have started when the first timer is due. */
@@ -30,22 +29,21 @@ static uint64_t interrupts(void)
 }
 
 /* Wait for all timers of a process, and write their lateness in all to the pipe. */
-static void serve(const struct run *run, struct work *work, uint64_t seed, int report)
+static void serve(uint64_t seed, int report)
 {
 	struct chance chance = { .state = seed };
 	uint64_t end = now_ns() + LEAD_NS + SPAN_NS + SEC, sum;
 	int64_t late = 0;
 	size_t i, done;
 
-	work->clock = CLOCK_MONOTONIC;
-	run->facility->open(work);
-	for (i = 0; i < work->pending; i++) {
-		work->delay_ns[i] = LEAD_NS + chance_below(&chance, SPAN_NS);
-		late -= now_ns() + work->delay_ns[i];
-		run->facility->add(i, 1);
+	work.facility->open();
+	for (i = 0; i < work.pending; i++) {
+		work.delay_ns[i] = LEAD_NS + chance_below(&chance, SPAN_NS);
+		late -= now_ns() + work.delay_ns[i];
+		work.facility->add(i, 1);
 	}
-	for (i = 0; i < work->pending; i += done) {
-		done = run->facility->deliver(BENCH_BATCH_MAX, true, &sum);
+	for (i = 0; i < work.pending; i += done) {
+		done = work.facility->deliver(BENCH_BATCH_MAX, true, &sum);
 		late += done * now_ns();
 	}
 	sleep_until(end);
@@ -53,12 +51,8 @@ static void serve(const struct run *run, struct work *work, uint64_t seed, int r
 		err(1, "write");
 }
 
-/**
- * bench_shared() - interrupts, idle time and lateness with timers in many processes
- * @run: the run, with as many timers for each process.
- * @work: its work; the timers' delays are not used.
- */
-void bench_shared(const struct run *run, struct work *work)
+/* Interrupts, idle time and lateness with as many timers in each of many processes. */
+static void bench_shared(void)
 {
 	uint64_t began = now_ns(), busy, irqs, nr;
 	int64_t late = 0, one;
@@ -69,7 +63,7 @@ void bench_shared(const struct run *run, struct work *work)
 	for (nr = 1; nr <= PROCESSES; nr++) {
 		switch (fork()) {
 		case 0:
-			serve(run, work, nr * 88172645463325252ULL, report[1]);
+			serve(nr * 88172645463325252ULL, report[1]);
 			_exit(0);
 		case -1:
 			err(1, "fork");
@@ -84,9 +78,9 @@ void bench_shared(const struct run *run, struct work *work)
 	for (nr = 0; nr < PROCESSES; nr++, late += one)
 		if (read(report[0], &one, sizeof(one)) != sizeof(one))
 			err(1, "a process failed");
-	bench_say(run, "shared_irqs", irqs * (double)SEC / SPAN_NS, "per second", run->pending);
-	bench_say(run, "shared_busy", (double)busy / (SPAN_NS / MSEC), "us per second",
-		  run->pending);
-	bench_say(run, "shared_late", (double)late / PROCESSES / run->pending / MSEC, "ms",
-		  run->pending);
+	bench_say("shared_irqs", irqs * (double)SEC / SPAN_NS, "per second");
+	bench_say("shared_busy", (double)busy / (SPAN_NS / MSEC), "us per second");
+	bench_say("shared_late", (double)late / PROCESSES / work.pending / MSEC, "ms");
 }
+
+OPERATION(shared) = { "shared", bench_shared, .opens = true };

@@ -18,7 +18,6 @@
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
-	const struct run *run;
 	/* The wheel of all threads, or -1: each has timerfds. */
 	int wheel;
 	int fd[BENCH_BATCH_MAX];
@@ -75,12 +74,12 @@ static void use_timerfds(const struct worker *worker, size_t first, size_t batch
 			err(1, "read");
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *worker = arg;
 	static const struct itimerspec last = { .it_value.tv_sec = BENCH_SPAN_NS / SEC };
 	struct twheel_add adds[BENCH_BATCH_MAX] = { };
-	size_t batch = worker->run->batch, done, i;
+	size_t batch = work.batch, done, i;
 
 	for (i = 0; i < BENCH_BATCH_MAX; i++) {
 		adds[i].time_ns = BENCH_SPAN_NS;
@@ -93,7 +92,7 @@ static void *work(void *arg)
 		bench_add_all(worker->wheel, adds, BENCH_BATCH_MAX);
 	pthread_barrier_wait(worker->start);
 	worker->began_ns = now_ns();
-	for (done = 0; done < worker->run->pending; done += batch)
+	for (done = 0; done < work.pending; done += batch)
 		if (worker->wheel < 0)
 			use_timerfds(worker, done, batch);
 		else
@@ -105,7 +104,7 @@ static void *work(void *arg)
 }
 
 /* Return the time from the first thread's start to the last one's end. */
-static double race(const struct run *run, int wheel, size_t n, bool reads)
+static double race(int wheel, size_t n, bool reads)
 {
 	static struct worker workers[MAX_THREADS];
 	pthread_barrier_t start;
@@ -115,10 +114,9 @@ static double race(const struct run *run, int wheel, size_t n, bool reads)
 	pthread_barrier_init(&start, NULL, n);
 	for (i = 0; i < n; i++) {
 		workers[i].start = &start;
-		workers[i].run = run;
 		workers[i].wheel = wheel;
 		workers[i].reads = reads;
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+		if (pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]))
 			errx(1, "pthread_create");
 	}
 	for (i = 0; i < n; i++) {
@@ -130,24 +128,20 @@ static double race(const struct run *run, int wheel, size_t n, bool reads)
 	return end - began;
 }
 
-/**
- * bench_threads() - how many times as fast as timerfds a wheel is that threads share
- * @run: the run.
- * @unused: its work.
- */
-void bench_threads(const struct run *run, struct work *unused)
+/* How many times as fast as timerfds a wheel is that threads share. */
+static void bench_threads(void)
 {
 	int wheel = bench_wheel(MSEC, 256, 0);
 	char op[32];
 	size_t i;
 
-	(void)unused;
 	for (i = 0; i < 6; i++) {
 		size_t n = 1 << i % 3;
 		bool reads = i >= 3;
 
 		snprintf(op, sizeof(op), "threads_%s_%zu", reads ? "expire" : "change", n);
-		bench_say(run, op, race(run, -1, n, reads) / race(run, wheel, n, reads), "ratio",
-			  run->pending);
+		bench_say(op, race(-1, n, reads) / race(wheel, n, reads), "ratio");
 	}
 }
+
+OPERATION(threads) = { "threads", bench_threads, .opens = true };
