@@ -6,15 +6,13 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "helpers.h"
 #include "twheel.h"
 
 #define SECOND	UINT64_C(1000000000)
-#define MINUTE	(60 * SECOND)
-#define HOUR	(60 * MINUTE)
-#define DAY	(24 * HOUR)
 #define DIGITS	"0123456789"
 
 /* The micro sign is written in two ways in UTF-8. */
@@ -22,10 +20,10 @@ static const struct unit {
 	const char *names;
 	uint64_t ns;
 } units[] = {
-	{ " w week weeks ", 7 * DAY },
-	{ " d day days ", DAY },
-	{ " h hr hour hours ", HOUR },
-	{ " m min mins minute minutes ", MINUTE },
+	{ " w week weeks ", 7 * 86400 * SECOND },
+	{ " d day days ", 86400 * SECOND },
+	{ " h hr hour hours ", 3600 * SECOND },
+	{ " m min mins minute minutes ", 60 * SECOND },
 	{ " s sec secs second seconds ", SECOND },
 	{ " ms msec ", 1000000 },
 	{ " us usec \302\265s \316\274s ", 1000 },
@@ -48,19 +46,6 @@ static uint64_t take_unit(const char **text)
 	return 0;
 }
 
-/* Multiply the digits of a whole number by the unit; saturate. */
-static uint64_t scale_whole(const char *digits, size_t n, uint64_t unit)
-{
-	uint64_t sum = 0;
-
-	for (; n--; digits++) {
-		if (__builtin_mul_overflow(sum, 10, &sum) ||
-		    __builtin_add_overflow(sum, *digits - '0', &sum))
-			return UINT64_MAX;
-	}
-	return __builtin_mul_overflow(sum, unit, &sum) ? UINT64_MAX : sum;
-}
-
 /* Multiply decimals by the unit; round up, as no timer may be early. */
 static uint64_t scale_decimals(const char *digits, size_t n, uint64_t unit)
 {
@@ -78,25 +63,29 @@ static uint64_t scale_decimals(const char *digits, size_t n, uint64_t unit)
 /* Add the part that begins @text, with a unit below @last; return whether it is valid. */
 static bool take_part(const char **text, uint64_t *last, uint64_t *sum)
 {
-	const char *whole = *text, *decimals;
-	size_t nr_whole = strspn(whole, DIGITS), nr_decimals = 0;
-	uint64_t unit;
+	size_t nr_decimals = 0;
+	const char *decimals;
+	uint64_t whole, unit;
+	char *end;
 
-	*text += nr_whole;
-	decimals = *text + 1;
-	if (**text == '.') {
+	if (!strchr(DIGITS ".", **text))
+		return false;
+	/* Saturates; any unit makes a part of this length too long. */
+	whole = strtoull(*text, &end, 10);
+	decimals = end + 1;
+	if (*end == '.') {
 		nr_decimals = strspn(decimals, DIGITS);
-		*text = decimals + nr_decimals;
+		end += 1 + nr_decimals;
 		if (!nr_decimals)
 			return false;
-	} else if (!nr_whole) {
-		return false;
 	}
+	*text = end;
 	unit = take_unit(text);
 	if (!unit || unit >= *last)
 		return false;
 	*last = unit;
-	if (__builtin_add_overflow(*sum, scale_whole(whole, nr_whole, unit), sum) ||
+	if (__builtin_mul_overflow(whole, unit, &whole) ||
+	    __builtin_add_overflow(*sum, whole, sum) ||
 	    __builtin_add_overflow(*sum, scale_decimals(decimals, nr_decimals, unit), sum))
 		*sum = UINT64_MAX;
 	return true;
