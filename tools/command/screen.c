@@ -6,14 +6,12 @@
  */
 #include <err.h>
 
-#include "top.h"
 #include "twheel.h"
 
 #ifndef HAVE_CURSES
 
 void run_screen(struct top *top)
 {
-	(void)top;
 	errx(STATUS_USAGE,
 	     "no screen: use --once or --json, or build it with libncurses-dev and pkg-config");
 }
@@ -33,7 +31,6 @@ void run_screen(struct top *top)
 
 #include "helpers.h"
 
-#define BAR_WIDTH	20
 #define GONE		(-8)	/* what read_key() returns when the terminal is closed */
 
 /* What the screen shows. */
@@ -173,7 +170,7 @@ static void put_table(FILE *stream, const struct top *top)
 		fprintf(stream, "; no permission for %u process%s", top->now.hidden,
 			top->now.hidden == 1 ? "" : "es");
 	fputc('\n', stream);
-	put_head(stream, COLS);
+	put_row(stream, NULL, COLS);
 	for (i = view.first; i < count && i < view.first + rows_on_screen(); i++)
 		put_row(stream, top->rows[i], COLS);
 }
@@ -227,32 +224,39 @@ static void put_levels(FILE *stream, const struct wheel *wheel)
 {
 	char length[SHORT_TEXT], range[SHORT_TEXT], timers[SHORT_TEXT];
 	double span = (double)wheel->info.tick_ns;
+	static const char bar[] = "####################";
 	uint32_t size = wheel->info.wheel_size;
 	unsigned int nr;
 
 	fprintf(stream, "\nlevel   bucket    range  timers   busy buckets of %u\n", size);
 	for (nr = 0; nr < wheel->nr_levels; nr++) {
-		uint64_t busy = wheel->level[nr].busy, bar = (busy * BAR_WIDTH + size - 1) / size;
+		uint64_t busy = wheel->level[nr].busy;
 
 		short_span(span, length);
 		span *= size;
-		fprintf(stream, "%5u %8s %8s  %6s   %6ju  ", nr, length, short_span(span, range),
-			short_count((double)wheel->level[nr].timers, timers), (uintmax_t)busy);
-		for (bar = bar < BAR_WIDTH ? bar : BAR_WIDTH; bar; bar--)
-			fputc('#', stream);
-		fputc('\n', stream);
+		fprintf(stream, "%5u %8s %8s  %6s   %6ju  %.*s\n", nr, length,
+			short_span(span, range),
+			short_count((double)wheel->level[nr].timers, timers), (uintmax_t)busy,
+			(int)((busy * strlen(bar) + size - 1) / size), bar);
 	}
 	if (!wheel->nr_levels)
 		fputs("No timer has been added yet.\n", stream);
 }
 
-/* Write everything about a wheel. */
-static void put_wheel(FILE *stream, const struct wheel *wheel)
+/* Write everything about the wheel that is open, as it was last seen. */
+static void put_wheel(FILE *stream, const struct top *top)
 {
-	const struct twheel_info *info = &wheel->info;
+	const struct wheel *found = wheels_find(&top->now, view.open), *wheel = &view.shown;
 	char tick[DURATION_TEXT], memory[SHORT_TEXT], held[SHORT_TEXT], limit[SHORT_TEXT];
+	const struct twheel_info *info = &wheel->info;
 	char share[SHORT_TEXT];
 
+	if (found)
+		view.shown = *found;
+	fprintf(stream, "wheel %ju%s: ", (uintmax_t)view.open,
+		found ? "" : " has been closed; it was");
+	put_name(stream, wheel, sizeof(wheel->comm));
+	fprintf(stream, ", process %d, descriptor %d\n", wheel->pid, wheel->fd);
 	fprintf(stream, "tick %s, %u buckets a level, clock %s, at most %ju timers\n",
 		duration_format((int64_t)info->tick_ns, tick), info->wheel_size,
 		clock_name(info->clock_id), (uintmax_t)info->max_timers);
@@ -272,18 +276,6 @@ static void put_wheel(FILE *stream, const struct wheel *wheel)
 	put_levels(stream, wheel);
 }
 
-static void put_wheel_title(FILE *stream, const struct top *top)
-{
-	const struct wheel *wheel = wheels_find(&top->now, view.open);
-
-	if (wheel)
-		view.shown = *wheel;
-	fprintf(stream, "wheel %ju%s: ", (uintmax_t)view.open,
-		wheel ? "" : " has been closed; it was");
-	put_name(stream, &view.shown, sizeof(view.shown.comm));
-	fprintf(stream, ", process %d, descriptor %d\n", view.shown.pid, view.shown.fd);
-}
-
 /* Draw lines from @text, and the keys below; of one wheel, its title and lines from @first on. */
 static void draw(const struct top *top)
 {
@@ -294,12 +286,10 @@ static void draw(const struct top *top)
 
 	if (!stream)
 		return;
-	if (view.open) {
-		put_wheel_title(stream, top);
-		put_wheel(stream, &view.shown);
-	} else {
+	if (view.open)
+		put_wheel(stream, top);
+	else
 		put_table(stream, top);
-	}
 	fclose(stream);
 	erase();
 	at = text;
@@ -337,13 +327,12 @@ static void move_by(long distance)
 	view.selected = 0;
 }
 
-static void open_or_close(const struct top *top, bool open)
+/* Show a wheel alone; or, if @number is 0, the table. */
+static void open_wheel(uint64_t number)
 {
-	if (open && (view.open || !top->now.count))
-		return;
-	if (!open && view.open)
+	if (view.open)
 		view.selected = view.open;
-	view.open = open ? top->rows[view.row]->id : 0;
+	view.open = number;
 	view.first = 0;
 }
 
@@ -384,17 +373,15 @@ static bool do_key(struct top *top, int key)
 		break;
 	case KEY_ENTER:
 	case '\n':
-	case '\r':
 	case KEY_RIGHT:
 	case 'l':
-		open_or_close(top, true);
+		if (!view.open)
+			open_wheel(view.selected);
 		break;
 	case KEY_BACKSPACE:
-	case '\b':
-	case '\177':
 	case KEY_LEFT:
 	case 'h':
-		open_or_close(top, false);
+		open_wheel(0);
 		break;
 	default:
 		sort_by(top, key);

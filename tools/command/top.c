@@ -15,17 +15,17 @@
 #include <unistd.h>
 
 #include "helpers.h"
-#include "top.h"
 #include "twheel.h"
 
 /* A table that is not for a screen. */
 #define TABLE_WIDTH	100
-/* The widest column for commands, on a screen of any width. */
+/* The column for commands, on a screen of any width. */
+#define COMMAND_MIN	11
 #define COMMAND_MAX	30
 
 const struct column columns[NR_COLUMNS] = {
 	[PID] = { "PID", 'i', "pid", 7 },
-	[COMMAND] = { "COMMAND", 'n', "command", 11 },
+	[COMMAND] = { "COMMAND", 'n', "command", 0 },
 	[FD] = { "FD", 'd', "fd", 4 },
 	[PENDING] = { "PENDING", 'p', "pending", 7 },
 	[UNREAD] = { "UNREAD", 'u', "unread", 6 },
@@ -49,18 +49,12 @@ int column_named(const char *word)
 	return -1;
 }
 
-/* Return how many decimals a number has that is shown with three digits. */
-static int decimals(double n)
-{
-	return n < 9.995 ? 2 : n < 99.95;
-}
-
 /* Format @n, which is at least @base, with the largest prefix that it reaches. */
 static char *scaled(double n, double base, const char *prefix, char text[SHORT_TEXT])
 {
 	while ((n /= base) >= base && prefix[1])
 		prefix++;
-	snprintf(text, SHORT_TEXT, "%.*f%c", decimals(n), n, *prefix);
+	snprintf(text, SHORT_TEXT, "%.*f%c", n < 9.995 ? 2 : n < 99.95, n, *prefix);
 	return text;
 }
 
@@ -83,26 +77,18 @@ char *short_span(double ns, char text[SHORT_TEXT])
 {
 	static const char *const names[] = { "y", "d", "h", "min", "s", "ms", "us", "ns" };
 	static const double units[] = { 31556952e9, 86400e9, 3600e9, 60e9, 1e9, 1e6, 1e3, 1 };
-	char number[SHORT_TEXT];
 	int i = 0;
 
 	while (ns < units[i] && units[i] > 1)
 		i++;
 	ns /= units[i];
-	snprintf(number, sizeof(number), "%.*f", decimals(ns), ns);
-	/* "1.00ms" is "1ms". */
-	if (strchr(number, '.') && strtod(number, NULL) == floor(strtod(number, NULL)))
-		*strchr(number, '.') = '\0';
-	snprintf(text, SHORT_TEXT, "%s%s", number, names[i]);
+	snprintf(text, SHORT_TEXT, "%.*g%s", ns < 999.5 ? 3 : 4, ns, names[i]);
 	return text;
 }
 
 /* Return the value of a column; -1 if the wheel has none. */
 static double value_of(const struct wheel *wheel, int column)
 {
-	static const enum rate rates[] = { [ADD] = RATE_ADD, [CANCEL] = RATE_CANCEL,
-					   [EXPIRE] = RATE_EXPIRE };
-
 	switch (column) {
 	case PID:
 		return wheel->pid;
@@ -123,7 +109,7 @@ static double value_of(const struct wheel *wheel, int column)
 	default:
 		if (!wheel->nr_samples)
 			return -1;
-		return wheel->history[rates[column]][WHEEL_HISTORY - 1];
+		return wheel->history[column - ADD + RATE_ADD][WHEEL_HISTORY - 1];
 	}
 }
 
@@ -165,59 +151,43 @@ int put_name(FILE *stream, const struct wheel *wheel, int width)
 	return fprintf(stream, "%s%s", name, more);
 }
 
-/* Return the width of a column; that of the command depends on the terminal's width. */
-static int width_of(int column, int width)
-{
-	int left = width - NR_COLUMNS + 1, i;
-
-	if (column != COMMAND)
-		return columns[column].width;
-	for (i = 0; i < NR_COLUMNS; i++)
-		left -= i == COMMAND ? 0 : columns[i].width;
-	if (left < columns[COMMAND].width)
-		return columns[COMMAND].width;
-	return left > COMMAND_MAX ? COMMAND_MAX : left;
-}
-
-/* Write the line above the table. */
-void put_head(FILE *stream, int width)
+/* Return the width of the column COMMAND, which depends on that of the terminal. */
+static int command_width(int width)
 {
 	int i;
 
 	for (i = 0; i < NR_COLUMNS; i++)
-		fprintf(stream, "%s%*s", i ? " " : "",
-			i == COMMAND ? -width_of(i, width) : width_of(i, width), columns[i].name);
-	fputc('\n', stream);
+		width -= i == COMMAND ? 0 : columns[i].width + 1;
+	return width < COMMAND_MIN ? COMMAND_MIN : width > COMMAND_MAX ? COMMAND_MAX : width;
 }
 
-/* Write the row of a wheel. */
+/* Write the row of a wheel; or the head of the table if it is NULL. */
 void put_row(FILE *stream, const struct wheel *wheel, int width)
 {
-	int i, left = width_of(COMMAND, width);
+	int i, left = command_width(width);
 	char text[SHORT_TEXT];
 
 	for (i = 0; i < NR_COLUMNS; i++) {
 		fputs(i ? " " : "", stream);
-		if (i == COMMAND)
+		if (i == COMMAND && wheel)
 			fprintf(stream, "%*s", left - put_name(stream, wheel, left), "");
 		else
-			fprintf(stream, "%*s", columns[i].width, format_value(wheel, i, text));
+			fprintf(stream, "%*s", i == COMMAND ? -left : columns[i].width,
+				wheel ? format_value(wheel, i, text) : columns[i].name);
 	}
 	fputc('\n', stream);
 }
-
-/* What qsort() cannot pass. */
-static const struct top *sorted;
 
 /*
  * Order two rows: largest first, except for names and numbers of processes; equal ones by their
  * number.
  */
-static int compare(const void *a, const void *b)
+static int compare(const void *a, const void *b, void *sorted)
 {
 	const struct wheel *left = *(const struct wheel *const *)a;
 	const struct wheel *right = *(const struct wheel *const *)b;
-	int column = sorted->sort, order;
+	const struct top *top = sorted;
+	int column = top->sort, order;
 
 	if (column == COMMAND) {
 		order = strcmp(left->comm, right->comm);
@@ -226,7 +196,7 @@ static int compare(const void *a, const void *b)
 
 		order = column == PID || column == FD ? (x > y) - (x < y) : (x < y) - (x > y);
 	}
-	if (sorted->reverse)
+	if (top->reverse)
 		order = -order;
 	return order ? order : (left->id > right->id) - (left->id < right->id);
 }
@@ -238,9 +208,7 @@ void sort_rows(struct top *top)
 
 	for (i = 0; i < top->now.count; i++)
 		top->rows[i] = &top->now.wheel[i];
-	sorted = top;
-	if (top->now.count)
-		qsort(top->rows, top->now.count, sizeof(*top->rows), compare);
+	qsort_r(top->rows, top->now.count, sizeof(*top->rows), compare, top);
 }
 
 /* Take a sample, and keep the one before. Return 0 or an errno, as wheels_scan() does. */
@@ -289,7 +257,6 @@ int ms_until(uint64_t time_ns)
 /* Write a wheel as a JSON object, in the style of records. */
 static void put_object(const struct wheel *wheel)
 {
-	static const char *const names[] = { "add", "cancel", "expire", "fires" };
 	unsigned int nr;
 	int rate;
 
@@ -305,7 +272,8 @@ static void put_object(const struct wheel *wheel)
 	put_number("user_memory", wheel->user_memory);
 	put_number("user_limit", wheel->user_limit);
 	for (rate = 0; rate < NR_RATES && wheel->nr_samples; rate++)
-		printf(",\"%s_per_s\":%.3f", names[rate], wheel->history[rate][WHEEL_HISTORY - 1]);
+		printf(",\"%s_per_s\":%.3f", columns[ADD + rate].word,
+		       wheel->history[rate][WHEEL_HISTORY - 1]);
 	printf(",\"level\":[");
 	for (nr = 0; nr < wheel->nr_levels; nr++)
 		printf("%s{\"timers\":%ju,\"busy\":%ju}", nr ? "," : "",
@@ -339,7 +307,7 @@ static void print_samples(struct top *top)
 		if (error)
 			fail_sample(top, error, true);
 		if (style != STYLE_JSON)
-			put_head(stdout, TABLE_WIDTH);
+			put_row(stdout, NULL, TABLE_WIDTH);
 		for (i = 0; i < top->now.count; i++) {
 			if (style == STYLE_JSON)
 				put_object(top->rows[i]);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "helpers.h"
-#include "top.h"
 #include "twheel.h"
 
 /* Read the name of a process in /proc, or of a descriptor. Return its number; -1 if it has none. */
@@ -61,17 +60,6 @@ static void parse_line(const char *line, struct wheel *wheel)
 	}
 }
 
-static void append(struct wheels *wheels, const struct wheel *wheel)
-{
-	if (wheels->count == wheels->capacity) {
-		wheels->capacity = wheels->capacity * 2 + 16;
-		wheels->wheel = reallocarray(wheels->wheel, wheels->capacity, sizeof(*wheel));
-		if (!wheels->wheel)
-			err(STATUS_ERROR, "cannot store the wheels");
-	}
-	wheels->wheel[wheels->count++] = *wheel;
-}
-
 /* Open PID/NAME of the proc file system. */
 static FILE *open_file(pid_t pid, const char *name)
 {
@@ -84,20 +72,20 @@ static FILE *open_file(pid_t pid, const char *name)
 /* Append the wheels among the descriptors of a process; return 0 or an errno. */
 static int scan_process(struct wheels *wheels, pid_t pid)
 {
-	const struct wheel process = { .pid = pid, .descriptors = 1, .processes = 1 };
 	struct dirent *entry;
 	struct wheel wheel;
 	char path[4200], line[280];
+	int error = 0;
 	FILE *file;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "%s/%d/fdinfo", options.proc, pid);
 	dir = opendir(path);
 	if (!dir)
-		return errno;
+		return errno == ENOENT ? ESRCH : errno == EPERM ? EACCES : errno;
 	while ((entry = readdir(dir))) {
-		wheel = process;
-		wheel.fd = number_of(entry->d_name);
+		wheel = (struct wheel){ .pid = pid, .fd = number_of(entry->d_name),
+					.descriptors = 1, .processes = 1 };
 		snprintf(line, sizeof(line), "fdinfo/%s", entry->d_name);
 		file = wheel.fd < 0 ? NULL : open_file(pid, line);
 		while (file && fgets(line, sizeof(line), file))
@@ -107,19 +95,21 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 		if (!wheel.info.tick_ns || !wheel.info.wheel_size)
 			continue;
 		if (!wheel.id) {
-			closedir(dir);
-			errno = EPROTO;
-			return errno;
+			error = EPROTO;
+			break;
 		}
 		file = open_file(pid, "comm");
 		if (file && fgets(wheel.comm, sizeof(wheel.comm), file))
 			wheel.comm[strcspn(wheel.comm, "\n")] = '\0';
 		if (file)
 			fclose(file);
-		append(wheels, &wheel);
+		wheels->wheel = reallocarray(wheels->wheel, wheels->count + 1, sizeof(wheel));
+		if (!wheels->wheel)
+			err(STATUS_ERROR, "cannot store the wheels");
+		wheels->wheel[wheels->count++] = wheel;
 	}
 	closedir(dir);
-	return 0;
+	return error;
 }
 
 /* Return true for a zombie, which still has a directory. */
@@ -148,8 +138,8 @@ static int scan_all(struct wheels *wheels)
 	while (!error && (entry = readdir(dir))) {
 		pid = number_of(entry->d_name);
 		error = pid < 0 ? 0 : scan_process(wheels, pid);
-		wheels->hidden += error == EACCES || error == EPERM;
-		if (error == EACCES || error == EPERM || error == ENOENT || error == ESRCH)
+		wheels->hidden += error == EACCES;
+		if (error == EACCES || error == ESRCH)
 			error = 0;
 	}
 	closedir(dir);
@@ -178,10 +168,7 @@ int wheels_scan(struct wheels *wheels, pid_t only)
 
 	wheels->count = 0;
 	wheels->hidden = 0;
-	if (only && has_ended(only))
-		error = ESRCH;
-	else
-		error = only ? scan_process(wheels, only) : scan_all(wheels);
+	error = !only ? scan_all(wheels) : has_ended(only) ? ESRCH : scan_process(wheels, only);
 	if (wheels->count)
 		qsort(wheels->wheel, wheels->count, sizeof(*wheels->wheel), compare);
 	for (i = 0; i < wheels->count; i++) {
@@ -196,23 +183,19 @@ int wheels_scan(struct wheels *wheels, pid_t only)
 		pid = wheel->pid;
 	}
 	wheels->count = count;
-	if (only && error == ENOENT)
-		error = ESRCH;
-	return error == EPERM ? EACCES : error;
-}
-
-static int compare_id(const void *id, const void *wheel)
-{
-	uint64_t left = *(const uint64_t *)id, right = ((const struct wheel *)wheel)->id;
-
-	return (left > right) - (left < right);
+	return error;
 }
 
 /* Find a wheel. Return the wheel, or NULL. */
 struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
 {
-	return wheels->count ? bsearch(&id, wheels->wheel, wheels->count,
-				       sizeof(*wheels->wheel), compare_id) : NULL;
+	struct wheel *wheel;
+
+	for (wheel = wheels->wheel; wheel < wheels->wheel + wheels->count; wheel++) {
+		if (wheel->id == id)
+			return wheel;
+	}
+	return NULL;
 }
 
 /*
@@ -221,7 +204,7 @@ struct wheel *wheels_find(const struct wheels *wheels, uint64_t id)
  */
 void wheels_compare(struct wheels *wheels, const struct wheels *before)
 {
-	const struct wheel *old;
+	const struct wheel *old = before->wheel, *end = old + before->count;
 	struct wheel *wheel;
 	int rate;
 
@@ -229,8 +212,9 @@ void wheels_compare(struct wheels *wheels, const struct wheels *before)
 		const struct twheel_info *now = &wheel->info, *then;
 		double seconds;
 
-		old = wheels_find(before, wheel->id);
-		if (!old)
+		while (old < end && old->id < wheel->id)
+			old++;
+		if (old == end || old->id != wheel->id)
 			continue;
 		then = &old->info;
 		seconds = (double)(int64_t)(now->now_ns - then->now_ns) / 1e9;
