@@ -8,19 +8,15 @@
 _twheel_value()
 {
 	case $1 in
-	-c | --clock)
-		compgen -W "monotonic boottime realtime tai" -- "$2" ;;
-	-d | --device)
-		compgen -f -- "$2" ;;
-	--proc)
-		compgen -d -- "$2" ;;
+	-c | --clock) compgen -W "monotonic boottime realtime tai" -- "$2" ;;
+	-d | --device) compgen -f -- "$2" ;;
+	--proc) compgen -d -- "$2" ;;
 	--sort)
 		compgen -W "pid command fd pending unread add cancel expire fires memory
 			user" -- "$2" ;;
 	-i | -n | -t | -w | --fd | --pid | --interval | --count | --tick | --wheel-size | --max-timers)
 		;;
-	*)
-		return 1 ;;
+	*) return 1 ;;
 	esac
 	return 0
 }

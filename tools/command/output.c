@@ -12,9 +12,6 @@
 #include "helpers.h"
 #include "twheel.h"
 
-/* Clears the line with the prompt, for a record that comes while it is shown. */
-#define CLEAR_LINE	"\r\033[K"
-
 #define FIELD(name, fdinfo, member, size) \
 	{ name, fdinfo, offsetof(struct twheel_info, member), size }
 
@@ -38,39 +35,32 @@ const struct info_field info_fields[] = {
 
 const size_t nr_info_fields = ARRAY_SIZE(info_fields);
 
-static const struct {
-	const char *name;
-	uint32_t id;
-} clocks[] = {
-	{ "monotonic", CLOCK_MONOTONIC },
-	{ "boottime", CLOCK_BOOTTIME },
-	{ "realtime", CLOCK_REALTIME },
-	{ "tai", CLOCK_TAI },
+static const char *const clock_names[] = {
+	[CLOCK_MONOTONIC] = "monotonic",
+	[CLOCK_BOOTTIME] = "boottime",
+	[CLOCK_REALTIME] = "realtime",
+	[CLOCK_TAI] = "tai",
 };
 
 enum style style;
-static bool prompted;
+bool prompted;
 
 /* Name a clock as options and records do. Return its name. */
 const char *clock_name(uint32_t clock_id)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (clocks[i].id == clock_id)
-			return clocks[i].name;
-	}
-	return "unknown";
+	if (clock_id >= ARRAY_SIZE(clock_names) || !clock_names[clock_id])
+		return "unknown";
+	return clock_names[clock_id];
 }
 
 /* Find the clock with a name. Return true if there is one. */
 bool clock_named(const char *name, uint32_t *clock_id)
 {
-	size_t i;
+	uint32_t id;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (!strcmp(clocks[i].name, name)) {
-			*clock_id = clocks[i].id;
+	for (id = 0; id < ARRAY_SIZE(clock_names); id++) {
+		if (clock_names[id] && !strcmp(clock_names[id], name)) {
+			*clock_id = id;
 			return true;
 		}
 	}
@@ -97,52 +87,39 @@ static size_t utf8_length(const unsigned char *text)
 	return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
 }
 
-/* Write text so that it stays on its line; a terminal is shown no control character. */
-static void put_plain(const unsigned char *at)
+/*
+ * Write text so that it stays on its line; a terminal is shown no control character. In JSON, bytes
+ * that are not UTF-8 become U+FFFD.
+ */
+static void put_text(const unsigned char *at)
 {
+	const char *escape;
+	bool json = style == STYLE_JSON;
 	size_t len;
 
 	for (; *at; at += len) {
-		const char *escape = strchr("\nn\rr\tt", *at);
-
 		len = utf8_length(at);
-		if (len && *at >= ' ' && *at != 0x7f && (*at != 0xc2 || at[1] >= 0xa0)) {
-			if (*at == '\\')
-				putchar('\\');
-			fwrite(at, 1, len, stdout);
+		if (len && *at >= ' ' && *at != 0x7f && (json || *at != 0xc2 || at[1] >= 0xa0)) {
+			printf("%s%.*s", *at == '\\' || (json && *at == '"') ? "\\" : "",
+			       (int)len, at);
 			continue;
 		}
-		len = 1;
-		if (escape)
+		escape = strchr("\nn\rr\tt", *at);
+		if (json)
+			printf("\\u%04x", len ? *at : 0xfffd);
+		else if (escape)
 			printf("\\%c", escape[1]);
 		else
 			printf("\\x%02x", *at);
+		len = 1;
 	}
 }
 
-/* Write a JSON string; bytes that are not UTF-8 become U+FFFD. */
-static void put_json(const unsigned char *at)
-{
-	size_t len;
-
-	putchar('"');
-	for (; *at; at += len ? len : 1) {
-		len = utf8_length(at);
-		if (!len)
-			fputs("\\ufffd", stdout);
-		else if (*at < ' ' || *at == 0x7f)
-			printf("\\u%04x", *at);
-		else
-			printf("%s%.*s", *at == '"' || *at == '\\' ? "\\" : "", (int)len, at);
-	}
-	putchar('"');
-}
-
-/* Begin a record. */
+/* Begin a record. It replaces a prompt that is shown. */
 void record_begin(const char *kind)
 {
 	if (prompted)
-		fputs(CLEAR_LINE, stdout);
+		fputs("\r\033[K", stdout);
 	prompted = false;
 	if (style == STYLE_JSON)
 		printf("{\"event\":\"%s\"", kind);
@@ -168,15 +145,12 @@ void put_id(uint64_t id)
 /* Write text, without its name unless as JSON. */
 void put_string(const char *name, const char *text)
 {
-	const unsigned char *bytes = (const unsigned char *)text;
-
-	if (style == STYLE_JSON) {
-		printf(",\"%s\":", name);
-		put_json(bytes);
-	} else {
+	if (style == STYLE_JSON)
+		printf(",\"%s\":\"", name);
+	else
 		fputs(strcmp(name, "label") ? ": " : " ", stdout);
-		put_plain(bytes);
-	}
+	put_text((const unsigned char *)text);
+	fputs(style == STYLE_JSON ? "\"" : "", stdout);
 }
 
 /* Write a field. */
@@ -231,12 +205,6 @@ void prompt(const char *text)
 		return;
 	fputs(text, stdout);
 	prompted = true;
-}
-
-/* Note that the line with the prompt has ended. */
-void prompt_answered(void)
-{
-	prompted = false;
 }
 
 /*

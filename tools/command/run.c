@@ -6,7 +6,6 @@
  * several), in the order of the commands; expiries come between the answers. An error is an
  * answer, too, and does not end the program.
  */
-#include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +35,9 @@ struct request {
 /* Set by `quit`. */
 static bool quit;
 
-static __printf(1, 2) void refuse(const char *format, ...)
+#define refuse(...)	say("error", __VA_ARGS__)
+
+static __printf(2, 3) void say(const char *kind, const char *format, ...)
 {
 	char message[256];
 	va_list args;
@@ -44,7 +45,7 @@ static __printf(1, 2) void refuse(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	record_begin("error");
+	record_begin(kind);
 	put_string("message", message);
 	record_end();
 }
@@ -62,13 +63,10 @@ static char *take_word(char **rest)
 
 static struct timer *find_timer(const char *text)
 {
+	uint64_t number = strtoull(text, NULL, 10);
 	struct timer *timer;
-	uint64_t number;
-	char *end;
 
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno) {
+	if (!*text || text[strspn(text, "0123456789")]) {
 		refuse("%.64s is not a timer: use the number that it was added with", text);
 		return NULL;
 	}
@@ -79,8 +77,13 @@ static struct timer *find_timer(const char *text)
 	return timer;
 }
 
-static void answer(const char *kind, uint64_t number, const char *label)
+/* Answer a command by a record of its timer, or an error if it @failed. */
+static void answer(bool failed, const char *kind, uint64_t number, const char *label)
 {
+	if (failed) {
+		refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
+		return;
+	}
 	record_begin(kind);
 	put_id(number);
 	if (label)
@@ -88,38 +91,25 @@ static void answer(const char *kind, uint64_t number, const char *label)
 	record_end();
 }
 
-static void refuse_timer(void)
-{
-	refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
-}
-
 static void run_add(const struct request *what)
 {
 	struct timer *timer = timer_add(what->label, now_on(wheel.clock_id), what->ns,
 					what->periodic);
 
-	if (timer)
-		answer("added", timer->number, timer->label);
-	else
-		refuse_timer();
+	answer(!timer, "added", timer ? timer->number : 0, what->label);
 }
 
 static void run_cancel(const struct request *what)
 {
 	uint64_t number = what->timer->number;
 
-	if (timer_cancel(what->timer))
-		refuse_timer();
-	else
-		answer("cancelled", number, NULL);
+	answer(timer_cancel(what->timer), "cancelled", number, NULL);
 }
 
 static void run_modify(const struct request *what)
 {
-	if (twheel_modify_timer(wheel.fd, what->timer->id, what->ns, 0))
-		refuse_timer();
-	else
-		answer("modified", what->timer->number, NULL);
+	answer(twheel_modify_timer(wheel.fd, what->timer->id, what->ns, 0), "modified",
+	       what->timer->number, NULL);
 }
 
 static void print_timer(const struct timer *timer, uint32_t state, uint64_t deadline_ns,
@@ -142,64 +132,54 @@ static void run_query(const struct request *what)
 	struct twheel_query query;
 
 	if (twheel_query_timer(wheel.fd, what->timer->id, &query))
-		refuse_timer();
+		refuse("%s", explain(wheel.fd, errno, wheel.tick_ns));
 	else
 		print_timer(what->timer, query.state, query.deadline_ns, query.interval_ns);
 }
 
-/* Print all timers; or, if @cancel is set, cancel the periodic ones. */
-static bool list_timers(bool cancel, uint64_t *count)
+/* Print all timers; or, if @cancel is set, cancel the periodic ones. Return how many, or -1. */
+static int64_t list_timers(bool cancel)
 {
 	struct twheel_listed listed[LIST_AT_ONCE], *at;
 	uint64_t cursor = 0;
+	int64_t count = 0;
 	ssize_t n;
 
 	while ((n = twheel_list_timers(wheel.fd, &cursor, listed, LIST_AT_ONCE)) > 0) {
 		for (at = listed; at < listed + n; at++) {
 			struct timer *timer = timer_find(at->data);
 
-			++*count;
 			if (timer && !cancel)
 				print_timer(timer, at->state, at->deadline_ns, at->interval_ns);
 			else if (timer && timer->periodic)
 				run_cancel(&(struct request){ .timer = timer });
 		}
+		count += n;
 	}
 	if (n < 0)
 		refuse("cannot list the timers: %s",
 		       errno == ENOTTY ? "the module is too old" : strerror(errno));
-	return !n;
+	return n < 0 ? -1 : count;
 }
 
 static void run_list(const struct request *what)
 {
-	uint64_t count = 0;
+	int64_t count = list_timers(false);
 
-	(void)what;
-	if (!list_timers(false, &count))
+	if (count < 0)
 		return;
 	record_begin("listed");
-	put_number("count", count);
+	put_number("count", (uint64_t)count);
 	record_end();
 }
 
 static void run_info(const struct request *what)
 {
-	struct twheel_info info;
-
-	(void)what;
-	if (twheel_get_info(wheel.fd, &info)) {
-		refuse("cannot query the wheel: %s", strerror(errno));
-		return;
-	}
-	record_begin("info");
-	put_info(&info);
-	record_end();
+	print_info();
 }
 
 static void run_quit(const struct request *what)
 {
-	(void)what;
 	quit = true;
 }
 
@@ -235,17 +215,11 @@ void run_help(FILE *stream)
 
 static void print_commands(const struct request *what)
 {
-	char message[128];
 	size_t i;
 
-	(void)what;
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		snprintf(message, sizeof(message), "%s%s%s - %s", commands[i].name,
-			 *commands[i].args ? " " : "", commands[i].args, commands[i].help);
-		record_begin("help");
-		put_string("message", message);
-		record_end();
-	}
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		say("help", "%s%s%s - %s", commands[i].name, *commands[i].args ? " " : "",
+		    commands[i].args, commands[i].help);
 }
 
 /* Read the arguments of a command, and execute it. */
@@ -316,7 +290,7 @@ static bool read_input(bool terminal)
 	if (!n && terminal)
 		putchar('\n');
 	if (!n || memchr(text + len, '\n', (size_t)n))
-		prompt_answered();
+		prompted = false;
 	len += (size_t)n;
 	if (!n && len)
 		text[len++] = '\n';
@@ -342,11 +316,11 @@ static bool read_input(bool terminal)
  * Execute commands from standard input and print what expires. A terminal gets a prompt. At the
  * end of the input, waits for the timers that expire once.
  */
-void run(void)
+void run(char **args)
 {
 	bool open = true, terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	uint64_t count = 0;
 
+	wheel_open();
 	while (!quit && (open || wheel.timers)) {
 		if (open && terminal)
 			prompt("twheel> ");
@@ -355,6 +329,6 @@ void run(void)
 		open = read_input(terminal);
 		/* No command can cancel them any more. */
 		if (!open && !quit)
-			list_timers(true, &count);
+			list_timers(true);
 	}
 }

@@ -10,7 +10,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,23 +50,12 @@ static int take_descriptor(pid_t pid, int fd)
 
 	if (process >= 0)
 		copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-	if (copy >= 0) {
-		close(process);
-		return copy;
-	}
-	switch (errno) {
-	case ESRCH:
-		errx(STATUS_ERROR, "there is no process %d", pid);
-	case EPERM:
-	case EACCES:
-		errx(STATUS_ERROR,
-		     "no permission to use a descriptor of process %d: use sudo", pid);
-	case EBADF:
-		errx(STATUS_ERROR,
-		     "process %d has no descriptor %d: twheel top shows those of wheels", pid, fd);
-	default:
-		err(STATUS_ERROR, "cannot get descriptor %d of process %d", fd, pid);
-	}
+	if (copy < 0)
+		errx(STATUS_ERROR, "cannot get descriptor %d of process %d: %s%s", fd, pid,
+		     strerror(errno), errno == EPERM || errno == EACCES ? ": use sudo" :
+		     errno == EBADF ? ": twheel top shows those of wheels" : "");
+	close(process);
+	return copy;
 }
 
 /* Return the descriptor of the wheel that the options name. */
@@ -82,9 +70,7 @@ static int find_wheel(struct twheel_info *info)
 	if (errno == EBADF)
 		errx(STATUS_ERROR, "descriptor %d is not open: a shell opens a wheel with exec %d<>"
 		     TWHEEL_DEVICE, fd, fd);
-	if (errno == ENOTTY || errno == EINVAL)
-		errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
-	err(STATUS_ERROR, "cannot query the wheel");
+	errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
 }
 
 /* Read a wheel's clock and the wall clock together. */
@@ -182,44 +168,46 @@ static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 	}
 	show_progress(NULL, 0);
 	if (n < 0)
-		warnx("cannot list the timers: %s",
-		      errno == ENOTTY ? "the module is too old" : strerror(errno));
+		errx(STATUS_ERROR, "cannot list the timers: %s",
+		     errno == ENOTTY ? "the module is too old" : strerror(errno));
 	fprintf(file, END, (uintmax_t)count);
-	return n < 0 ? UINT64_MAX : count;
+	return count;
+}
+
+/* The file that becomes the one that was asked for, when all has been written. */
+static char part[4200];
+
+static void remove_part(void)
+{
+	unlink(part);
 }
 
 /* Write the timers of a wheel, which keeps them. */
-void save(const char *path)
+void save(char **args)
 {
-	struct stat old = { .st_mode = S_IFREG | 0666 };
-	bool replace = path && (stat(path, &old) || S_ISREG(old.st_mode));
+	const char *path = *args;
+	struct stat old;
+	bool exists = path && !stat(path, &old);
+	bool replace = path && (!exists || S_ISREG(old.st_mode));
 	struct twheel_info info;
-	int fd = find_wheel(&info), error = 0;
+	int fd = find_wheel(&info);
 	FILE *file = stdout;
-	char part[4200];
 	uint64_t count;
 
 	snprintf(part, sizeof(part), "%s.%d", path ? path : "", (int)getpid());
 	if (path)
 		file = fopen(replace ? part : path, replace ? "wxe" : "we");
-	if (!file || (replace && !stat(path, &old) && fchmod(fileno(file), old.st_mode & 0777)))
+	if (file && replace)
+		atexit(remove_part);
+	if (!file || (replace && exists && fchmod(fileno(file), old.st_mode & 0777)))
 		err(STATUS_ERROR, "cannot write %s", path);
 	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	count = write_timers(file, fd, &info);
-	if (!path) {
-		flush_output();
-		exit(count == UINT64_MAX ? STATUS_ERROR : 0);
-	}
+	if (!path)
+		return;
 	if (fflush(file) || ferror(file) || (replace && fsync(fileno(file))) || fclose(file) ||
-	    (replace && count != UINT64_MAX && rename(part, path)))
-		error = errno;
-	if (replace && (error || count == UINT64_MAX))
-		unlink(part);
-	errno = error;
-	if (error)
+	    (replace && rename(part, path)))
 		err(STATUS_ERROR, "cannot write %s", path);
-	if (count == UINT64_MAX)
-		exit(STATUS_ERROR);
 	record_begin("saved");
 	put_number("count", count);
 	record_end();
@@ -240,41 +228,9 @@ static struct {
 	uint64_t past;		/* how many were due before they were added */
 } loading;
 
-/* Exit with a message about a line, and how many timers were loaded. */
-static void fail_line(uint64_t line, const char *message)
-{
-	show_progress(NULL, 0);
-	errx(STATUS_ERROR, "%s:%ju: %s; %ju %s", loading.name, (uintmax_t)line, message,
-	     (uintmax_t)loading.loaded,
-	     loading.loaded == 1 ? "timer was loaded" : "timers were loaded");
-}
+static void flush_adds(void);
 
-/* Add the timers that have been collected. */
-static void flush_adds(void)
-{
-	uint32_t done = 0;
-	char tick[DURATION_TEXT], message[128];
-	int n;
-
-	while (done < loading.nr_adds) {
-		n = twheel_add_batch(loading.fd, loading.adds + done, loading.nr_adds - done);
-		if (n < 0 && errno == EINVAL) {
-			snprintf(message, sizeof(message),
-				 "interval_ns is shorter than the wheel's tick, %s",
-				 duration_format((int64_t)loading.info.tick_ns, tick));
-			fail_line(loading.first + done, message);
-		}
-		if (n < 0)
-			fail_line(loading.first + done,
-				  explain(loading.fd, errno, loading.info.tick_ns));
-		done += (uint32_t)n;
-		loading.loaded += (uint32_t)n;
-	}
-	loading.nr_adds = 0;
-	show_progress("loaded", loading.loaded);
-}
-
-/* Refuse the line that was read last. The timers before it are added first. */
+/* Refuse the line that was read last, after the timers before it have been added. */
 static __printf(1, 2) void refuse_line(const char *format, ...)
 {
 	char message[256];
@@ -284,7 +240,30 @@ static __printf(1, 2) void refuse_line(const char *format, ...)
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	flush_adds();
-	fail_line(loading.line, message);
+	show_progress(NULL, 0);
+	errx(STATUS_ERROR, "%s:%ju: %s; %ju %s", loading.name, (uintmax_t)loading.line, message,
+	     (uintmax_t)loading.loaded,
+	     loading.loaded == 1 ? "timer was loaded" : "timers were loaded");
+}
+
+/* Add the timers that have been collected. */
+static void flush_adds(void)
+{
+	uint32_t done = 0;
+	int n;
+
+	while (done < loading.nr_adds) {
+		n = twheel_add_batch(loading.fd, loading.adds + done, loading.nr_adds - done);
+		if (n < 0) {
+			loading.line = loading.first + done;
+			loading.nr_adds = 0;
+			refuse_line("%s", explain(loading.fd, errno, loading.info.tick_ns));
+		}
+		done += (uint32_t)n;
+		loading.loaded += (uint32_t)n;
+	}
+	loading.nr_adds = 0;
+	show_progress("loaded", loading.loaded);
 }
 
 /* Read a line, or as much as fits into a line that is too long; return false at the end. */
@@ -357,8 +336,9 @@ static bool load_timer(const char *line)
 }
 
 /* Add the timers of a file to a wheel. */
-void load(const char *path)
+void load(char **args)
 {
+	const char *path = *args;
 	char line[LINE_SIZE];
 	uintmax_t count;
 

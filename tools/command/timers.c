@@ -28,57 +28,36 @@ static void *tree;
 
 static void fail_open(const char *device)
 {
-	switch (errno) {
-	case ENOENT:
-	case ENXIO:
-	case ENODEV:
-		errx(STATUS_ERROR, "no device %s: is the module loaded? sudo modprobe twheel",
-		     device);
-	case EACCES:
-	case EPERM:
-		errx(STATUS_ERROR,
-		     "no permission to open %s: allow it with sudo chmod 0666 %s, or use sudo",
-		     device, device);
-	case EMFILE:
-		errx(STATUS_ERROR, "cannot open %s: too many open files: raise ulimit -n", device);
-	case ENOSPC:
-		errx(STATUS_ERROR, "cannot open %s: the user's wheels hold too much memory: raise "
-		     LIMITS "/max_user_bytes", device);
-	default:
-		err(STATUS_ERROR, "cannot open %s", device);
-	}
-}
+	static const char no_device[] = ": is the module loaded? sudo modprobe twheel";
+	static const char forbidden[] = ": allow it with sudo chmod 0666, or use sudo";
+	static const char *const advice[] = {
+		[ENOENT] = no_device,
+		[ENXIO] = no_device,
+		[ENODEV] = no_device,
+		[EACCES] = forbidden,
+		[EPERM] = forbidden,
+		[EMFILE] = ": raise ulimit -n",
+		[ENOSPC] = ": the user's wheels hold too much memory: raise "
+			   LIMITS "/max_user_bytes",
+	};
+	const char *what = (size_t)errno < ARRAY_SIZE(advice) ? advice[errno] : NULL;
 
-static void fail_setup(const struct twheel_setup *setup)
-{
-	char tick[DURATION_TEXT];
-
-	if (errno == ENOSPC)
-		errx(STATUS_ERROR, "--max-timers %ju is above the module's limit: see "
-		     LIMITS "/max_timers", (uintmax_t)setup->max_timers);
-	if (errno == EINVAL)
-		errx(STATUS_ERROR, "the module refuses --tick %s --wheel-size %u --clock %s",
-		     duration_format((int64_t)setup->tick_ns, tick), setup->wheel_size,
-		     clock_name(setup->clock_id));
-	err(STATUS_ERROR, "cannot set up the wheel");
+	errx(STATUS_ERROR, "cannot open %s: %s%s", device, strerror(errno), what ? what : "");
 }
 
 /* Open a wheel, and set it up if there are options for that. */
 void wheel_open(void)
 {
 	struct twheel_setup setup = { .max_timers = options.max_timers };
-	const char *device = options.device;
+	char tick[DURATION_TEXT];
 	struct twheel_info info;
 
-	wheel.fd = twheel_open(device, O_NONBLOCK | O_CLOEXEC);
+	wheel.fd = twheel_open(options.device, O_NONBLOCK | O_CLOEXEC);
 	if (wheel.fd < 0)
-		fail_open(device);
-	if (twheel_get_info(wheel.fd, &info)) {
-		if (errno == ENOTTY || errno == EINVAL)
-			errx(STATUS_ERROR, "%s is not a twheel device: give one with --device",
-			     device);
-		err(STATUS_ERROR, "cannot query %s", device);
-	}
+		fail_open(options.device);
+	if (twheel_get_info(wheel.fd, &info))
+		errx(STATUS_ERROR, "%s is not a twheel device: give one with --device",
+		     options.device);
 	setup.tick_ns = options.tick_ns ? options.tick_ns : info.tick_ns;
 	setup.wheel_size = options.wheel_size ? (uint32_t)options.wheel_size : info.wheel_size;
 	setup.clock_id = info.clock_id;
@@ -86,9 +65,27 @@ void wheel_open(void)
 		clock_named(options.clock, &setup.clock_id);
 	wheel.tick_ns = setup.tick_ns;
 	wheel.clock_id = setup.clock_id;
-	if ((options.tick_ns || options.wheel_size || options.max_timers || options.clock) &&
-	    twheel_set_up(wheel.fd, &setup))
-		fail_setup(&setup);
+	if ((!options.tick_ns && !options.wheel_size && !options.max_timers && !options.clock) ||
+	    !twheel_set_up(wheel.fd, &setup))
+		return;
+	if (errno == ENOSPC)
+		errx(STATUS_ERROR, "--max-timers %ju is above the module's limit: see "
+		     LIMITS "/max_timers", (uintmax_t)setup.max_timers);
+	err(STATUS_ERROR, "the module refuses --tick %s --wheel-size %u --clock %s",
+	    duration_format((int64_t)setup.tick_ns, tick), setup.wheel_size,
+	    clock_name(setup.clock_id));
+}
+
+/* Print the parameters and counters of the wheel. */
+void print_info(void)
+{
+	struct twheel_info info;
+
+	if (twheel_get_info(wheel.fd, &info))
+		err(STATUS_ERROR, "cannot query the wheel");
+	record_begin("info");
+	put_info(&info);
+	record_end();
 }
 
 /* Read a clock. Return its time in nanoseconds. */
@@ -111,7 +108,7 @@ const char *explain(int fd, int error, uint64_t tick_ns)
 	switch (error) {
 	case EINVAL:
 		snprintf(text, sizeof(text),
-			 "a period must be at least one tick, %s: make it longer or --tick smaller",
+			 "a period must be at least one tick, %s: lengthen it or shorten the tick",
 			 duration_format((int64_t)tick_ns, tick));
 		return text;
 	case ENOSPC:
@@ -161,7 +158,6 @@ struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, 
 		.flags = TWHEEL_ABSTIME,
 	};
 	struct timer *timer;
-	int error;
 
 	/* For the kernel, a timer with an interval of 0 expires once. */
 	if (periodic && !delay_ns) {
@@ -177,15 +173,12 @@ struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, 
 	timer->left = options.count;
 	if (!tsearch(timer, &tree, compare)) {
 		free(timer);
-		errno = ENOMEM;
 		return NULL;
 	}
 	wheel.timers++;
 	add.data = timer->number;
 	if (twheel_add_timer(wheel.fd, &add)) {
-		error = errno;
 		forget(timer);
-		errno = error;
 		return NULL;
 	}
 	timer->id = add.id;
@@ -207,9 +200,8 @@ static void deliver(const struct twheel_event *event, uint64_t now_ns)
 	struct timer *timer = timer_find(event->data);
 
 	if (!timer || timer->id != event->id)
-		errx(STATUS_ERROR,
-		     "the module delivered a timer that is not pending: number %ju, id %ju",
-		     (uintmax_t)event->data, (uintmax_t)event->id);
+		errx(STATUS_ERROR, "the module delivered timer %ju, which is not pending",
+		     (uintmax_t)event->data);
 	record_begin("expired");
 	put_id(timer->number);
 	put_string("label", timer->label);

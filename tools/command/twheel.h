@@ -74,8 +74,9 @@ void put_number(const char *name, uint64_t number);
 void put_duration(const char *name, int64_t ns);
 void put_info(const struct twheel_info *info);
 
+/* The line with a prompt has not ended. */
+extern bool prompted;
 void prompt(const char *text);
-void prompt_answered(void);
 void flush_output(void);
 void output_gone(int error);
 
@@ -104,6 +105,7 @@ struct wheel_handle {
 extern struct wheel_handle wheel;
 
 void wheel_open(void);
+void print_info(void);
 struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, bool periodic);
 struct timer *timer_find(uint64_t number);
 int timer_cancel(struct timer *timer);
@@ -111,10 +113,13 @@ bool wait_for_timers(int input);
 const char *explain(int fd, int error, uint64_t tick_ns);
 uint64_t now_on(uint32_t clock_id);
 
-/* The commands, and the help of `run`. */
-void run(void);
+/* The commands, with the words that follow them, and the help of `run`. */
+void run(char **args);
+void save(char **args);
+void load(char **args);
+void top(pid_t only);
 void run_help(FILE *stream);
-void save(const char *path);
+int column_named(const char *word);
 
 /* One moment on two clocks: the wall clock, and the wheel's just before and after. */
 struct moment {
@@ -125,9 +130,6 @@ struct moment {
 
 uint64_t to_wall(const struct moment *now, uint64_t deadline_ns);
 uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns);
-void load(const char *path);
-void top(pid_t only);
-int column_named(const char *word);
 
 /* `twheel top`: the wheels of the machine, as /proc/PID/fdinfo shows them */
 
