@@ -274,7 +274,8 @@ static long list_some(u32 wheel)
 static void look(struct adder *a, u32 wheel)
 {
 	struct file *filp = wheels[wheel].filp;
-	struct twheel_info info = {};
+	struct twheel_info info;
+	bool trouble = false;
 	long ret = 0;
 
 	switch (any_below(7)) {
@@ -285,6 +286,7 @@ static void look(struct adder *a, u32 wheel)
 		ret = list_some(wheel);
 		break;
 	case 3:
+		trouble = make_trouble(&info, sizeof(info));
 		ret = sys_ioctl(filp, TWHEEL_INFO, &info);
 		break;
 	case 4:
@@ -296,7 +298,7 @@ static void look(struct adder *a, u32 wheel)
 	default:
 		read_some(wheel, 1 + any_below(8), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
 	}
-	check_answer("look", ret ?: 1, 1, false, -ENOENT);
+	check_answer("look", ret ?: 1, 1, trouble, -ENOENT);
 }
 
 /* Only one thread can, and none once there is a timer. */

@@ -99,8 +99,8 @@ int take_some(u32 nr, unsigned int max)
  * Garbage.
  */
 
-/* How many timers the wheel with the garbage may have before some have to expire. */
-#define MANY	1000
+/* Until the wheel with the garbage has so many timers, it gets more: many pages full. */
+#define MANY	2000
 /* The data of all its timers. */
 #define DATA	0x7ee1U
 
@@ -164,8 +164,8 @@ static u64 check_vandalised(void)
 
 void vandal_use(void)
 {
-	struct twheel_add add[40] = {};
-	struct twheel_batch b = { .entries = (unsigned long)add, .count = 1 + any_below(40) };
+	struct twheel_add add[80] = {};
+	struct twheel_batch b = { .entries = (unsigned long)add, .count = 1 + any_below(80) };
 	unsigned int i;
 	long ret;
 

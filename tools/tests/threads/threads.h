@@ -104,7 +104,7 @@ struct role {
 	void (*wait)(u32 wheel);
 };
 
-#define NR_ROLES	15
+#define NR_ROLES	16
 
 extern const struct role roles[NR_ROLES];
 

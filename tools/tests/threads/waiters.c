@@ -60,8 +60,8 @@ static int take_or_read(u32 nr)
 
 static void in_read(u32 nr)
 {
-	while (!READ_ONCE(leaving))
-		read_some(nr, few(), 0);
+	while (!READ_ONCE(leaving) && read_some(nr, few(), 0) != -EBUSY)
+		;
 }
 
 static void in_poll(u32 nr)
@@ -113,7 +113,10 @@ static void in_edge(u32 nr)
 	in_epoll(nr, true);
 }
 
-/* Each of the first wheels has one kind of waiter: none makes up for what another missed. */
+/*
+ * Each of the first wheels has one kind of waiter: none makes up for what another missed. The last
+ * one gets its ring while a reader waits, which fails.
+ */
 const struct role roles[NR_ROLES] = {
 	{ 0, in_read }, { 0, in_read }, { 0, in_read },
 	{ 1, in_level },
@@ -122,5 +125,5 @@ const struct role roles[NR_ROLES] = {
 	{ 4, in_read }, { 4, in_level }, { 4, in_edge },
 	{ 5, in_level },
 	{ 6, in_edge },
-	{ 7, in_poll }, { 7, in_poll }, { 7, in_edge },
+	{ 7, in_read }, { 7, in_poll }, { 7, in_poll }, { 7, in_edge },
 };

@@ -7,7 +7,6 @@
 
 #include <linux/fs.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 
 #include_next <linux/mm.h>
 

@@ -5,8 +5,6 @@
 #ifndef _DRIVER_LINUX_SLAB_H
 #define _DRIVER_LINUX_SLAB_H
 
-#include <errno.h>
-
 #include <linux/gfp.h>
 #include_next <linux/slab.h>
 
