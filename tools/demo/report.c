@@ -77,24 +77,15 @@ static uint64_t print_lateness(void)
 	return p999;
 }
 
-static bool stock_conserved(void)
-{
-	for (int p = 0; p < PRODUCTS; p++) {
-		const struct product *product = &shop.product[p];
-
-		if (product->initial != product->on_shelf + product->sold)
-			return false;
-	}
-	return true;
-}
-
 /* Print the results of the day, and return true if all was well. */
 bool report(void)
 {
 	const struct twheel_info *info = &shop.fullest;
-	const bool conserved = stock_conserved();
 	uint64_t p999 = print_lateness();
+	bool conserved = true;
 
+	for (const struct product *p = shop.product; p < shop.product + PRODUCTS; p++)
+		conserved &= p->initial == p->on_shelf + p->sold;
 	printf("%" PRIu64 " were paid after the deadline, before the expiry was read; %" PRIu64
 	       " payments and %" PRIu64 "\nextensions came too late.\n",
 	       shop.paid_late, shop.late_payments, shop.late_extensions);

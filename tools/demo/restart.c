@@ -102,10 +102,17 @@ static void place_orders(struct twheel_loop *loop)
 	database->placed = option.count;
 }
 
-static void run_one_shop(int socket, unsigned int nr)
+/* Start a shop in a process of its own. */
+static pid_t start_shop(int socket, unsigned int nr)
 {
-	struct twheel_loop *loop = open_shop(nr ? receive_fd(socket) : -1);
+	struct twheel_loop *loop;
+	pid_t shop = fork();
 
+	if (shop < 0)
+		err(1, "fork");
+	if (shop)
+		return shop;
+	loop = open_shop(nr ? receive_fd(socket) : -1);
 	if (!nr) {
 		place_orders(loop);
 		if (send_fd(socket, twheel_loop_fd(loop)))
@@ -119,17 +126,6 @@ static void run_one_shop(int socket, unsigned int nr)
 }
 
 /* The keeper */
-
-static pid_t start_shop(int socket, unsigned int nr)
-{
-	pid_t shop = fork();
-
-	if (shop < 0)
-		err(1, "fork");
-	if (!shop)
-		run_one_shop(socket, nr);
-	return shop;
-}
 
 /* Wait for the end of a shop, by this signal or 0. */
 static void wait_for(pid_t shop, int signal)
