@@ -60,27 +60,21 @@ static int new_wheel(void)
 }
 
 /* The loop of a process that knows the first @count timers. */
-static struct twheel_loop *adopt(int fd, unsigned int count)
+static void adopt(int fd, unsigned int count)
 {
-	struct twheel_loop *loop;
-
+	free_loop();
 	begin(count);
 	loop = twheel_loop_adopt(fd, &config);
 	CHECK(loop);
-	return loop;
 }
 
-/* The process ends; its wheel does not. */
-static int leave(struct twheel_loop *loop)
+/* The process ends, but its wheel does not, and another one knows the first @count timers. */
+static void adopt_again(unsigned int count)
 {
-	int fd = dup(twheel_loop_fd(loop));
-
-	CHECK(fd >= 0);
-	twheel_loop_free(loop);
-	return fd;
+	adopt(dup(twheel_loop_fd(loop)), count);
 }
 
-static uint64_t pending(struct twheel_loop *loop)
+static uint64_t pending(void)
 {
 	struct twheel_info info;
 
@@ -90,17 +84,17 @@ static uint64_t pending(struct twheel_loop *loop)
 
 DEVICE_TEST(timers_of_an_adopted_wheel_go_on)
 {
-	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 	uint64_t deadline[TIMERS];
 	unsigned int i;
 
+	adopt(new_wheel(), TIMERS);
 	for (i = 0; i < TIMERS; i++) {
 		deadline[i] = twheel_loop_now(loop) + (i % 2 ? HOUR : 0) + i * MSEC;
 		CHECK(!twheel_start_at(loop, &handles[i], deadline[i]));
 	}
 	CHECK(!twheel_loop_flush(loop));
 	for (i = 0; i < 2; i++)
-		loop = adopt(leave(loop), TIMERS);
+		adopt_again(TIMERS);
 	CHECK(twheel_loop_count(loop) == TIMERS);
 	for (i = 0; i < TIMERS; i++) {
 		uint64_t now = twheel_loop_now(loop);
@@ -115,25 +109,23 @@ DEVICE_TEST(timers_of_an_adopted_wheel_go_on)
 	for (i = 0; i < TIMERS; i++)
 		CHECK(calls[i] == (i == 3 || (i % 2 == 0 && i != 98)));
 	CHECK(twheel_loop_count(loop) == TIMERS / 2 - 2);
-	CHECK(pending(loop) == TIMERS / 2 - 2);
-	twheel_loop_free(loop);
+	CHECK(pending() == TIMERS / 2 - 2);
 }
 
 DEVICE_TEST(what_is_disowned_by_adopting_is_cancelled)
 {
-	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
 	unsigned int i;
 
+	adopt(new_wheel(), TIMERS);
 	for (i = 0; i < TIMERS; i++)
 		CHECK(!twheel_start(loop, &handles[i], i % 3 ? HOUR : 0));
 	CHECK(!twheel_loop_flush(loop));
-	loop = adopt(leave(loop), 10);
+	adopt_again(10);
 	CHECK(twheel_loop_count(loop) == 10);
-	CHECK(pending(loop) == 10);
+	CHECK(pending() == 10);
 	CHECK(run_for(loop, 4, 5000) == 4);
 	for (i = 0; i < TIMERS; i++)
 		CHECK(calls[i] == (i < 10 && i % 3 == 0));
-	twheel_loop_free(loop);
 }
 
 DEVICE_TEST(timers_that_no_loop_added_are_adopted)
@@ -146,14 +138,13 @@ DEVICE_TEST(timers_that_no_loop_added_are_adopted)
 	int fd = new_wheel();
 
 	CHECK(twheel_add_batch(fd, adds, 3) == 3);
-	loop = adopt(fd, TIMERS);
-	CHECK(twheel_loop_count(loop) == 3 && pending(loop) == 3);
+	adopt(fd, TIMERS);
+	CHECK(twheel_loop_count(loop) == 3 && pending() == 3);
 	CHECK(run_for(loop, 4, 5000) == 4);
 	CHECK(calls[7] == 1 && !calls[8] && calls[9] >= 3);
 	CHECK(twheel_stop(&handles[9]) == 1);
 	CHECK(!twheel_loop_flush(loop));
-	CHECK(pending(loop) == 1);
-	twheel_loop_free(loop);
+	CHECK(pending() == 1);
 }
 
 DEVICE_TEST(of_two_timers_with_the_same_data_the_later_stays)
@@ -166,34 +157,32 @@ DEVICE_TEST(of_two_timers_with_the_same_data_the_later_stays)
 	int fd = new_wheel();
 
 	CHECK(twheel_add_batch(fd, adds, 3) == 3);
-	loop = adopt(fd, TIMERS);
-	CHECK(twheel_loop_count(loop) == 1 && pending(loop) == 1);
+	adopt(fd, TIMERS);
+	CHECK(twheel_loop_count(loop) == 1 && pending() == 1);
 	CHECK(twheel_remaining(&handles[1]) > (int64_t)(2 * HOUR));
-	twheel_loop_free(loop);
 }
 
 /* The kernel gets the new deadline, so the next process has it. */
 DEVICE_TEST(a_timer_that_was_put_off_is_adopted_as_that)
 {
-	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
-
+	adopt(new_wheel(), TIMERS);
 	CHECK(!twheel_start(loop, &handles[5], 10 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_again(&handles[5], HOUR));
 	CHECK(!twheel_loop_flush(loop));
-	loop = adopt(leave(loop), TIMERS);
+	adopt_again(TIMERS);
 	CHECK(twheel_loop_count(loop) == 1);
 	CHECK(twheel_remaining(&handles[5]) > (int64_t)(HOUR / 2));
 	CHECK_FAILS(twheel_again(&handles[5], TWHEEL_SAME_DELAY), EINVAL);
 	CHECK(run_for(loop, 1, 50) == 0);
-	twheel_loop_free(loop);
 }
 
 static unsigned int unarmed;
 
 static void find_in_the_wheel(struct twheel_loop *loop, struct twheel_handle *handle, int error)
 {
-	CHECK(handle == &handles[5] && error == ENOSPC && pending(loop) == 1);
+	(void)loop;
+	CHECK(handle == &handles[5] && error == ENOSPC && pending() == 1);
 	unarmed++;
 }
 
@@ -205,38 +194,34 @@ DEVICE_TEST(a_timer_that_is_put_off_is_never_missing)
 	full.max_timers = 1;
 	full.unarmed = find_in_the_wheel;
 	begin(TIMERS);
+	free_loop();
 	loop = twheel_loop_new(&full);
 	CHECK(loop && twheel_loop_timeout(loop) == -1);
 	CHECK(!twheel_start(loop, &handles[5], HOUR));
 	CHECK(!twheel_loop_flush(loop) && !unarmed);
 	CHECK(!twheel_again(&handles[5], 2 * HOUR));
-	CHECK(!twheel_loop_flush(loop) && unarmed == 1 && pending(loop) == 0);
-	twheel_loop_free(loop);
+	CHECK(!twheel_loop_flush(loop) && unarmed == 1 && pending() == 0);
 }
 
 /* A message or a start leaves a timer without a handle in the wheel. */
 DEVICE_TEST(what_wakes_the_loop_is_not_adopted)
 {
-	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
-
+	adopt(new_wheel(), TIMERS);
 	CHECK(!twheel_start(loop, &handles[0], HOUR));
-	CHECK(pending(loop) == 1);
-	loop = adopt(leave(loop), TIMERS);
-	CHECK(twheel_loop_count(loop) == 0 && pending(loop) == 0);
-	twheel_loop_free(loop);
+	CHECK(pending() == 1);
+	adopt_again(TIMERS);
+	CHECK(twheel_loop_count(loop) == 0 && pending() == 0);
 }
 
 /* A timer that was due when it was started again; and deadline 0, as events that only wake have. */
 DEVICE_TEST(an_adopted_wheel_tells_old_events_from_new)
 {
-	struct twheel_loop *loop = adopt(new_wheel(), TIMERS);
-
+	adopt(new_wheel(), TIMERS);
 	CHECK(!twheel_start_at(loop, &handles[4], 1));
 	CHECK(!twheel_loop_flush(loop) && becomes_readable(loop));
 	CHECK(twheel_stop(&handles[4]) == 1 && !twheel_start(loop, &handles[4], HOUR));
 	CHECK(!twheel_start_at(loop, &handles[5], 0));
 	CHECK(run_for(loop, 1, 1000) == 1 && calls[5] == 1 && !calls[4]);
-	twheel_loop_free(loop);
 }
 
 static void die_in_the_middle(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -256,7 +241,7 @@ DEVICE_TEST(events_of_a_killed_process_are_called)
 	begin(TIMERS);
 	child = fork();
 	if (!child) {
-		loop = adopt(fd, TIMERS);
+		adopt(fd, TIMERS);
 		for (i = 0; i < 10; i++) {
 			handles[i].callback = die_in_the_middle;
 			CHECK(!twheel_start_at(loop, &handles[i], 1000 + i * SEC / 10));
@@ -266,6 +251,7 @@ DEVICE_TEST(events_of_a_killed_process_are_called)
 	}
 	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 	CHECK(calls[0] == 1 && calls[3] == 1 && !calls[4]);
+	free_loop();
 	begin(TIMERS);
 	/* It had finished two of them, and recorded that. */
 	handles[0].callback = NULL;
@@ -281,9 +267,8 @@ DEVICE_TEST(events_of_a_killed_process_are_called)
 	CHECK(twheel_loop_count(loop) == 0);
 	CHECK(!is_readable(loop));
 	/* The process after that calls none of them. */
-	loop = adopt(leave(loop), TIMERS);
+	adopt_again(TIMERS);
 	CHECK(run_for(loop, 1, 50) == 0);
-	twheel_loop_free(loop);
 }
 
 DEVICE_TEST(bad_configs_of_adopting_are_einval)

@@ -162,7 +162,7 @@ TEST(a_clock_has_one_name)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		loop = new_loop_of((struct twheel_loop_config) { .clock = clocks[i] });
+		new_loop_of((struct twheel_loop_config) { .clock = clocks[i] });
 		before = now_on(is[i]);
 		CHECK(twheel_loop_now(loop) >= before);
 		CHECK(twheel_loop_now(loop) <= now_on(is[i]));
@@ -174,26 +174,26 @@ TEST(the_environment_chooses_the_backend)
 	const char *name = backend == TWHEEL_BACKEND_USER ? "user" : "device";
 
 	CHECK(!setenv("TWHEEL_BACKEND", name, 1));
+	free_loop();
 	loop = twheel_loop_new(NULL);
 	CHECK(loop && twheel_loop_backend(loop) == (int)backend);
-	twheel_loop_free(loop);
 	CHECK(!setenv("TWHEEL_BACKEND", "neither", 1));
 	CHECK(!twheel_loop_new(NULL) && errno == EINVAL);
 	CHECK(!unsetenv("TWHEEL_BACKEND"));
+	free_loop();
 	loop = twheel_loop_new(NULL);
 	CHECK(loop && twheel_loop_backend(loop) == TWHEEL_BACKEND_USER);
-	twheel_loop_free(loop);
 }
 
 TEST(the_kernel_is_for_those_that_ask_for_it)
 {
 	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
-	struct twheel_loop *loop = twheel_loop_new(&config);
 
+	free_loop();
+	loop = twheel_loop_new(&config);
 	CHECK(loop);
 	CHECK(twheel_loop_backend(loop) == (access(TWHEEL_DEVICE, R_OK | W_OK) ?
 					    TWHEEL_BACKEND_USER : TWHEEL_BACKEND_DEVICE));
-	twheel_loop_free(loop);
 }
 
 /* ---- Descriptors that go away -------------------------------------------------- */
@@ -234,7 +234,7 @@ TEST(a_descriptor_that_is_no_wheel_is_an_error)
 	CHECK_FAILS(twheel_loop_flush(loop), error);
 	CHECK_FAILS(twheel_loop_dispatch(loop), error);
 	/* Without a change, the device is polled, and is always ready. */
-	loop = new_loop();
+	new_loop();
 	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
 	if (backend == TWHEEL_BACKEND_DEVICE)
 		CHECK_FAILS(twheel_loop_dispatch(loop), EIO);
@@ -293,26 +293,23 @@ static void note_refused(struct twheel_loop *loop, struct twheel_handle *handle,
 	to_stop = NULL;
 }
 
-static struct twheel_loop *crowded_loop(twheel_unarmed *unarmed)
+static void crowded_loop(twheel_unarmed *unarmed)
 {
-	struct twheel_loop *loop = new_loop_of((struct twheel_loop_config) {
+	int i;
+
+	new_loop_of((struct twheel_loop_config) {
 		.max_timers = ROOM,
 		.unarmed = unarmed,
 	});
-	int i;
-
-	refused = 0;
-	to_stop = NULL;
 	for (i = 0; i < MANY; i++)
 		CHECK(!twheel_start(loop, &timers[i], 20 * MSEC));
-	return loop;
 }
 
 TEST(at_the_limit_owners_are_told)
 {
 	int idle = 0, i;
 
-	loop = crowded_loop(note_refused);
+	crowded_loop(note_refused);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM && last_error == ENOSPC);
 	for (i = 0; i < MANY; i++)
@@ -324,7 +321,7 @@ TEST(at_the_limit_owners_are_told)
 
 TEST(at_the_limit_nothing_is_lost)
 {
-	loop = crowded_loop(NULL);
+	crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	while (called < MANY) {
 		int before = called;
@@ -339,7 +336,7 @@ TEST(at_the_limit_nothing_is_lost)
 
 TEST(at_the_limit_the_armed_wake)
 {
-	loop = crowded_loop(NULL);
+	crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	while (called < ROOM) {
 		CHECK(becomes_readable(loop));
@@ -353,7 +350,7 @@ TEST(a_flush_after_one_that_failed_does_all)
 	int late = 0, i;
 	struct twheel_handle timer = { .callback = count_call, .data = &late };
 
-	loop = crowded_loop(NULL);
+	crowded_loop(NULL);
 	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	for (i = 0; i < MANY - 1; i++)
@@ -367,7 +364,7 @@ TEST(a_flush_after_one_that_failed_does_all)
 
 TEST(an_owner_who_is_told_may_make_room)
 {
-	loop = crowded_loop(note_refused);
+	crowded_loop(note_refused);
 	to_stop = &timers[0];
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM - 1);
@@ -385,7 +382,7 @@ static void refuse_and_start(struct twheel_loop *loop, struct twheel_handle *han
 
 TEST(starting_what_was_refused_waits_for_the_next_flush)
 {
-	loop = crowded_loop(refuse_and_start);
+	crowded_loop(refuse_and_start);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(refused == MANY - ROOM);
 	CHECK(!twheel_loop_flush(loop));
@@ -394,22 +391,20 @@ TEST(starting_what_was_refused_waits_for_the_next_flush)
 
 /* ---- fork() ---------------------------------------------------------------------- */
 
-static void check_child_is_kept_out(struct twheel_loop *loop, struct twheel_handle *timer)
+static void check_child_is_kept_out(void)
 {
-	int called = 0;
-
 	check_loop_is_refused(loop, EOWNERDEAD);
 	/* Asking for the time of a loop does not make it usable. */
 	CHECK(twheel_loop_now(loop));
-	CHECK_FAILS(twheel_again(timer, HOUR), EOWNERDEAD);
-	CHECK_FAILS(twheel_set_interval(timer, HOUR), EOWNERDEAD);
-	CHECK_FAILS(twheel_stop(timer), EOWNERDEAD);
+	CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
+	CHECK_FAILS(twheel_set_interval(&timer, HOUR), EOWNERDEAD);
+	CHECK_FAILS(twheel_stop(&timer), EOWNERDEAD);
 	CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
-	loop = new_loop();
-	twheel_handle_init(timer, count_call, &called);
-	CHECK(!twheel_start(loop, timer, MSEC));
+	new_loop();
+	twheel_handle_init(&timer, count_call, &called);
+	CHECK(!twheel_start(loop, &timer, MSEC));
 	CHECK(run_for(loop, 1, 500) == 1);
-	free_last_loop();
+	free_loop();
 }
 
 TEST(the_child_of_fork_is_kept_out)
@@ -425,7 +420,7 @@ TEST(the_child_of_fork_is_kept_out)
 		CHECK(asks || !twheel_start(loop, &second, HOUR));
 		child = fork();
 		if (!child) {
-			check_child_is_kept_out(loop, &timer);
+			check_child_is_kept_out();
 			_exit(0);
 		}
 		CHECK(child_is_content(child));

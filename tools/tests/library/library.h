@@ -3,7 +3,7 @@
  * The declarations that the tests of libtwheel's loop share
  *
  * A test checks the promise it is named after, and returns if it holds. All tests of a
- * run use one backend, and each has its own loop.
+ * run use one backend, and each has its own process and loop.
  */
 #ifndef LIBRARY_H
 #define LIBRARY_H
@@ -104,13 +104,13 @@ bool fails(int ret, int error);
 /* In a child, a check that fails is its exit status. */
 bool child_is_content(pid_t child);
 
-/* Replace the loop. It is freed when the next one is made. */
-struct twheel_loop *new_loop(void);
-struct twheel_loop *new_loop_of(struct twheel_loop_config config);
-void free_last_loop(void);
+/* Replace the loop, which is freed after the test; so a test that frees it clears it. */
+void new_loop(void);
+void new_loop_of(struct twheel_loop_config config);
+void free_loop(void);
 
 /* The same, of a program that calls twheel_loop_timeout() before each wait. */
-struct twheel_loop *new_loop_that_asks(void);
+void new_loop_that_asks(void);
 
 /* Dispatch when the descriptor is readable, until @count callbacks were called; return how many. */
 int wait_for_the_descriptor(struct twheel_loop *loop, int count);

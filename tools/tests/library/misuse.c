@@ -50,12 +50,12 @@ TEST(a_loop_can_have_descriptor_0)
 
 	if (!child) {
 		CHECK(!close(0));
-		loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
+		new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
 		CHECK(twheel_loop_fd(loop) == 0 && fcntl(0, F_GETFD) == FD_CLOEXEC);
 		CHECK(!twheel_start(loop, &timer, HOUR) && becomes_readable(loop));
 		CHECK(twheel_stop(&timer) == 1 && !twheel_loop_flush(loop));
 		CHECK(!twheel_loop_post(loop, &message) && becomes_readable(loop));
-		free_last_loop();
+		free_loop();
 		CHECK(next_descriptor() == 0);
 		_exit(0);
 	}
@@ -69,11 +69,11 @@ TEST(the_memory_of_a_loop_is_freed)
 	int i;
 
 	new_loop();
-	free_last_loop();
+	free_loop();
 	before = mallinfo2().uordblks;
 	for (i = 0; i < LOOPS; i++) {
 		new_loop();
-		free_last_loop();
+		free_loop();
 	}
 	CHECK(mallinfo2().uordblks == before);
 }
@@ -85,8 +85,8 @@ TEST(messages_of_a_loop_that_was_freed_may_be_posted_again)
 
 	for (i = 0; i < 2; i++)
 		CHECK(!twheel_loop_post(loop, &message[i]));
-	free_last_loop();
-	loop = new_loop();
+	free_loop();
+	new_loop();
 	for (i = 0; i < 2; i++)
 		CHECK(!twheel_loop_post(loop, &message[i]));
 	CHECK(!messages);
@@ -115,7 +115,7 @@ TEST(a_wait_at_the_limit_does_not_spin)
 	uint64_t began = now_ns(), used = now_on(CLOCK_PROCESS_CPUTIME_ID);
 	int waits = 0, i;
 
-	loop = new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
+	new_loop_of((struct twheel_loop_config) { .max_timers = 2 });
 	for (i = 0; i < 4; i++)
 		CHECK(!twheel_start(loop, &timers[i], (300 + i) * MSEC));
 	while (called < 4) {
@@ -168,7 +168,7 @@ TEST(starts_wake_once)
 {
 	int i;
 
-	loop = new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
+	new_loop_of((struct twheel_loop_config) { .max_timers = 5 });
 	for (i = 0; i < 5; i++) {
 		CHECK(!twheel_start(loop, &timers[i], HOUR));
 		CHECK(is_readable(loop) || becomes_readable(loop));
@@ -184,7 +184,7 @@ TEST(nothing_wakes_a_program_that_asks)
 {
 	struct twheel_message message = { .call = count_message };
 
-	loop = new_loop_that_asks();
+	new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, MSEC));
 	sleep_for(5 * MSEC);
 	CHECK(!is_readable(loop));
@@ -221,13 +221,12 @@ USER_TEST(a_loop_of_one_thread_has_no_descriptor)
 static void check_with_another_device(void)
 {
 	struct twheel_loop_config config = { .backend = TWHEEL_BACKEND_DEVICE };
-	struct twheel_loop *loop;
 
 	CHECK(!twheel_loop_new(&config) && errno == ENODEV);
 	config = (struct twheel_loop_config) { .flags = TWHEEL_LOOP_KERNEL };
+	free_loop();
 	loop = twheel_loop_new(&config);
 	CHECK(loop && twheel_loop_backend(loop) == TWHEEL_BACKEND_USER);
-	twheel_loop_free(loop);
 }
 
 DEVICE_TEST(a_node_that_is_no_wheel_is_enodev)

@@ -190,14 +190,13 @@ static void round_trip(struct twheel_loop *loop)
 
 static void check_against_account(uint32_t size, uint64_t tick)
 {
-	struct twheel_loop *loop;
 	unsigned int i;
 
 	tick_ns = tick;
 	wrong = NULL;
 	nr_called = 0;
 	mocked_ns = backend == TWHEEL_BACKEND_USER ? HOUR : 0;
-	loop = new_loop_of((struct twheel_loop_config) { .wheel_size = size, .tick_ns = tick });
+	new_loop_of((struct twheel_loop_config) { .wheel_size = size, .tick_ns = tick });
 	/* All calls of a turn see one time. */
 	twheel_loop_timeout(loop);
 	chance_init(&chance, seed, size);
@@ -207,7 +206,7 @@ static void check_against_account(uint32_t size, uint64_t tick)
 	}
 	for (i = 0; i < ROUNDS && !wrong; i++)
 		round_trip(loop);
-	free_last_loop();
+	free_loop();
 	for (i = 0; i < TIMERS; i++)
 		free(accounts[i].handle);
 	if (wrong)
