@@ -2,8 +2,6 @@
 /*
  * The promises of libtwheel.h to callers that break its rules
  */
-#include <fcntl.h>
-#include <sys/wait.h>
 
 #include "library.h"
 
@@ -12,7 +10,6 @@
 /* All functions that need a loop of this process. */
 static void check_loop_is_refused(struct twheel_loop *loop, int error)
 {
-	struct twheel_message message = { .call = count_message };
 	struct twheel_handle idle = { .callback = count_call };
 
 	CHECK_FAILS(twheel_start(loop, &idle, 1), error);
@@ -55,6 +52,8 @@ TEST(no_handle_is_einval)
 	CHECK_FAILS(twheel_again(&timer, TWHEEL_SAME_DELAY), EINVAL);
 	CHECK(!twheel_stop(NULL));
 	CHECK_FAILS(twheel_remaining(NULL), EINVAL);
+	CHECK_FAILS(twheel_set_interval(NULL, 1), EINVAL);
+	CHECK(!twheel_is_running(NULL));
 	CHECK_FAILS(twheel_start(loop, &blank, 1), EINVAL);
 	CHECK_FAILS(twheel_loop_post(loop, NULL), EINVAL);
 	CHECK_FAILS(twheel_loop_post(loop, &message), EINVAL);
@@ -75,48 +74,22 @@ TEST(times_out_of_range_are_einval)
 	CHECK(!twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS));
 	CHECK(twheel_loop_now(loop) + twheel_remaining(&timer) == TWHEEL_TIME_MAX_NS);
 	CHECK_FAILS(twheel_again(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK_FAILS(twheel_set_interval(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_loop_dispatch(loop));
 	CHECK(twheel_stop(&timer) == 1);
 }
 
-/* Earlier, later, and as what it was started last. */
-TEST(starting_twice_starts_again)
-{
-	int flushed;
-
-	for (flushed = 0; flushed < 2; flushed++) {
-		CHECK(!twheel_repeat(loop, &timer, 5 * MSEC, 5 * MSEC));
-		CHECK(!flushed || !twheel_loop_flush(loop));
-		CHECK(!twheel_start(loop, &timer, HOUR));
-		CHECK(twheel_loop_count(loop) == 1 && twheel_remaining(&timer) > (int64_t)SEC);
-		CHECK(!flushed || !twheel_loop_flush(loop));
-		CHECK_FAILS(twheel_start(loop, &timer, UINT64_MAX), EINVAL);
-		CHECK(twheel_remaining(&timer) > (int64_t)SEC);
-		CHECK(!twheel_start_at(loop, &timer, 1));
-		CHECK(run_for(loop, 1, 500) == 1);
-		CHECK(!twheel_is_running(&timer) && run_for(loop, 1, 20) == 0);
-		CHECK(!twheel_start(loop, &timer, HOUR));
-		CHECK(!flushed || !twheel_loop_flush(loop));
-		CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
-		CHECK(run_for(loop, 2, 500) == 2);
-		CHECK(!twheel_start(loop, &timer, 10 * MSEC));
-		CHECK(run_for(loop, 2, 50) == 1 && !twheel_loop_count(loop));
-	}
-	CHECK(called == 8);
-}
-
 TEST(running_in_another_loop_is_exdev)
 {
-	struct twheel_loop_config config = { .backend = backend };
-	struct twheel_loop *other = twheel_loop_new(&config);
+	struct twheel_loop *other = loop;
 
-	CHECK(other);
-	CHECK(!twheel_start(loop, &timer, SEC));
-	CHECK_FAILS(twheel_start(other, &timer, 1), EXDEV);
+	CHECK(!twheel_start(other, &timer, SEC));
+	loop = NULL;
+	new_loop();
+	CHECK_FAILS(twheel_start(loop, &timer, 1), EXDEV);
 	CHECK(twheel_stop(&timer) == 1);
-	CHECK(!twheel_start(other, &timer, MSEC));
-	CHECK(run_for(other, 1, 500) == 1);
+	CHECK(!twheel_start(loop, &timer, MSEC) && run_for(loop, 1, 5000) == 1);
 	twheel_loop_free(other);
 }
 
@@ -135,65 +108,75 @@ TEST(a_config_beyond_its_limits_is_einval)
 		{ .reserved = { 0, 0, 1 } },
 		{ .backend = 3 },
 	};
+	static const struct twheel_loop_config valid[] = {
+		{ .tick_ns = TWHEEL_TICK_MIN_NS },
+		{ .tick_ns = TWHEEL_TICK_MAX_NS },
+		{ .wheel_size = TWHEEL_SIZE_MIN },
+		{ .wheel_size = TWHEEL_SIZE_MAX },
+	};
+	struct twheel_loop_config config;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(configs); i++) {
-		struct twheel_loop_config config = configs[i];
-
+		config = configs[i];
 		if (!config.backend)
 			config.backend = backend;
 		errno = 0;
-		CHECK(!twheel_loop_new(&config));
-		CHECK(errno == EINVAL);
+		CHECK(!twheel_loop_new(&config) && errno == EINVAL);
 	}
-	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MIN_NS });
-	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MAX_NS });
-	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MIN });
-	new_loop_of((struct twheel_loop_config) { .wheel_size = TWHEEL_SIZE_MAX });
+	for (i = 0; i < ARRAY_SIZE(valid); i++)
+		new_loop_of(valid[i]);
 }
 
 TEST(a_clock_has_one_name)
 {
-	static const uint32_t clocks[] = { 0, TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_BOOTTIME,
-					   TWHEEL_CLOCK_REALTIME };
-	static const clockid_t is[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC, CLOCK_BOOTTIME,
-					CLOCK_REALTIME };
-	uint64_t before;
+	static const struct {
+		uint32_t clock;
+		clockid_t is;
+	} names[] = {
+		{ 0, CLOCK_MONOTONIC },
+		{ TWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC },
+		{ TWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME },
+		{ TWHEEL_CLOCK_REALTIME, CLOCK_REALTIME },
+	};
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		new_loop_of((struct twheel_loop_config) { .clock = clocks[i] });
-		before = now_on(is[i]);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		uint64_t before = now_on(names[i].is);
+
+		new_loop_of((struct twheel_loop_config) { .clock = names[i].clock });
 		CHECK(twheel_loop_now(loop) >= before);
-		CHECK(twheel_loop_now(loop) <= now_on(is[i]));
+		CHECK(twheel_loop_now(loop) <= now_on(names[i].is));
 	}
 }
 
-TEST(the_environment_chooses_the_backend)
+/* Over the device only if the config, or the environment, asks for that. */
+TEST(a_backend_is_chosen)
 {
-	const char *name = backend == TWHEEL_BACKEND_USER ? "user" : "device";
+	const struct twheel_loop_config kernel = { .flags = TWHEEL_LOOP_KERNEL };
+	const struct {
+		const char *name;
+		const struct twheel_loop_config *config;
+		int backend;
+	} choices[] = {
+		{ backend == TWHEEL_BACKEND_USER ? "user" : "device", NULL, backend },
+		{ "neither", NULL, -1 },
+		{ "", NULL, TWHEEL_BACKEND_USER },
+		{ NULL, NULL, TWHEEL_BACKEND_USER },
+		{ NULL, &kernel, access(TWHEEL_DEVICE, R_OK | W_OK) ? TWHEEL_BACKEND_USER :
+				 TWHEEL_BACKEND_DEVICE },
+	};
+	unsigned int i;
 
-	CHECK(!setenv("TWHEEL_BACKEND", name, 1));
-	free_loop();
-	loop = twheel_loop_new(NULL);
-	CHECK(loop && twheel_loop_backend(loop) == (int)backend);
-	CHECK(!setenv("TWHEEL_BACKEND", "neither", 1));
-	CHECK(!twheel_loop_new(NULL) && errno == EINVAL);
-	CHECK(!unsetenv("TWHEEL_BACKEND"));
-	free_loop();
-	loop = twheel_loop_new(NULL);
-	CHECK(loop && twheel_loop_backend(loop) == TWHEEL_BACKEND_USER);
-}
-
-TEST(the_kernel_is_for_those_that_ask_for_it)
-{
-	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
-
-	free_loop();
-	loop = twheel_loop_new(&config);
-	CHECK(loop);
-	CHECK(twheel_loop_backend(loop) == (access(TWHEEL_DEVICE, R_OK | W_OK) ?
-					    TWHEEL_BACKEND_USER : TWHEEL_BACKEND_DEVICE));
+	for (i = 0; i < ARRAY_SIZE(choices); i++) {
+		free_loop();
+		CHECK(!(choices[i].name ? setenv("TWHEEL_BACKEND", choices[i].name, 1) :
+			unsetenv("TWHEEL_BACKEND")));
+		errno = 0;
+		loop = twheel_loop_new(choices[i].config);
+		CHECK(loop || errno == EINVAL);
+		CHECK((loop ? twheel_loop_backend(loop) : -1) == choices[i].backend);
+	}
 }
 
 /* ---- Descriptors that go away -------------------------------------------------- */
@@ -224,33 +207,21 @@ TEST(a_closed_descriptor_is_ebadf)
 	CHECK(dup2(kept, fd) == fd && !close(kept));
 }
 
+/* What could not be flushed waits. */
 TEST(a_descriptor_that_is_no_wheel_is_an_error)
 {
 	const int error = backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY;
-	int null = open("/dev/null", O_RDWR);
+	int fd = twheel_loop_fd(loop), saved = dup(fd), null = open("/dev/null", O_RDWR);
 
-	CHECK(!twheel_start(loop, &timer, HOUR));
-	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
-	CHECK_FAILS(twheel_loop_flush(loop), error);
-	CHECK_FAILS(twheel_loop_dispatch(loop), error);
 	/* Without a change, the device is polled, and is always ready. */
-	new_loop();
-	CHECK(dup2(null, twheel_loop_fd(loop)) >= 0);
+	CHECK(dup2(null, fd) == fd);
 	if (backend == TWHEEL_BACKEND_DEVICE)
 		CHECK_FAILS(twheel_loop_dispatch(loop), EIO);
-	CHECK(!close(null));
-}
-
-TEST(what_could_not_be_flushed_waits)
-{
-	int fd = twheel_loop_fd(loop), saved = dup(fd);
-
-	CHECK(!twheel_start(loop, &timer, MSEC));
-	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
-	CHECK_FAILS(twheel_loop_flush(loop), backend == TWHEEL_BACKEND_USER ? EINVAL : ENOTTY);
-	CHECK(dup2(saved, fd) >= 0);
-	CHECK(!close(saved));
-	CHECK(run_for(loop, 1, 500) == 1);
+	CHECK(dup2(saved, fd) == fd && !twheel_start(loop, &timer, MSEC));
+	CHECK(dup2(null, fd) == fd);
+	CHECK_FAILS(twheel_loop_flush(loop), error);
+	CHECK_FAILS(twheel_loop_dispatch(loop), error);
+	CHECK(dup2(saved, fd) == fd && run_for(loop, !called, 5000) >= 0);
 	CHECK(called == 1);
 }
 
@@ -263,130 +234,13 @@ DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 	for (i = 0; i < TIMERS; i++)
 		CHECK(!twheel_start(loop, &timers[i], 20 * MSEC));
 	CHECK(!twheel_loop_flush(loop));
-	CHECK(dup2(open("/dev/null", O_RDWR), fd) >= 0);
+	CHECK(dup2(open("/dev/null", O_RDWR), fd) == fd);
 	for (stopped = 0; stopped < TIMERS && twheel_stop(&timers[stopped]) == 1; stopped++)
 		;
 	CHECK(stopped < TIMERS && errno == ENOTTY);
 	CHECK(twheel_remaining(&timers[stopped]) >= 0);
-	CHECK(dup2(saved, fd) >= 0);
-	CHECK(!close(saved));
-	CHECK(run_for(loop, TIMERS - stopped, 1000) == TIMERS - stopped);
-	CHECK(run_for(loop, 1, 20) == 0);
-}
-
-/* ---- The limit ------------------------------------------------------------------ */
-
-/* Enough to be at the limit after several dispatches, as starts can be in several ticks. */
-enum { ROOM = 10, MANY = 55 };
-
-static int refused, last_error;
-static struct twheel_handle *to_stop;
-
-static void note_refused(struct twheel_loop *loop, struct twheel_handle *handle, int error)
-{
-	(void)loop;
-	refused++;
-	last_error = error;
-	handle->data = NULL;
-	if (to_stop && twheel_stop(to_stop) != 1)
-		bail_out("stop");
-	to_stop = NULL;
-}
-
-static void crowded_loop(twheel_unarmed *unarmed)
-{
-	int i;
-
-	new_loop_of((struct twheel_loop_config) {
-		.max_timers = ROOM,
-		.unarmed = unarmed,
-	});
-	for (i = 0; i < MANY; i++)
-		CHECK(!twheel_start(loop, &timers[i], 20 * MSEC));
-}
-
-TEST(at_the_limit_owners_are_told)
-{
-	int idle = 0, i;
-
-	crowded_loop(note_refused);
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(refused == MANY - ROOM && last_error == ENOSPC);
-	for (i = 0; i < MANY; i++)
-		idle += twheel_remaining(&timers[i]) == -1 && !timers[i].data;
-	CHECK(idle == MANY - ROOM);
-	CHECK(run_for(loop, ROOM, 1000) == ROOM);
-	CHECK(called == ROOM);
-}
-
-TEST(at_the_limit_nothing_is_lost)
-{
-	crowded_loop(NULL);
-	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
-	while (called < MANY) {
-		int before = called;
-
-		sleep_for(25 * MSEC);
-		if (twheel_loop_dispatch(loop) < 0)
-			CHECK(errno == ENOSPC);
-		CHECK(called > before);
-	}
-	CHECK(!twheel_loop_flush(loop));
-}
-
-TEST(at_the_limit_the_armed_wake)
-{
-	crowded_loop(NULL);
-	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
-	while (called < ROOM) {
-		CHECK(becomes_readable(loop));
-		CHECK_FAILS(twheel_loop_dispatch(loop), ENOSPC);
-	}
-	CHECK(becomes_readable(loop));
-}
-
-TEST(a_flush_after_one_that_failed_does_all)
-{
-	int late = 0, i;
-	struct twheel_handle timer = { .callback = count_call, .data = &late };
-
-	crowded_loop(NULL);
-	CHECK_FAILS(twheel_loop_flush(loop), ENOSPC);
-	CHECK(!twheel_start(loop, &timer, MSEC));
-	for (i = 0; i < MANY - 1; i++)
-		CHECK(twheel_stop(&timers[i]) == 1);
-	CHECK(!twheel_loop_flush(loop));
-	sleep_for(5 * MSEC);
-	CHECK(becomes_readable(loop));
-	CHECK(run_for(loop, 2, 1000) == 2);
-	CHECK(late == 1 && called == 1);
-}
-
-TEST(an_owner_who_is_told_may_make_room)
-{
-	crowded_loop(note_refused);
-	to_stop = &timers[0];
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(refused == MANY - ROOM - 1);
-	CHECK(run_for(loop, ROOM, 1000) == ROOM);
-	CHECK(called == ROOM);
-}
-
-static void refuse_and_start(struct twheel_loop *loop, struct twheel_handle *handle, int error)
-{
-	note_refused(loop, handle, error);
-	handle->data = &last_error;
-	if (twheel_start(loop, handle, 20 * MSEC))
-		bail_out("start");
-}
-
-TEST(starting_what_was_refused_waits_for_the_next_flush)
-{
-	crowded_loop(refuse_and_start);
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(refused == MANY - ROOM);
-	CHECK(!twheel_loop_flush(loop));
-	CHECK(refused == 2 * (MANY - ROOM));
+	CHECK(dup2(saved, fd) == fd);
+	CHECK(run_for(loop, TIMERS, 1000) == TIMERS - stopped);
 }
 
 /* ---- fork() ---------------------------------------------------------------------- */
@@ -399,17 +253,14 @@ static void check_child_is_kept_out(void)
 	CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
 	CHECK_FAILS(twheel_set_interval(&timer, HOUR), EOWNERDEAD);
 	CHECK_FAILS(twheel_stop(&timer), EOWNERDEAD);
-	CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
 	new_loop();
 	twheel_handle_init(&timer, count_call, &called);
-	CHECK(!twheel_start(loop, &timer, MSEC));
-	CHECK(run_for(loop, 1, 500) == 1);
-	free_loop();
+	CHECK(!twheel_start(loop, &timer, MSEC) && run_for(loop, 1, 5000) == 1);
+	exit(0);
 }
 
 TEST(the_child_of_fork_is_kept_out)
 {
-	struct twheel_handle second = { .callback = count_call };
 	pid_t child;
 	int asks;
 
@@ -417,15 +268,12 @@ TEST(the_child_of_fork_is_kept_out)
 		CHECK(!twheel_start(loop, &timer, 30 * MSEC));
 		CHECK(asks ? twheel_loop_timeout(loop) : !twheel_loop_flush(loop));
 		/* The loop's time is cached, so a start makes no calls. */
-		CHECK(asks || !twheel_start(loop, &second, HOUR));
+		CHECK(asks || !twheel_start(loop, &timers[0], HOUR));
 		child = fork();
-		if (!child) {
+		if (!child)
 			check_child_is_kept_out();
-			_exit(0);
-		}
 		CHECK(child_is_content(child));
-		CHECK(run_for(loop, 1, 1000) == 1);
-		CHECK(called == asks + 1);
+		CHECK(run_for(loop, 1, 5000) == 1);
 	}
 }
 
@@ -452,8 +300,7 @@ TEST(the_child_of_a_callback_calls_no_more)
 	ret = twheel_loop_dispatch(loop);
 	if (!forked)
 		_exit(!(fails(ret, EOWNERDEAD) && called == 1));
-	CHECK(ret == 5 && called == 5);
-	CHECK(child_is_content(forked));
+	CHECK(ret == 5 && called == 5 && child_is_content(forked));
 }
 
 /* ---- The calls ------------------------------------------------------------------- */
@@ -467,7 +314,6 @@ DEVICE_TEST(batches_go_on_past_stale_ids_and_tell_which)
 	int results[TIMERS];
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC), i, stale = 0;
 
-	CHECK(fd >= 0);
 	for (i = 0; i < TIMERS; i++)
 		adds[i] = (struct twheel_add) { .time_ns = HOUR };
 	CHECK(twheel_add_batch(fd, adds, TIMERS) == TIMERS);
@@ -503,7 +349,6 @@ DEVICE_TEST(system_calls_without_memory_are_efault)
 {
 	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 
-	CHECK(fd >= 0);
 	CHECK_FAILS(twheel_now(CLOCK_MONOTONIC, NULL), EFAULT);
 	CHECK_FAILS(twheel_query_timer(fd, 1, NULL), EFAULT);
 	CHECK_FAILS(twheel_set_up(fd, NULL), EFAULT);
@@ -511,5 +356,4 @@ DEVICE_TEST(system_calls_without_memory_are_efault)
 	CHECK_FAILS(twheel_get_info(fd, NULL), EFAULT);
 	CHECK_FAILS(twheel_add_batch(fd, NULL, 1), EFAULT);
 	CHECK_FAILS(twheel_modify_batch(fd, NULL, NULL, 1), EFAULT);
-	close(fd);
 }

@@ -9,10 +9,13 @@
 #define LIBRARY_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libtwheel-device.h"
@@ -35,11 +38,7 @@ void add_test(struct test *test);
 	static void name_(void);					\
 	static void __attribute__((constructor)) add_##name_(void)	\
 	{								\
-		static struct test test = {				\
-			.name = #name_,					\
-			.run = name_,					\
-			.backend = backend_,				\
-		};							\
+		static struct test test = { #name_, name_, backend_, NULL };	\
 									\
 		add_test(&test);					\
 	}								\
@@ -54,10 +53,9 @@ void add_test(struct test *test);
 /* What each test begins with: a loop, and timers and messages that count their calls. */
 extern struct twheel_loop *loop;
 extern struct twheel_handle timer, timers[NR_TIMERS];
+extern struct twheel_message message;
 extern unsigned int messages;
 extern int called;
-
-void count_message(struct twheel_loop *loop, struct twheel_message *message);
 
 /* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER. */
 extern uint32_t backend;
@@ -72,18 +70,8 @@ extern uint64_t mocked_ns;
 /* Called when the clock is read, as a signal handler could be; or NULL. */
 extern void (*on_clock)(int signal);
 
-/* The linker replaces the C library's function with ours. */
-int __real_clock_gettime(clockid_t clock, struct timespec *ts);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
 /* So many more calls of poll() fail with EINTR. */
 extern int polls_interrupted;
-int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
-int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 
 /* After so many more calls of malloc() and calloc(), one fails; never if it is negative. */
 extern int mallocs_left;
@@ -112,31 +100,31 @@ void free_loop(void);
 /* The same, of a program that calls twheel_loop_timeout() before each wait. */
 void new_loop_that_asks(void);
 
-/* Dispatch when the descriptor is readable, until @count callbacks were called; return how many. */
-int wait_for_the_descriptor(struct twheel_loop *loop, int count);
-
 /* Wait and dispatch until @count callbacks were called, or for @ms; return how many. */
 int run_for(struct twheel_loop *loop, int count, unsigned int ms);
 
-/* A callback: counts in *(int *)handle->data. */
+/* Callbacks: the former counts in *(int *)handle->data. */
 void count_call(struct twheel_loop *loop, struct twheel_handle *handle);
+void count_message(struct twheel_loop *loop, struct twheel_message *message);
 
 /* How many timers were added in the kernel so far; 0 without the kernel. */
-uint64_t added(struct twheel_loop *loop);
+uint64_t added(void);
 
-static inline bool is_readable(struct twheel_loop *loop)
-{
-	struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };
+/* Return the lowest descriptor that is free. */
+int next_descriptor(void);
 
-	return poll(&pollfd, 1, 0) == 1;
-}
+/* Whether the descriptor is readable; a timerfd that is set to a past time takes a moment. */
+bool is_readable(void);
+bool becomes_readable(void);
 
-/* A timerfd that is set to a past time takes a moment. */
-static inline bool becomes_readable(struct twheel_loop *loop)
-{
-	struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };
-
-	return poll(&pollfd, 1, 1000) == 1;
-}
+/* The linker replaces the C library's functions with ours. */
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 
 #endif /* LIBRARY_H */

@@ -4,8 +4,6 @@
  *
  * Runs over /dev/twheel, or with --user without it. Prints TAP.
  */
-#include <sys/wait.h>
-
 #include "library.h"
 
 uint32_t backend = TWHEEL_BACKEND_DEVICE;
@@ -18,6 +16,7 @@ void (*on_clock)(int signal);
 
 struct twheel_loop *loop;
 struct twheel_handle timer, timers[NR_TIMERS];
+struct twheel_message message = { .call = count_message };
 unsigned int messages;
 int called;
 
@@ -88,34 +87,14 @@ void new_loop_that_asks(void)
 	CHECK(twheel_loop_timeout(loop) == -1);
 }
 
-/* Like the loops of other libraries, which know only the descriptor. */
-int wait_for_the_descriptor(struct twheel_loop *loop, int count)
-{
-	int called = 0, turns;
-
-	for (turns = 0; called < count && turns < 10 && becomes_readable(loop); turns++) {
-		int some = twheel_loop_dispatch(loop);
-
-		CHECK(some >= 0);
-		called += some;
-	}
-	return called;
-}
-
 int run_for(struct twheel_loop *loop, int count, unsigned int ms)
 {
-	uint64_t end = now_ns() + ms * MSEC;
-	int called = 0;
+	uint64_t end = now_ns() + ms * MSEC, now;
+	int called = 0, some;
 
-	while (called < count) {
-		uint64_t now = now_ns();
-		int some;
-
-		if (now >= end)
-			break;
+	while (called < count && (now = now_ns()) < end) {
 		some = twheel_loop_wait(loop, end - now);
-		if (some < 0)
-			return -1;
+		CHECK(some >= 0);
 		called += some;
 	}
 	return called;
@@ -134,24 +113,47 @@ void count_message(struct twheel_loop *loop, struct twheel_message *message)
 	messages++;
 }
 
-uint64_t added(struct twheel_loop *loop)
+uint64_t added(void)
 {
-	struct twheel_info info;
+	struct twheel_info info = { };
 
-	if (backend == TWHEEL_BACKEND_USER)
-		return 0;
-	if (twheel_get_info(twheel_loop_fd(loop), &info))
-		bail_out("TWHEEL_INFO");
+	if (backend == TWHEEL_BACKEND_DEVICE)
+		CHECK(!twheel_get_info(twheel_loop_fd(loop), &info));
 	return info.added;
+}
+
+int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	CHECK(!close(fd));
+	return fd;
+}
+
+static bool is_readable_in(int ms)
+{
+	struct pollfd pollfd = { .fd = twheel_loop_fd(loop), .events = POLLIN };
+
+	return poll(&pollfd, 1, ms) == 1;
+}
+
+bool is_readable(void)
+{
+	return is_readable_in(0);
+}
+
+bool becomes_readable(void)
+{
+	return is_readable_in(1000);
 }
 
 static bool wanted(const char *name, char **names)
 {
-	bool any = !*names;
-
-	for (; *names && !any; names++)
-		any = strstr(name, *names);
-	return any;
+	if (!*names)
+		return true;
+	while (*names && !strstr(name, *names))
+		names++;
+	return *names;
 }
 
 /* Works anywhere, also in a callback. */
