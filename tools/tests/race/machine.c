@@ -5,15 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "chance.h"
 #include "clock.h"
 #include "libtwheel-device.h"
 #include "machine.h"
@@ -21,6 +22,39 @@
 #include "tap.h"
 
 #define CPU1_ONLINE	"/sys/devices/system/cpu/cpu1/online"
+
+/* Something that happens again and again during a race */
+struct disturbance {
+	void (*happen)(struct chance *chance);
+	struct chance chance;
+	atomic_bool stop;
+	unsigned int times;
+};
+
+static void *disturb(void *arg)
+{
+	struct disturbance *disturbance = arg;
+
+	for (; !disturbance->stop; disturbance->times++)
+		disturbance->happen(&disturbance->chance);
+	return NULL;
+}
+
+/* The race of all against all while something happens. */
+static void race_while(const struct race_options *options, void (*happen)(struct chance *chance),
+		       const char *about)
+{
+	struct disturbance disturbance = { .happen = happen };
+	pthread_t thread;
+
+	chance_init(&disturbance.chance, options->seed, 0);
+	if (pthread_create(&thread, NULL, disturb, &disturbance))
+		bail_out("cannot create a thread");
+	race_mayhem(options);
+	disturbance.stop = true;
+	pthread_join(thread, NULL);
+	tap_note("%s %u times", about, disturbance.times);
+}
 
 /* ---- A CPU goes away ------------------------------------------------------ */
 
@@ -67,7 +101,9 @@ static bool lose_cpu(struct chance *chance, uint64_t *late)
 	run_on(0, 1);
 	set_cpu1(false);
 	for (i = 0; i < 6 && ok; i++) {
-		ok = poll_in(fd, 5000) == 1 && twheel_read(fd, &event, 1) == 1 &&
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+		ok = poll(&pfd, 1, 5000) == 1 && twheel_read(fd, &event, 1) == 1 &&
 		     event.data == (i < 2 ? i : 2) && event.deadline_ns <= now_ns();
 		if (ok && now_ns() - event.deadline_ns > *late)
 			*late = now_ns() - event.deadline_ns;
@@ -77,30 +113,11 @@ static bool lose_cpu(struct chance *chance, uint64_t *late)
 	return ok;
 }
 
-static void *flip_cpu(void *arg)
+static void flip_cpu(struct chance *chance)
 {
-	struct race_options *options = arg;
-
-	while (!options->module) {
-		set_cpu1(false);
-		set_cpu1(true);
-		options->seed++;
-	}
-	return NULL;
-}
-
-/* The race of all against all, while a CPU goes offline and online. */
-static void race_while_flipping(const struct race_options *options)
-{
-	struct race_options flips = { .seed = 0 };
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, flip_cpu, &flips))
-		bail_out("cannot create a thread");
-	race_mayhem(options);
-	flips.module = "";
-	pthread_join(thread, NULL);
-	tap_note("a CPU went off and on %llu times", (unsigned long long)flips.seed);
+	set_cpu1(false);
+	sleep_for(chance_below(chance, MSEC));
+	set_cpu1(true);
 }
 
 void race_hotplug(const struct race_options *options)
@@ -120,56 +137,36 @@ void race_hotplug(const struct race_options *options)
 	run_on(0, 2);
 	tap_note("an event was late by %llu us at most", (unsigned long long)late / 1000);
 	tap_result(ok, "the CPU that holds the timer goes off (%u times)", i);
-	race_while_flipping(options);
+	race_while(options, flip_cpu, "a CPU went off and on");
 }
 
 /* ---- The time of day is set ----------------------------------------------- */
 
-struct clock_race {
-	struct chance chance;
-	atomic_bool stop;
-	unsigned int sets;
-};
-
 /* By nanoseconds or by years, forward and roughly back. */
-static void *set_to_and_fro(void *arg)
+static void set_to_and_fro(struct chance *chance)
 {
 	static const int64_t change[] = { 1, USEC, 3 * MSEC, SEC, HOUR, 10 * YEAR };
-	struct clock_race *race = arg;
+	int64_t by = change[chance_below(chance, ARRAY_SIZE(change))];
 
-	while (!race->stop) {
-		int64_t by = change[chance_below(&race->chance, ARRAY_SIZE(change))];
-
-		if (chance_hit(&race->chance, 50))
-			by = -by;
-		if (!set_time_of_day(by))
-			bail_out("cannot set the time of day");
-		sleep_for(chance_below(&race->chance, 3 * MSEC));
-		set_time_of_day(-by);
-		sleep_for(chance_below(&race->chance, 10 * MSEC));
-		race->sets += 2;
-	}
-	return NULL;
+	if (chance_hit(chance, 50))
+		by = -by;
+	if (!set_time_of_day(by))
+		bail_out("cannot set the time of day");
+	sleep_for(chance_below(chance, 3 * MSEC));
+	set_time_of_day(-by);
+	sleep_for(chance_below(chance, 10 * MSEC));
 }
 
 void race_set_clock(const struct race_options *options)
 {
 	struct race_options wall = *options;
-	struct clock_race race = { .stop = false };
-	pthread_t thread;
 
 	if (!set_time_of_day(0)) {
 		tap_skip("needs root", "the time of day is set");
 		return;
 	}
 	wall.wall = true;
-	chance_init(&race.chance, options->seed, 0);
-	if (pthread_create(&thread, NULL, set_to_and_fro, &race))
-		bail_out("cannot create a thread");
-	race_mayhem(&wall);
-	race.stop = true;
-	pthread_join(thread, NULL);
-	tap_note("the time of day was set %u times", race.sets);
+	race_while(&wall, set_to_and_fro, "the time of day was set to and fro");
 }
 
 /* ---- The module goes away ------------------------------------------------- */
@@ -222,22 +219,6 @@ static void *open_wheels(void *arg)
 	return NULL;
 }
 
-static void *map_file(const char *path, size_t *size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat stat;
-	void *map;
-
-	if (fd < 0 || fstat(fd, &stat))
-		bail_out("cannot open %s", path);
-	*size = stat.st_size;
-	map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		bail_out("cannot map %s", path);
-	close(fd);
-	return map;
-}
-
 /* Returns whether it was unloaded; it may be in use. */
 static bool try_unload(struct unload_race *race)
 {
@@ -259,8 +240,7 @@ void race_unload(const struct race_options *options)
 	uint64_t end = now_ns() + PATIENCE;
 	struct chance chance;
 	pthread_t thread[2];
-	size_t size;
-	void *module;
+	int module;
 
 	if (!options->module) {
 		/* SECURITY: unloading */
@@ -268,7 +248,7 @@ void race_unload(const struct race_options *options)
 		return;
 	}
 	chance_init(&chance, options->seed, 0);
-	module = map_file(options->module, &size);
+	module = open(options->module, O_RDONLY | O_CLOEXEC);
 	for (i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, open_wheels, &race);
 	/* Continue until unloading has both succeeded and been refused. */
@@ -279,7 +259,7 @@ void race_unload(const struct race_options *options)
 			continue;
 		}
 		unloaded++;
-		if (syscall(SYS_init_module, module, size, ""))
+		if (syscall(SYS_finit_module, module, "", 0))
 			bail_out("cannot load the module again");
 	}
 	race.stop = true;

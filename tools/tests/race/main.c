@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "helpers.h"
-#include "machine.h"
 #include "options.h"
 #include "race.h"
 #include "tap.h"
@@ -29,7 +28,6 @@ static const struct race races[] = {
 int main(int argc, char **argv)
 {
 	struct race_options options = { .ops = 100000, .seed = 1 };
-	bool nobody = false;
 	const struct program_option list[] = {
 		{ "ops", "N", "number of operations in each race, roughly (default: 100000)",
 		  .number = &options.ops, .min = 1, .max = UINT32_MAX },
@@ -37,7 +35,6 @@ int main(int argc, char **argv)
 		  .number = &options.seed, .max = UINT64_MAX },
 		{ "module", "FILE", "the module, for the race of unloading; as root",
 		  .text = &options.module },
-		{ "nobody", NULL, "become an unprivileged user first", .flag = &nobody },
 		{ }
 	};
 	char **names = words_or_exit(argc, argv, &(const struct command_line) {
@@ -49,8 +46,6 @@ int main(int argc, char **argv)
 	});
 	unsigned int i;
 
-	if (nobody)
-		become_nobody();
 	puts("TAP version 13");
 	for (i = 0; i < ARRAY_SIZE(races); i++) {
 		if (is_wanted(races[i].name, names))
