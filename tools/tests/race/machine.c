@@ -268,5 +268,5 @@ void race_unload(const struct race_options *options)
 	tap_note("unloaded %u times, refused %u times, opened %u times, missed %u times",
 		 unloaded, refused, race.opened, race.missed);
 	tap_result(unloaded && refused && race.opened && !race.errors,
-		   "unloading against open (%u times)", i);
+		   "unloading against open (%u times)", unloaded + refused);
 }

@@ -240,7 +240,9 @@ static size_t read_some(struct chance *chance, const struct wheel *wheel)
 		count = take_events(wheel, event, max);
 	} else {
 		struct iovec vector = { event, max * sizeof(*event) };
-		ssize_t size = preadv2(wheel->fd, &vector, 1, -1, RWF_NOWAIT);
+		ssize_t size = chance_hit(chance, 50) ?
+			       read(wheel->fd, event, vector.iov_len) :
+			       preadv2(wheel->fd, &vector, 1, -1, RWF_NOWAIT);
 
 		if (size < 0 ? errno != EAGAIN : size % sizeof(*event))
 			wrong("read %zd bytes: %s", size, strerror(errno));
