@@ -9,6 +9,17 @@
 
 /* ---- Running and counting ---------------------------------------------------------- */
 
+TEST(counting_does_not_look_at_each_timer)
+{
+	uint64_t began = now_on(CLOCK_PROCESS_CPUTIME_ID);
+
+	for (int i = 0; i < NR_TIMERS; i++) {
+		CHECK(!twheel_start(loop, &timers[i], HOUR));
+		CHECK(twheel_loop_count(loop) == i + 1);
+	}
+	CHECK(now_on(CLOCK_PROCESS_CPUTIME_ID) < began + SEC / 2);
+}
+
 /* An expired timer cannot be cancelled; with it, the event that wakes the loop is found. */
 DEVICE_TEST(the_count_is_exact_after_a_full_batch_of_stops)
 {
