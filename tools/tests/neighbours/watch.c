@@ -5,14 +5,10 @@
  * They only sleep for a millisecond at a time. The victims are the same for timerfds and
  * wheels.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -37,14 +33,8 @@
 #define WATCHER_PRIORITY	40
 
 /* Written by one thread each, and read by the watcher, which has the highest priority. */
-static struct {
-	atomic_bool over;
-	atomic_bool nests;
-	atomic_ullong sleeper_late;
-	atomic_ullong reader_late;
-	atomic_ullong gap;
-	atomic_ullong taken;
-} seen;
+static atomic_ullong seen[FIGURES];
+static atomic_bool over;
 
 static void set_priority(int policy, int priority)
 {
@@ -54,10 +44,10 @@ static void set_priority(int policy, int priority)
 		bail_out("cannot set the priority");
 }
 
-static void note_longest(atomic_ullong *longest, uint64_t ns)
+static void note_longest(unsigned int figure, uint64_t ns)
 {
-	if (ns > *longest)
-		*longest = ns;
+	if (ns > seen[figure])
+		seen[figure] = ns;
 }
 
 /* The next time at this phase of a period. */
@@ -66,47 +56,14 @@ static uint64_t next_time(uint64_t phase)
 	return (now_ns() / VICTIM_PERIOD + 1) * VICTIM_PERIOD + phase;
 }
 
-/* A nested epoll, and the descriptor to add to it. */
-struct nest {
-	int inner;
-	int fd;
-};
-
-static struct nest make_nest(void)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	struct nest nest = { .inner = epoll_create1(EPOLL_CLOEXEC),
-			     .fd = eventfd(0, EFD_CLOEXEC) };
-	int outer = epoll_create1(EPOLL_CLOEXEC);
-
-	if (nest.fd < 0 || epoll_ctl(outer, EPOLL_CTL_ADD, nest.inner, &event))
-		bail_out("no nested epoll");
-	return nest;
-}
-
-static void use_nest(const struct nest *nest)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (epoll_ctl(nest->inner, EPOLL_CTL_ADD, nest->fd, &event) ||
-	    epoll_ctl(nest->inner, EPOLL_CTL_DEL, nest->fd, &event))
-		bail_out("cannot add to a nested epoll");
-}
-
 static void *sleeper(void *unused)
 {
-	static struct nest nest;
-
-	if (!nest.fd)
-		nest = make_nest();
 	set_priority(SCHED_FIFO, VICTIM_PRIORITY);
-	while (!seen.over) {
+	while (!over) {
 		uint64_t due = next_time(0);
 
 		sleep_until(due);
-		if (seen.nests)
-			use_nest(&nest);
-		note_longest(&seen.sleeper_late, now_ns() - due);
+		note_longest(SLEEPER, now_ns() - due);
 	}
 	return unused;
 }
@@ -127,14 +84,14 @@ static void *reader(void *unused)
 	int fd = open_own_wheel();
 
 	set_priority(SCHED_FIFO, VICTIM_PRIORITY);
-	while (!seen.over) {
+	while (!over) {
 		struct twheel_add add = { .time_ns = next_time(READER_PHASE),
 					  .flags = TWHEEL_ABSTIME };
 		struct twheel_event event;
 
 		if (twheel_add_timer(fd, &add) || twheel_read(fd, &event, 1) != 1)
 			bail_out("cannot add and read a timer");
-		note_longest(&seen.reader_late, now_ns() - add.time_ns);
+		note_longest(READER, now_ns() - add.time_ns);
 	}
 	close(fd);
 	return unused;
@@ -145,12 +102,12 @@ static void *spinner(void *unused)
 {
 	uint64_t before = now_ns();
 
-	while (!seen.over) {
+	while (!over) {
 		uint64_t now = now_ns(), gap = now - before;
 
 		if (gap >= OWN_LOOP) {
-			note_longest(&seen.gap, gap);
-			seen.taken += gap;
+			note_longest(GAP, gap);
+			seen[LOST] += gap;
 		}
 		before = now;
 	}
@@ -161,61 +118,50 @@ static void *spinner(void *unused)
 static uint64_t account_of(pid_t pid)
 {
 	clockid_t clock;
-	int error;
 
 	if (!pid)
 		return 0;
-	error = clock_getcpuclockid(pid, &clock);
-	if (error) {
-		errno = error;
+	if (clock_getcpuclockid(pid, &clock))
 		bail_out("cannot look at the attacker's account");
-	}
 	return now_on(clock);
 }
 
-static void forget_the_past(void)
-{
-	seen.sleeper_late = 0;
-	seen.reader_late = 0;
-	seen.gap = 0;
-	seen.taken = 0;
-}
-
-/* Sleeps through the attack, and reads the clocks before and after. */
+/* Sleep through the attack, and read the clocks before and after. */
 static struct suffering look(const struct ongoing *ongoing, uint64_t window)
 {
+	struct suffering s;
 	uint64_t from, account;
+	double percent;
+	unsigned int i;
 
 	sleep_until(ongoing->begin - EARLIER);
-	forget_the_past();
+	for (i = 0; i < FIGURES; i++)
+		seen[i] = 0;
 	from = now_ns();
 	account = account_of(ongoing->pid);
 	sleep_until(ongoing->begin + window);
-	return (struct suffering) {
-		.sleeper_late = seen.sleeper_late,
-		.reader_late = seen.reader_late,
-		.gap = seen.gap,
-		.taken = seen.taken,
-		.paid = account_of(ongoing->pid) - account,
-		.watched = now_ns() - from,
-	};
+	account = account_of(ongoing->pid) - account;
+	percent = (now_ns() - from) / 100.0;
+	for (i = 0; i < FIGURES; i++)
+		s.figure[i] = seen[i] / 1000.0;
+	s.figure[PAID] = account / percent;
+	s.figure[LOST] = seen[LOST] / percent - s.figure[PAID];
+	return s;
 }
 
 /**
  * watch_attack() - measure the impact of an attack on others
  * @ongoing: the attack; with the pid 0, there is none.
  * @window: how long after its start to watch.
- * @nests: see struct attack.
  */
-struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window, bool nests)
+struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window)
 {
 	void *(*const victim[])(void *) = { sleeper, reader, spinner };
 	pthread_t thread[ARRAY_SIZE(victim)];
 	struct suffering suffering;
 	unsigned int i;
 
-	seen.over = false;
-	seen.nests = nests;
+	over = false;
 	sleep_until(ongoing->begin - EARLIER - WARM_UP);
 	for (i = 0; i < ARRAY_SIZE(victim); i++) {
 		if (pthread_create(&thread[i], NULL, victim[i], NULL))
@@ -224,7 +170,7 @@ struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window, bo
 	set_priority(SCHED_FIFO, WATCHER_PRIORITY);
 	suffering = look(ongoing, window);
 	set_priority(SCHED_OTHER, 0);
-	seen.over = true;
+	over = true;
 	for (i = 0; i < ARRAY_SIZE(victim); i++)
 		pthread_join(thread[i], NULL);
 	return suffering;
