@@ -381,8 +381,7 @@ test_run_errors()
 	ok "run: half lines are put together" gives "added 1 half" "expired 1 half" \
 		"added 2 oth" "expired 2 oth"
 
-	seq 2000 | sed 's/.*/add 300ms &/' >in
-	run run <in
+	run_line "after $(seq 2000 | sed 's/^/300ms /' | tr '\n' ' ')"
 	ok "run: each of many timers expires once, with its own label, and not early" \
 		[ "$status,$(grep -c ^expired out),$(sed -nE \
 		's/^expired ([0-9]+) \1 count=1 late=[0-9].*/\1/p' out | sort -u | wc -l)" = \
