@@ -32,20 +32,14 @@ static inline void twheel_prep_command(struct io_uring_sqe *sqe, int fd, __u32 c
 	sqe->user_data = user_data;
 }
 
-/* Prepare an ioctl that changes timers, with its argument at @arg. */
-static inline void twheel_prep_call(struct io_uring_sqe *sqe, int fd, __u32 command, void *arg)
-{
-	twheel_prep_command(sqe, fd, command, (__u64)(unsigned long)arg, 0);
-}
-
 /*
- * The same for each ioctl. add->id is set when the request has completed; modify->flags can have
- * TWHEEL_ABSTIME; batch->entries is the address of an array.
+ * Prepare an ioctl that changes timers, with its argument at @arg. add->id is set when the request
+ * has completed; modify->flags can have TWHEEL_ABSTIME; batch->entries is the address of an array.
  */
 #define TWHEEL_PREP(name, type, command)						\
 	static inline void name(struct io_uring_sqe *sqe, int fd, struct type *arg)	\
 	{										\
-		twheel_prep_call(sqe, fd, command, arg);				\
+		twheel_prep_command(sqe, fd, command, (__u64)(unsigned long)arg, 0);	\
 	}
 
 TWHEEL_PREP(twheel_prep_add, twheel_add, TWHEEL_ADD)
