@@ -33,9 +33,7 @@ int twheel_add_timer(int fd, struct twheel_add *add)
 
 int twheel_cancel_timer(int fd, uint64_t id)
 {
-	__u64 arg = id;
-
-	return ioctl(fd, TWHEEL_CANCEL, &arg);
+	return ioctl(fd, TWHEEL_CANCEL, &id);
 }
 
 int twheel_modify_timer(int fd, uint64_t id, uint64_t time_ns, uint32_t flags)
@@ -182,12 +180,10 @@ int twheel_ring_more(const struct twheel_ring_view *view)
 
 int twheel_now(uint32_t clock_id, uint64_t *now_ns)
 {
-	struct timespec now;
-
 	if (!now_ns)
 		return fail(EFAULT);
-	if (clock_gettime((clockid_t)clock_id, &now))
+	if (clock_getres(clock_id, NULL))
 		return -1;
-	*now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	*now_ns = read_clock(clock_id);
 	return 0;
 }

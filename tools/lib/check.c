@@ -18,14 +18,12 @@ static void die(const struct twheel_loop *loop, const struct twheel_handle *hand
 	abort();
 }
 
-static void check_thread(struct twheel_loop *loop)
+static const struct backend *checked(struct twheel_loop *loop)
 {
-	pid_t thread = gettid();
-
-	if (!loop->thread)
-		loop->thread = thread;
-	if (loop->thread != thread)
+	loop->thread = loop->thread ?: gettid();
+	if (loop->thread != gettid())
 		die(loop, NULL, "two threads dispatch; twheel_loop_post() is for others");
+	return loop->real;
 }
 
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -51,14 +49,12 @@ static int check_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int check_flush(struct twheel_loop *loop)
 {
-	check_thread(loop);
-	return loop->real->flush(loop);
+	return checked(loop)->flush(loop);
 }
 
 static int check_collect(struct twheel_loop *loop)
 {
-	check_thread(loop);
-	return loop->real->collect(loop);
+	return checked(loop)->collect(loop);
 }
 
 void twheel_loop_add_checks(struct twheel_loop *loop)

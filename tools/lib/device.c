@@ -76,13 +76,13 @@ static void collect_event(struct device *device, const struct twheel_event *even
 }
 
 /* Let the kernel's timer of a wheel that had another loop, or its event, be an idle handle's. */
-static void take_over(struct device *device, struct twheel_handle *handle, uint64_t id,
-		      uint64_t deadline, uint64_t interval)
+static inline void take_over(struct device *device, struct twheel_handle *handle, uint64_t id,
+			     uint64_t deadline)
 {
 	handle->state = ARMED;
 	handle->loop = &device->loop;
 	handle->deadline = deadline;
-	handle->interval = interval ?: TWHEEL_SAME_DELAY;
+	handle->interval = TWHEEL_SAME_DELAY;
 	handle->armed = UINT64_MAX;
 	handle->where = id;
 }
@@ -339,7 +339,7 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 	if (event->deadline_ns)
 		handle = loop->config.resolve(loop, event->data);
 	if (handle && handle->callback && !(handle->state & RUNNING)) {
-		take_over(device, handle, event->id, event->deadline_ns, 0);
+		take_over(device, handle, event->id, event->deadline_ns);
 		link_expired(device, handle);
 	} else {
 		device->nr_armed--;
@@ -420,48 +420,44 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
-/* Set up a wheel, or find its clock; then map its ring. ENODEV if it is not a wheel with rings. */
-static int set_up(struct device *device, int fd, const struct twheel_setup *setup)
+/* Open and set up a wheel, or find its clock; then map its ring. ENODEV without rings. */
+static int set_up(struct device *device, const struct twheel_setup *setup, int fd)
 {
 	struct twheel_info info;
 
+	if (setup)
+		fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+	if (setup && fd < 0)
+		return -1;
 	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_get_info(fd, &info) &&
 	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
+		device->loop.fd = fd;
 		device->loop.clock_id = info.clock_id;
 		return 0;
 	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */
 	if (errno == ENOTTY || errno == EINVAL)
 		errno = ENODEV;
+	if (setup)
+		close(fd);
 	return -1;
 }
 
-struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup)
+struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	unsigned int i;
 
-	if (!device || set_up(device, fd, setup)) {
+	if (!device || set_up(device, setup, fd)) {
 		free(device);
 		return NULL;
 	}
 	for (i = 0; i < BATCH; i++)
 		device->adds[i].flags = TWHEEL_ABSTIME;
-	device->loop.fd = fd;
 	device->loop.waiting = WAITS_FOR_FD;
 	device->loop.nr_expired = &device->loop.nr_linked;
 	device->loop.real = &device_backend;
 	return &device->loop;
-}
-
-struct twheel_loop *twheel_device_new(const struct twheel_setup *setup)
-{
-	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
-	struct twheel_loop *loop = fd < 0 ? NULL : twheel_device_over(fd, setup);
-
-	if (fd >= 0 && !loop)
-		close(fd);
-	return loop;
 }
 
 /* ---- Adopting ---- */
@@ -483,6 +479,7 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 		return -1;
 	device->nr_armed++;
 	handle->state |= REPEATS;
+	handle->interval = listed->interval_ns;
 	handle->where = add.id;
 	return 0;
 }
@@ -497,7 +494,7 @@ static int adopt(struct device *device, struct twheel_handle *handle,
 	if (!handle || !handle->callback || !listed->deadline_ns)
 		return note_stopped(device, listed->id);
 	if (likely(!(handle->state & RUNNING))) {
-		take_over(device, handle, listed->id, listed->deadline_ns, listed->interval_ns);
+		take_over(device, handle, listed->id, listed->deadline_ns);
 		return listed->interval_ns ? take_over_period(device, handle, listed) : 0;
 	}
 	/* It was added and counted during the listing, to replace a periodic one. */

@@ -15,22 +15,17 @@
 static LIST_HEAD(live);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int refuse(struct twheel_loop *loop)
-{
-	return twheel_loop_check(loop);
-}
-
 static int refuse_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	(void)handle;
-	return refuse(loop);
+	return twheel_loop_check(loop);
 }
 
 /* Stands in for the backend of a loop that is another process's; other calls check that first. */
 static const struct backend refusing = {
 	.arm = refuse_handle,
 	.disarm = refuse_handle,
-	.alarm = refuse,
+	.alarm = twheel_loop_check,
 };
 
 void twheel_loop_register(struct twheel_loop *loop)

@@ -28,9 +28,8 @@ extern "C" {
  * @path: the device, or NULL for TWHEEL_DEVICE.
  * @flags: 0, or O_NONBLOCK and O_CLOEXEC, as for open().
  *
- * close() drops the wheel with all its timers.
- *
- * Return: a file descriptor, or -1 with errno set.
+ * Return: a file descriptor, whose close() drops the wheel with all its timers; or -1 with errno
+ * set.
  */
 int twheel_open(const char *path, int flags);
 
@@ -183,9 +182,8 @@ int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view);
 
 /**
  * twheel_ring_unmap() - unmap a ring
- * @view: from twheel_ring_map(); set to zero. Nothing is done if it is zero already.
- *
- * The wheel keeps its ring, and the events that are in it.
+ * @view: from twheel_ring_map(); set to zero. Nothing is done if it is zero already. The wheel
+ *	keeps its ring, and the events that are in it.
  */
 void twheel_ring_unmap(struct twheel_ring_view *view);
 

@@ -194,10 +194,8 @@ int twheel_loop_fd(struct twheel_loop *loop);
  *
  * For programs that call it before each wait, and twheel_loop_dispatch() after it. Ends the turn of
  * the program: the next use of the loop's time reads the clock. From the first call on, the
- * descriptor shows only messages, and timers of the device.
- *
- * On a clock that can be set, or that runs while the machine is suspended, it returns a second at
- * most.
+ * descriptor shows only messages, and timers of the device. On a clock that can be set, or that
+ * runs while the machine is suspended, it returns a second at most.
  *
  * Return: nanoseconds until the next timer expires, 0 if one has; -1 if there is none, or if the
  * descriptor of the device shows it. If it cannot make all changes, as at a limit, a tenth of a
@@ -421,8 +419,7 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
  *
  * Return: as twheel_start().
  */
-int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
-		    uint64_t deadline_ns);
+int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline_ns);
 
 /**
  * twheel_repeat() - start a timer that expires periodically

@@ -227,8 +227,7 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
 	return loop->backend->arm(loop, handle);
 }
 
-int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle,
-		    uint64_t deadline_ns)
+int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline_ns)
 {
 	return start_slowpath(loop, handle, true, deadline_ns, TWHEEL_SAME_DELAY, 0);
 }

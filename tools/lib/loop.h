@@ -102,10 +102,9 @@ struct twheel_loop {
 };
 
 /* Each returns a loop with @fd, @clock_id, @waiting and @real set; or NULL with errno set. */
-struct twheel_loop *twheel_device_new(const struct twheel_setup *setup);
-/* The same over a descriptor, which has been set up if @setup is NULL. */
-struct twheel_loop *twheel_device_over(int fd, const struct twheel_setup *setup);
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
+/* Without @setup, it is over the wheel of the descriptor. */
+struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd);
 
 /* Set the descriptor for the next wait; make it first if there is none. Returns it, or -1. */
 int twheel_user_open(struct twheel_loop *loop);
@@ -211,7 +210,7 @@ static inline uint32_t twheel_process_token(void)
 }
 
 /* Return 0 if this process may use the loop; or -1 with errno set. */
-static inline int twheel_loop_check(const struct twheel_loop *loop)
+static inline int twheel_loop_check(struct twheel_loop *loop)
 {
 	if (likely(loop && loop->owner == twheel_process_token()))
 		return 0;

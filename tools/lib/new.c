@@ -64,7 +64,7 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 	if (backend < 0 || read_config(config, &setup))
 		return NULL;
 	if (backend != TWHEEL_BACKEND_USER)
-		loop = twheel_device_new(&setup);
+		loop = twheel_device_new(&setup, -1);
 	if (backend == TWHEEL_BACKEND_USER ||
 	    (!loop && backend == TWHEEL_BACKEND_ANY && !is_no_room(errno)))
 		loop = twheel_user_new(&setup);
@@ -82,7 +82,7 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
 		return fail(EINVAL), NULL;
 	if (read_config(config, &setup))
 		return NULL;
-	loop = twheel_loop_init(twheel_device_over(fd, NULL), config);
+	loop = twheel_loop_init(twheel_device_new(NULL, fd), config);
 	if (!loop)
 		return NULL;
 	/* Reads must not wait, and the descriptor must not leak through exec(). */
