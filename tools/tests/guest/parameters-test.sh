@@ -34,33 +34,19 @@ new_wheel_has()
 	[ "$tick" = "$1" ] && [ "$size" = "$2" ]
 }
 
-# loaded TICK SIZE PARAMETER...: checks the defaults of wheels with these parameters.
+# loaded TICK SIZE PARAMETER PARAMETER: checks the defaults of wheels with these parameters.
 loaded()
 {
-	tick=$1
-	size=$2
-	shift 2
-
-	insmod "$ko" "$@" && new_wheel_has "$tick" "$size" && rmmod twheel
+	insmod "$ko" "$3" "$4" && new_wheel_has "$1" "$2" && rmmod twheel
 }
 
+# limits_user_to BYTES PARAMETER
 limits_user_to()
 {
-	insmod "$ko" "$1" || return
+	insmod "$ko" "$2" || return
 	limit=$(cat "$parameters/max_user_bytes")
 	rmmod twheel
-	[ "$limit" = "$2" ]
-}
-
-# 4% of memory by default, in whole pages.
-limits_user_by_memory()
-{
-	insmod "$ko" max_user_bytes=0 || return
-	limit=$(cat "$parameters/max_user_bytes")
-	rmmod twheel
-	total=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
-	share=$((total / 4 / 25))
-	[ "$limit" -eq $((share * 4096)) ]
+	[ "$limit" -eq "$1" ]
 }
 
 echo "TAP version 13"
@@ -74,8 +60,11 @@ ok "the shortest tick and the smallest size" \
 	loaded 1000 2 tick_ns=1000 wheel_size=2
 ok "the longest tick and the largest size" \
 	loaded 3600000000000 65536 tick_ns=3600000000000 wheel_size=65536
-ok "a limit of a user's bytes" limits_user_to max_user_bytes=123456 123456
-ok "the limit depends on memory when none is given" limits_user_by_memory
+ok "a limit of a user's bytes" limits_user_to 123456 max_user_bytes=123456
+# 4% of memory by default, in whole pages.
+pages=$(awk '$1 == "MemTotal:" { print int(int($2 / 4) / 25) }' /proc/meminfo)
+ok "the limit depends on memory when none is given" \
+	limits_user_to $((pages * 4096)) max_user_bytes=0
 ok "loaded without parameters again" insmod "$ko"
 echo "1..$count"
 exit $status

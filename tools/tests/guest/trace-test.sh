@@ -49,7 +49,7 @@ traced()
 }
 
 # told EVENT FIELDS COMMANDS [OPTION...]: checks that twheel run with these commands traces
-# that once.
+# that once; or once with each of several fields, between which is a semicolon.
 told()
 {
 	event=$1
@@ -58,24 +58,13 @@ told()
 	shift 3
 
 	trace "$event" twheel "$@" run
-	traced "$event: wheel=$wheel $fields"
-}
-
-twice()
-{
-	printf 'add 0 a\nadd 0 b\n' >/tmp/in
-	trace twheel_add twheel run
-	traced "twheel_add: wheel=$wheel id=$n deadline=$n interval=0 data=1" \
-		"twheel_add: wheel=$wheel id=$n deadline=$n interval=0 data=2"
-}
-
-# The second one needs no memory, and takes the fast path unless traced.
-twice_due()
-{
-	printf 'add 0 a\nadd 0 b\n' >/tmp/in
-	trace twheel_expire twheel run
-	traced "twheel_expire: wheel=$wheel time=$n count=1" \
-		"twheel_expire: wheel=$wheel time=$n count=1"
+	set --
+	IFS=";"
+	for line in $fields; do
+		set -- "$@" "$event: wheel=$wheel $line"
+	done
+	unset IFS
+	traced "$@"
 }
 
 # The added timer is modified and delivered: check all events, in their order.
@@ -145,13 +134,17 @@ ok "set up" set_up
 ok "add" told twheel_add "id=$n deadline=$n interval=0 data=1" 'add 0 a\n'
 ok "add: periodic" told twheel_add "id=$n deadline=$n interval=5000000 data=1" \
 	'every 5ms a\nquit\n'
-ok "add: each of several" twice
+ok "add: each of several" told twheel_add \
+	"id=$n deadline=$n interval=0 data=1;id=$n deadline=$n interval=0 data=2" \
+	'add 0 a\nadd 0 b\n'
 ok "cancel" told twheel_cancel "id=$n deadline=$n interval=0 data=2" \
 	'add 0 a\nadd 1h b\ncancel 2\n'
 ok "modify" told twheel_modify "id=$n deadline=$n interval=0 data=1" \
 	'add 1h a\nmodify 1 10ms\n'
 ok "expire: in the wheel" told twheel_expire "time=$n count=1" 'add 20ms a\n'
-ok "expire: added when due" twice_due
+# The second one needs no memory, and takes the fast path unless traced.
+ok "expire: added when due" told twheel_expire "time=$n count=1;time=$n count=1" \
+	'add 0 a\nadd 0 b\n'
 ok "cascade" cascades
 ok "arm" told twheel_arm "time=$n" 'add 100ms a\n'
 ok "deliver" told twheel_deliver "id=$n deadline=$n interval=0 data=1" 'add 0 a\n'
