@@ -162,19 +162,6 @@ TEST_F(a_stalled_call, takes_nothing_away) /* SECURITY: missing pages */
 		self->result = variant->call == stalled_read ? -EAGAIN : 0;
 }
 
-/* Whether it has ended within a sufficient time. */
-static bool has_ended(pid_t pid)
-{
-	__u64 until = now_ns() + AT_LAST;
-
-	while (!waitpid(pid, NULL, WNOHANG)) {
-		if (now_ns() > until)
-			return false;
-		sleep_for(MSEC);
-	}
-	return true;
-}
-
 static pid_t start_reader_of(int fd, __u64 data, bool stalled)
 {
 	struct twheel_event *to = event;
@@ -200,19 +187,35 @@ TEST_F(waiters, stalled_reader_wakes_the_next) /* SECURITY: missing pages */
 	ASSERT_NE(0, add_at(self->fd, deadline, 7));
 	for (i = 0; i < 2; i++)
 		ASSERT_LT(0, reader[i] = start_reader_of(self->fd, 7, !i));
-	EXPECT_TRUE(has_ended(reader[1]));
+	EXPECT_TRUE(wait_until(waitpid(reader[1], NULL, WNOHANG)));
 	ASSERT_EQ(0, waitpid(reader[0], NULL, WNOHANG));
 	ASSERT_EQ(0, kill(reader[0], SIGKILL));
-	ASSERT_TRUE(has_ended(reader[0]));
+	ASSERT_TRUE(wait_until(waitpid(reader[0], NULL, WNOHANG)));
 	EXPECT_EQ(1, tw_info(self->fd).delivered);
 }
 
+/* Of every kind, by one fire. */
 TEST_F(waiters, pollers_are_woken_while_a_call_is_stalled) /* SECURITY: missing pages */
 {
+	static const struct way *const ways[] = {
+		&in_poll, &in_select, &in_epoll, &in_edge, &in_exclusive, &in_nested,
+		&in_nested_edge, &in_ring_poll, &in_aio,
+	};
+	struct waiter waiter[ARRAY_SIZE(ways)];
 	struct holder holder;
+	__u64 deadline;
 
 	ASSERT_TRUE(start_holder(&holder, self->fd, stalled_add));
-	expect_all_woken(_metadata, self->fd);
+	deadline = now_ns() + 2 * SOON;
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
+	for (unsigned int i = 0; i < ARRAY_SIZE(ways); i++)
+		ASSERT_TRUE(start_waiter(&waiter[i], self->fd, ways[i]));
+	for (unsigned int i = 0; i < ARRAY_SIZE(ways); i++) {
+		EXPECT_EQ(1, result_of(&waiter[i]))
+			TH_LOG("way %u", i);
+	}
+	EXPECT_GT(deadline + SEC, now_ns());
+	EXPECT_EQ(1, tw_info(self->fd).fires);
 	EXPECT_TRUE(end_holder(&holder));
 }
 

@@ -68,10 +68,6 @@ static int hold(bool mapped)
 		pause();
 }
 
-/* What to do with a test of one variant; its name is in the results. */
-typedef void (*test_fn)(const char *name, struct __fixture_metadata *fixture,
-			struct __fixture_variant_metadata *variant, struct __test_metadata *test);
-
 /* Return whether one of these is in its name, with or without the variant, or there are none. */
 static bool is_selected(const char *name, const char *plain, char **names)
 {
@@ -82,8 +78,8 @@ static bool is_selected(const char *name, const char *plain, char **names)
 	return !*names || names[i];
 }
 
-/* Do this, unless it is NULL, with the tests that are selected; returns how many. */
-static int act_on_tests(char **names, test_fn act)
+/* Print the names of the tests that are selected, run them, or neither; returns how many. */
+static int act_on_tests(char **names, bool print, struct __test_results *results)
 {
 	static struct __fixture_variant_metadata none = { .name = "" };
 	char name[256], plain[256];
@@ -97,38 +93,22 @@ static int act_on_tests(char **names, test_fn act)
 					 *v->name ? "." : "", v->name, t->name);
 				if (!is_selected(name, plain, names))
 					continue;
-				if (act)
-					act(name, f, v, t);
 				n++;
+				if (print)
+					puts(name);
+				t->results = results;
+				if (results)
+					__run_test(f, v, t);
 			}
 		}
 	}
 	return n;
 }
 
-static void print_name(const char *name, struct __fixture_metadata *fixture,
-		       struct __fixture_variant_metadata *variant, struct __test_metadata *test)
-{
-	(void)fixture, (void)variant, (void)test;
-	puts(name);
-}
-
-static void run(const char *name, struct __fixture_metadata *fixture,
-		struct __fixture_variant_metadata *variant, struct __test_metadata *test)
-{
-	static struct __test_results *results;
-
-	(void)name;
-	if (!results)
-		results = map_fd(-1, sizeof(*results), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, 0);
-	test->results = results;
-	__run_test(fixture, variant, test);
-}
-
 int main(int argc, char **argv)
 {
 	bool list = argc > 1 && !strcmp(argv[1], "--list");
+	struct __test_results *results;
 	char **names;
 
 	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
@@ -152,15 +132,17 @@ int main(int argc, char **argv)
 	for (int i = 0; names[i]; i++) {
 		char *one[2] = { names[i] };
 
-		if (!act_on_tests(one, NULL)) {
+		if (!act_on_tests(one, false, NULL)) {
 			fprintf(stderr, "twheel-selftest: no test \"%s\"; see --list\n", names[i]);
 			return 2;
 		}
 	}
 	if (list)
-		return !act_on_tests(names, print_name);
+		return !act_on_tests(names, true, NULL);
+	results = map_fd(-1, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			 0);
 	ksft_print_header();
-	ksft_set_plan(act_on_tests(names, NULL));
-	act_on_tests(names, run);
+	ksft_set_plan(act_on_tests(names, false, NULL));
+	act_on_tests(names, false, results);
 	ksft_finished();
 }

@@ -199,7 +199,7 @@ TEST_F(blocking, making_a_ring_ends_the_read)
 	struct twheel_ring_setup setup;
 	struct waiter reader;
 
-	ASSERT_TRUE(start_waiter(&reader, self->fd, in_read));
+	ASSERT_TRUE(start_waiter(&reader, self->fd, &in_read));
 	ASSERT_EQ(0, make_ring(self->fd, 100, &setup));
 	EXPECT_EQ(-EBUSY, result_of(&reader));
 }
@@ -210,7 +210,7 @@ TEST_F(blocking, close_leaves_the_read_of_another_thread_alone) /* SECURITY: clo
 	__u64 id = add_after(self->fd, SOON, 1);
 	struct waiter reader;
 
-	ASSERT_TRUE(start_waiter(&reader, self->fd, in_read));
+	ASSERT_TRUE(start_waiter(&reader, self->fd, &in_read));
 	ASSERT_EQ(0, close(self->fd));
 	EXPECT_EQ(1, result_of(&reader));
 	EXPECT_EQ(id, reader.event.id);

@@ -71,6 +71,17 @@ static __u64 lateness_max = 500 * MSEC;
 /* An event that has not happened after this time never will. */
 #define AT_LAST		(10 * SEC)
 
+/* Wait for this condition: whether it became true in time. */
+#define wait_until(condition)					\
+({								\
+	__u64 last = now_ns() + AT_LAST;			\
+	bool is_true;						\
+								\
+	while (!(is_true = (condition)) && now_ns() < last)	\
+		sleep_for(MSEC);				\
+	is_true;						\
+})
+
 /* An id that a call must not touch. */
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
@@ -124,18 +135,13 @@ static inline int uring_command(int fd, __u32 command, __u64 first, __u64 second
 	return ring_execute(&ring, &sqe);
 }
 
-/* These have no command: they change no timer. */
-static inline bool only_by_ioctl(unsigned long cmd)
-{
-	return cmd == TWHEEL_SETUP || cmd == TWHEEL_QUERY || cmd == TWHEEL_INFO ||
-	       cmd == TWHEEL_LIST || cmd == TWHEEL_RING;
-}
-
 static inline int tw_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;
 
-	if (by != BY_IOCTL && !only_by_ioctl(cmd))
+	/* Some have no command: they change no timer. */
+	if (by != BY_IOCTL && cmd != TWHEEL_SETUP && cmd != TWHEEL_QUERY && cmd != TWHEEL_INFO &&
+	    cmd != TWHEEL_LIST && cmd != TWHEEL_RING)
 		return uring_command(fd, cmd, (uintptr_t)arg, 0);
 	errno = 0;
 	ret = ioctl(fd, cmd, arg);
@@ -349,14 +355,7 @@ static inline int wait_and_read(int fd, unsigned int max)
 /* Waits until @count timers have expired unread. */
 static inline bool wait_expired(int fd, __u64 count)
 {
-	__u64 until = now_ns() + 5 * SEC;
-
-	while (tw_info(fd).expired != count) {
-		if (now_ns() > until)
-			return false;
-		sleep_for(MSEC);
-	}
-	return true;
+	return wait_until(tw_info(fd).expired == count);
 }
 
 /* An epoll instance that watches @fd. */
@@ -522,14 +521,7 @@ static inline void *read_only_copy(const void *from, size_t size)
 #define NR_BAD_POINTERS	3
 static inline void *bad_pointer(unsigned int nr)
 {
-	switch (nr) {
-	case 0:
-		return NULL;
-	case 1:
-		return before_hole(0);
-	default:
-		return (void *)-4096L;
-	}
+	return nr == 1 ? before_hole(0) : nr ? (void *)-4096L : NULL;
 }
 
 /* Wait for a child: its exit status, or -1 if it was killed. */

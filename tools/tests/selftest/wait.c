@@ -20,12 +20,23 @@
 /* The length of a bucket of the second level. */
 #define BUCKET		(TWHEEL_SIZE_DEFAULT * TWHEEL_TICK_DEFAULT_NS)
 
+struct waiter;
+
+/* A way to wait until there is something to read. */
+struct way {
+	int (*wait)(struct waiter *waiter);
+	__u32 events;		/* of an epoll */
+	bool nested;		/* the epoll is in another one */
+	bool reads;		/* the ring */
+	bool badly;		/* the read has a buffer that cannot be written */
+};
+
 /*
- * A thread that waits once until there is something to read.
+ * A thread that waits once.
  */
 struct waiter {
 	int fd;
-	int (*wait)(struct waiter *waiter);
+	const struct way *way;
 	atomic_int tid;		/* 0 until it is about to sleep */
 	atomic_int result;	/* 0 until it has waited; 1 when there was something to read */
 	long sleeps;		/* as of when it slept */
@@ -39,27 +50,23 @@ static void begin_to_wait(struct waiter *waiter)
 	waiter->tid = gettid();
 }
 
-static int in_read(struct waiter *waiter)
+static int wait_in_read(struct waiter *waiter)
 {
+	struct twheel_event *to = &waiter->event;
+
+	if (waiter->way->badly)
+		to = read_only_copy(to, sizeof(*to));
 	begin_to_wait(waiter);
-	return tw_read(waiter->fd, &waiter->event, 1);
+	return tw_read(waiter->fd, to, 1);
 }
 
-static int in_bad_read(struct waiter *waiter)
-{
-	void *buffer = read_only_copy(&waiter->event, sizeof(waiter->event));
-
-	begin_to_wait(waiter);
-	return tw_read(waiter->fd, buffer, 1);
-}
-
-static int in_poll(struct waiter *waiter)
+static int wait_in_poll(struct waiter *waiter)
 {
 	begin_to_wait(waiter);
 	return poll_for(waiter->fd, POLLIN, -1);
 }
 
-static int in_select(struct waiter *waiter)
+static int wait_in_select(struct waiter *waiter)
 {
 	fd_set set;
 
@@ -69,64 +76,32 @@ static int in_select(struct waiter *waiter)
 	return select(waiter->fd + 1, &set, NULL, NULL, NULL);
 }
 
-static int wait_in_epoll(struct waiter *waiter, int epoll)
+static int wait_in_epoll(struct waiter *waiter)
 {
+	int epoll = watch(waiter->fd, waiter->way->events);
+
+	if (waiter->way->nested)
+		epoll = watch(epoll, waiter->way->events);
 	begin_to_wait(waiter);
 	return epoll_for(epoll, -1);
 }
 
-#define EDGE	(EPOLLIN | EPOLLET)
-
-static int in_epoll(struct waiter *waiter)
+static int wait_in_ring(struct waiter *waiter)
 {
-	return wait_in_epoll(waiter, watch(waiter->fd, EPOLLIN));
-}
-
-static int in_edge(struct waiter *waiter)
-{
-	return wait_in_epoll(waiter, watch(waiter->fd, EDGE));
-}
-
-static int in_exclusive(struct waiter *waiter)
-{
-	return wait_in_epoll(waiter, watch(waiter->fd, EPOLLIN | EPOLLEXCLUSIVE));
-}
-
-static int in_nested(struct waiter *waiter)
-{
-	return wait_in_epoll(waiter, watch(watch(waiter->fd, EPOLLIN), EPOLLIN));
-}
-
-static int in_nested_edge(struct waiter *waiter)
-{
-	return wait_in_epoll(waiter, watch(watch(waiter->fd, EDGE), EDGE));
-}
-
-static int in_ring(struct waiter *waiter, bool reading)
-{
+	bool reads = waiter->way->reads;
 	struct io_uring_cqe cqe;
 	struct ring ring;
 
 	if (!ring_open(&ring, 0) ||
-	    !(reading ? ring_read(&ring, waiter->fd, &waiter->event, sizeof(waiter->event)) :
+	    !(reads ? ring_read(&ring, waiter->fd, &waiter->event, sizeof(waiter->event)) :
 	      ring_poll(&ring, waiter->fd, 0)))
 		return -errno;
 	begin_to_wait(waiter);
 	ring_next(&ring, &cqe, true);
-	return reading && cqe.res > 0 ? whole_events(cqe.res) : cqe.res;
+	return reads && cqe.res > 0 ? whole_events(cqe.res) : cqe.res;
 }
 
-static int in_ring_poll(struct waiter *waiter)
-{
-	return in_ring(waiter, false);
-}
-
-static int in_ring_read(struct waiter *waiter)
-{
-	return in_ring(waiter, true);
-}
-
-static int in_aio(struct waiter *waiter)
+static int wait_in_aio(struct waiter *waiter)
 {
 	aio_context_t aio = aio_open(1);
 
@@ -136,11 +111,26 @@ static int in_aio(struct waiter *waiter)
 	return aio_next(aio, -1);
 }
 
+#define EDGE	(EPOLLIN | EPOLLET)
+
+static const struct way in_read = { wait_in_read };
+static const struct way in_bad_read = { wait_in_read, .badly = true };
+static const struct way in_poll = { wait_in_poll };
+static const struct way in_select = { wait_in_select };
+static const struct way in_epoll = { wait_in_epoll, EPOLLIN };
+static const struct way in_edge = { wait_in_epoll, EDGE };
+static const struct way in_exclusive = { wait_in_epoll, EPOLLIN | EPOLLEXCLUSIVE };
+static const struct way in_nested = { wait_in_epoll, EPOLLIN, .nested = true };
+static const struct way in_nested_edge = { wait_in_epoll, EDGE, .nested = true };
+static const struct way in_ring_poll = { wait_in_ring };
+static const struct way in_ring_read = { wait_in_ring, .reads = true };
+static const struct way in_aio = { wait_in_aio };
+
 static void *wait_once(void *arg)
 {
 	struct waiter *waiter = arg;
 	struct rusage usage;
-	int result = waiter->wait(waiter);
+	int result = waiter->way->wait(waiter);
 
 	waiter->when = now_ns();
 	getrusage(RUSAGE_THREAD, &usage);
@@ -150,18 +140,16 @@ static void *wait_once(void *arg)
 }
 
 /* Returns true when it sleeps. */
-static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waiter *waiter))
+static bool start_waiter(struct waiter *waiter, int fd, const struct way *way)
 {
-	__u64 until = now_ns() + AT_LAST;
 	pthread_t thread;
 
 	memset(waiter, 0, sizeof(*waiter));
 	waiter->fd = fd;
-	waiter->wait = wait;
+	waiter->way = way;
 	if (pthread_create(&thread, NULL, wait_once, waiter))
 		return false;
-	while (!waiter->tid && !waiter->result && now_ns() < until)
-		sleep_for(MSEC);
+	wait_until(waiter->tid || waiter->result);
 	waiter->sleeps = wait_asleep(waiter->tid);
 	return waiter->sleeps >= 0;
 }
@@ -169,10 +157,7 @@ static bool start_waiter(struct waiter *waiter, int fd, int (*wait)(struct waite
 /* Its result, or 0 if it never returned. */
 static int result_of(struct waiter *waiter)
 {
-	__u64 until = now_ns() + AT_LAST;
-
-	while (!waiter->result && now_ns() < until)
-		sleep_for(MSEC);
+	wait_until(waiter->result);
 	return waiter->result;
 }
 
@@ -190,26 +175,26 @@ FIXTURE_OF_WHEEL(waiting, struct mapped map; struct waiter waiter[1];);
 /* With @believes, the waiter trusts the wake-up, though it is no longer true. */
 FIXTURE_VARIANT(waiting)
 {
-	int (*wait)(struct waiter *waiter);
+	const struct way *way;
 	bool believes;
 	bool ring;
 };
 
-FIXTURE_VARIANT_ADD(waiting, read) { .wait = in_read };
-FIXTURE_VARIANT_ADD(waiting, poll) { .wait = in_poll };
-FIXTURE_VARIANT_ADD(waiting, epoll) { .wait = in_epoll };
-FIXTURE_VARIANT_ADD(waiting, edge) { .wait = in_edge };
-FIXTURE_VARIANT_ADD(waiting, exclusive) { .wait = in_exclusive };
-FIXTURE_VARIANT_ADD(waiting, nested_edge) { .wait = in_nested_edge };
-FIXTURE_VARIANT_ADD(waiting, ring_poll) { .wait = in_ring_poll, .believes = true };
-FIXTURE_VARIANT_ADD(waiting, ring_read) { .wait = in_ring_read };
-FIXTURE_VARIANT_ADD(waiting, aio) { .wait = in_aio };
-FIXTURE_VARIANT_ADD(waiting, poll_with_ring) { .wait = in_poll, .ring = true };
-FIXTURE_VARIANT_ADD(waiting, epoll_with_ring) { .wait = in_epoll, .ring = true };
-FIXTURE_VARIANT_ADD(waiting, edge_with_ring) { .wait = in_edge, .ring = true };
-FIXTURE_VARIANT_ADD(waiting, nested_edge_with_ring) { .wait = in_nested_edge, .ring = true };
-FIXTURE_VARIANT_ADD(waiting, aio_with_ring) { .wait = in_aio, .ring = true };
-FIXTURE_VARIANT_ADD(waiting, ring_poll_with_ring) { in_ring_poll, true, true };
+FIXTURE_VARIANT_ADD(waiting, read) { .way = &in_read };
+FIXTURE_VARIANT_ADD(waiting, poll) { .way = &in_poll };
+FIXTURE_VARIANT_ADD(waiting, epoll) { .way = &in_epoll };
+FIXTURE_VARIANT_ADD(waiting, edge) { .way = &in_edge };
+FIXTURE_VARIANT_ADD(waiting, exclusive) { .way = &in_exclusive };
+FIXTURE_VARIANT_ADD(waiting, nested_edge) { .way = &in_nested_edge };
+FIXTURE_VARIANT_ADD(waiting, ring_poll) { .way = &in_ring_poll, .believes = true };
+FIXTURE_VARIANT_ADD(waiting, ring_read) { .way = &in_ring_read };
+FIXTURE_VARIANT_ADD(waiting, aio) { .way = &in_aio };
+FIXTURE_VARIANT_ADD(waiting, poll_with_ring) { .way = &in_poll, .ring = true };
+FIXTURE_VARIANT_ADD(waiting, epoll_with_ring) { .way = &in_epoll, .ring = true };
+FIXTURE_VARIANT_ADD(waiting, edge_with_ring) { .way = &in_edge, .ring = true };
+FIXTURE_VARIANT_ADD(waiting, nested_edge_with_ring) { .way = &in_nested_edge, .ring = true };
+FIXTURE_VARIANT_ADD(waiting, aio_with_ring) { .way = &in_aio, .ring = true };
+FIXTURE_VARIANT_ADD(waiting, ring_poll_with_ring) { &in_ring_poll, true, true };
 
 FIXTURE_SETUP(waiting)
 {
@@ -231,14 +216,14 @@ static void take_away(struct mapped *map, int fd, __u64 id)
  * Returns the deadline, or 0. @before is the state before that.
  */
 static __u64 wait_for_timer(struct mapped *map, struct waiter *waiter, int fd,
-			    int (*wait)(struct waiter *waiter))
+			    const struct way *way)
 {
 	for (__u64 soon = SOON / 4; soon < AT_LAST; soon *= 2) {
 		__u64 deadline = now_ns() + soon, id;
 
 		before = tw_info(fd);
 		id = add_at(fd, deadline, 3);
-		if (start_waiter(waiter, fd, wait))
+		if (start_waiter(waiter, fd, way))
 			return deadline;
 		if (!result_of(waiter))
 			break;
@@ -249,7 +234,7 @@ static __u64 wait_for_timer(struct mapped *map, struct waiter *waiter, int fd,
 
 TEST_F(waiting, ends_at_the_deadline)
 {
-	__u64 deadline = wait_for_timer(&self->map, self->waiter, self->fd, variant->wait);
+	__u64 deadline = wait_for_timer(&self->map, self->waiter, self->fd, variant->way);
 
 	ASSERT_NE(0, deadline);
 	EXPECT_EQ(1, result_of(self->waiter));
@@ -262,7 +247,7 @@ TEST_F(waiting, ends_at_the_deadline)
 /* A poll of this thread moves the event before the hrtimer fires for the other one. */
 TEST_F(waiting, ends_when_another_poll_takes_due_timers)
 {
-	__u64 deadline = wait_for_timer(&self->map, self->waiter, self->fd, variant->wait);
+	__u64 deadline = wait_for_timer(&self->map, self->waiter, self->fd, variant->way);
 
 	ASSERT_NE(0, deadline);
 	sleep_until(deadline - MSEC);
@@ -279,7 +264,7 @@ TEST_F(waiting, ends_for_a_timer_that_is_added_or_modified)
 	for (int i = 0; i < 4; i++) {
 		__u64 id = add_after(self->fd, HOUR, 1), deadline;
 
-		ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->wait));
+		ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->way));
 		deadline = i / 2 ? now_ns() + A_WHILE : 0;
 		if (!(i % 2))
 			id = add_at(self->fd, deadline, 2);
@@ -300,7 +285,7 @@ TEST_F(waiting, goes_on_when_the_first_timer_is_cancelled)
 
 		if (others)
 			ASSERT_NE(0, add_at(self->fd, deadline, 2));
-		ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->wait));
+		ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->way));
 		ASSERT_EQ(0, tw_cancel(self->fd, id));
 		if (!others) {
 			sleep_until(deadline);
@@ -319,7 +304,7 @@ TEST_F(waiting, goes_on_when_the_first_timer_is_cancelled)
 
 TEST_F(waiting, on_an_empty_wheel_lets_no_hrtimer_fire)
 {
-	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->wait));
+	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->way));
 	sleep_for(A_WHILE);
 	EXPECT_TRUE(is_undisturbed(self->waiter));
 	EXPECT_EQ(0, tw_info(self->fd).fires);
@@ -358,7 +343,7 @@ TEST_F(waiting, goes_on_when_there_is_nothing_left_to_read)
 	__u64 id = add_at(self->fd, deadline, 1);
 
 	ASSERT_TRUE(run_alone());
-	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->wait));
+	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->way));
 	spin_until(deadline + 2 * MSEC);
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	sleep_for(A_WHILE);
@@ -381,7 +366,7 @@ TEST_F(waiting, does_not_end_early_for_a_crowded_bucket)
 	__u64 first = (now_ns() / BUCKET + 5) * BUCKET + 100 * MSEC;
 
 	ASSERT_TRUE(add_many(self->fd, 300, first, 400 * USEC, TWHEEL_ABSTIME));
-	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->wait));
+	ASSERT_TRUE(start_waiter(self->waiter, self->fd, variant->way));
 	EXPECT_EQ(1, result_of(self->waiter));
 	EXPECT_LE(first, self->waiter->when);
 	/* A poll does a part of the work; another one follows after a pause. */
@@ -406,29 +391,22 @@ static unsigned int count_ended(struct waiter *waiter)
 	return n;
 }
 
-static unsigned int count_undisturbed(struct waiter *waiter)
+/* Check that this many end, that nothing follows, and that the others were not disturbed. */
+static bool only_end(struct waiter *waiter, unsigned int count)
 {
-	unsigned int i, n = 0;
+	unsigned int others = 0;
 
-	for (i = 0; i < NR_WAITERS; i++)
-		n += is_undisturbed(&waiter[i]);
-	return n;
-}
-
-/* Check that one more has ended, or that the time is up, and that nothing follows. */
-static void wait_ended(struct waiter *waiter, unsigned int count)
-{
-	__u64 until = now_ns() + AT_LAST;
-
-	while (count_ended(waiter) < count && now_ns() < until)
-		sleep_for(MSEC);
+	wait_until(count_ended(waiter) >= count);
 	sleep_for(A_WHILE);
+	for (int i = 0; i < NR_WAITERS; i++)
+		others += is_undisturbed(&waiter[i]);
+	return count_ended(waiter) == count && others == NR_WAITERS - count;
 }
 
-static bool start_waiters(struct waiter *waiter, int fd, int (*wait)(struct waiter *waiter))
+static bool start_waiters(struct waiter *waiter, int fd, const struct way *way)
 {
 	for (int i = 0; i < NR_WAITERS; i++)
-		if (!start_waiter(&waiter[i], fd, wait))
+		if (!start_waiter(&waiter[i], fd, way))
 			return false;
 	return true;
 }
@@ -440,12 +418,10 @@ TEST_F(waiters, exclusive_waiters_are_woken_one_for_each_timer)
 	for (int exclusive = 0; exclusive < 2; exclusive++) {
 		int fd = open_wheel(_metadata, 0);
 
-		ASSERT_TRUE(start_waiters(self->waiter, fd, exclusive ? in_exclusive : in_read));
+		ASSERT_TRUE(start_waiters(self->waiter, fd, exclusive ? &in_exclusive : &in_read));
 		for (int i = 1; i <= NR_WAITERS; i++) {
 			ASSERT_NE(0, add_after(fd, i % 2 ? 20 * MSEC : 0, i));
-			wait_ended(self->waiter, i);
-			ASSERT_EQ(i, count_ended(self->waiter));
-			ASSERT_EQ(NR_WAITERS - i, count_undisturbed(self->waiter));
+			ASSERT_TRUE(only_end(self->waiter, i));
 			if (exclusive)
 				ASSERT_EQ(1, wait_and_read(fd, 1));
 		}
@@ -464,11 +440,10 @@ TEST_F(waiters, reader_wakes_the_next_for_what_it_leaves)
 {
 	__u64 deadline = now_ns() + 5 * SOON;
 
-	ASSERT_TRUE(start_waiters(self->waiter, self->fd, in_read));
+	ASSERT_TRUE(start_waiters(self->waiter, self->fd, &in_read));
 	for (int i = 0; i < NR_WAITERS; i++)
 		ASSERT_NE(0, add_at(self->fd, deadline, i));
-	wait_ended(self->waiter, NR_WAITERS);
-	EXPECT_EQ(NR_WAITERS, count_ended(self->waiter));
+	EXPECT_TRUE(only_end(self->waiter, NR_WAITERS));
 	EXPECT_EQ(1, tw_info(self->fd).fires);
 }
 
@@ -476,51 +451,12 @@ TEST_F(waiters, failed_read_wakes_the_next)
 {
 	struct waiter good;
 
-	ASSERT_TRUE(start_waiters(self->waiter, self->fd, in_bad_read));
-	ASSERT_TRUE(start_waiter(&good, self->fd, in_read));
+	ASSERT_TRUE(start_waiters(self->waiter, self->fd, &in_bad_read));
+	ASSERT_TRUE(start_waiter(&good, self->fd, &in_read));
 	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 1));
 	EXPECT_EQ(1, result_of(&good));
 	for (int i = 0; i < NR_WAITERS; i++)
 		EXPECT_EQ(-EFAULT, result_of(&self->waiter[i]));
-}
-
-/* Check that waiters of all kinds that poll are woken, by one fire. */
-static void expect_all_woken(struct __test_metadata *_metadata, int fd)
-{
-	int (*const kinds[])(struct waiter *waiter) = {
-		in_poll, in_select, in_epoll, in_edge, in_exclusive, in_nested, in_nested_edge,
-		in_ring_poll, in_aio,
-	};
-	struct waiter waiter[ARRAY_SIZE(kinds)];
-	__u64 deadline = now_ns() + 2 * SOON;
-
-	ASSERT_NE(0, add_at(fd, deadline, 1));
-	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++)
-		ASSERT_TRUE(start_waiter(&waiter[i], fd, kinds[i]));
-	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++) {
-		EXPECT_EQ(1, result_of(&waiter[i]))
-			TH_LOG("kind %u", i);
-	}
-	EXPECT_GT(deadline + SEC, now_ns());
-	EXPECT_EQ(1, tw_info(fd).fires);
-}
-
-TEST_F(waiters, every_kind_is_woken)
-{
-	expect_all_woken(_metadata, self->fd);
-}
-
-/* A completion within the time allowed for it. */
-static bool completes(struct ring *ring, struct io_uring_cqe *cqe)
-{
-	__u64 until = now_ns() + AT_LAST;
-
-	while (!ring_next(ring, cqe, false)) {
-		if (now_ns() > until)
-			return false;
-		sleep_for(MSEC);
-	}
-	return true;
 }
 
 TEST_F(waiters, multishot_poll_reports_each_timer)
@@ -533,7 +469,7 @@ TEST_F(waiters, multishot_poll_reports_each_timer)
 	for (int i = 0; i < 10; i++) {
 		EXPECT_FALSE(ring_next(&ring, &cqe, false));
 		ASSERT_NE(0, add_after(self->fd, i % 2 ? 20 * MSEC : 0, i));
-		ASSERT_TRUE(completes(&ring, &cqe));
+		ASSERT_TRUE(wait_until(ring_next(&ring, &cqe, false)));
 		EXPECT_EQ(POLLIN, cqe.res);
 		EXPECT_EQ(IORING_CQE_F_MORE, cqe.flags);
 		ASSERT_EQ(i, read_one(self->fd));
@@ -544,11 +480,6 @@ TEST_F(waiters, multishot_poll_reports_each_timer)
 /*
  * How often the hrtimer fires.
  */
-static bool add_each_ms(int fd, unsigned int count)
-{
-	return add_many(fd, count, now_ns() + 4 * A_WHILE, MSEC, TWHEEL_ABSTIME);
-}
-
 /* How often an epoll reports within a second and a half. */
 static unsigned int count_reports(int epoll)
 {
@@ -567,7 +498,7 @@ TEST_F(waiters, unread_wheel_wakes_once)
 {
 	int edge = watch(self->fd, EDGE), level = watch(self->fd, EPOLLIN);
 
-	ASSERT_TRUE(add_each_ms(self->fd, 1000));
+	ASSERT_TRUE(add_many(self->fd, 1000, 4 * A_WHILE, MSEC, 0));
 	EXPECT_LT(10, count_reports(level));
 	EXPECT_EQ(1, count_reports(edge));
 	EXPECT_EQ(1, tw_info(self->fd).fires);
@@ -584,7 +515,7 @@ TEST_F(waiters, unread_wheel_wakes_once)
 
 TEST_F(waiters, no_hrtimer_fires_without_any)
 {
-	ASSERT_TRUE(add_each_ms(self->fd, 10));
+	ASSERT_TRUE(add_many(self->fd, 10, 4 * A_WHILE, MSEC, 0));
 	/* This poll does not wait. */
 	EXPECT_FALSE(readable(self->fd));
 	sleep_for(5 * A_WHILE);
@@ -602,13 +533,11 @@ TEST_F(waiters, second_reader_is_not_woken_before_the_first_has_read)
 
 	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	ASSERT_TRUE(run_alone());
-	ASSERT_TRUE(start_waiters(self->waiter, self->fd, in_read));
+	ASSERT_TRUE(start_waiters(self->waiter, self->fd, &in_read));
 	spin_until(deadline + 2 * MSEC);
 	for (int i = 0; i < 9; i++)
 		ASSERT_NE(0, add_after(self->fd, HOUR, 2));
-	wait_ended(self->waiter, 1);
-	EXPECT_EQ(1, count_ended(self->waiter));
-	EXPECT_EQ(NR_WAITERS - 1, count_undisturbed(self->waiter));
+	EXPECT_TRUE(only_end(self->waiter, 1));
 	EXPECT_EQ(1, tw_info(self->fd).fires);
 }
 
@@ -641,7 +570,7 @@ TEST_F(waiters, far_timer_arms_for_its_deadline)
 		__u64 deadline = now_ns() + hours[i] * HOUR;
 
 		ASSERT_NE(0, add_at(fd, deadline, 1));
-		ASSERT_TRUE(start_waiter(&waiter, fd, in_read));
+		ASSERT_TRUE(start_waiter(&waiter, fd, &in_read));
 		EXPECT_EQ(boundary_of(deadline, MSEC), armed_for())
 			TH_LOG("%llu hours ahead", hours[i]);
 		ASSERT_NE(0, add_at(fd, 0, 2));
