@@ -194,7 +194,7 @@ static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 
 	t->timer.deadline = deadline;
 	while (!twheel_covers(w, deadline)) {
-		MODEL_CHECK(m, w->nr_levels < TWHEEL_MAX_LEVELS);
+		MODEL_CHECK(m, w->nr_levels < twheel_levels_for(w, deadline - w->time));
 		MODEL_CHECK(m, !twheel_add(w, &t->timer));
 		install_level(in);
 	}

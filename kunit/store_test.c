@@ -99,18 +99,6 @@ static struct twheel_entry *get(struct kunit *test)
 	return entry;
 }
 
-static void an_empty_store_has_no_entry(struct kunit *test)
-{
-	struct twheel_store *store = test->priv;
-
-	KUNIT_EXPECT_NULL(test, get_free(store));
-	KUNIT_EXPECT_NULL(test, find(store, 0));
-	KUNIT_EXPECT_NULL(test, find(store, 1ULL << 32));
-	KUNIT_EXPECT_NULL(test, find(store, U64_MAX));
-	KUNIT_EXPECT_EQ(test, twheel_store_bytes(store), 0);
-	KUNIT_EXPECT_NULL(test, twheel_store_trim(store, 0));
-}
-
 static void a_timer_costs_56_bytes_at_most(struct kunit *test)
 {
 	unsigned int n = 0;
@@ -150,26 +138,6 @@ static void a_stale_id_outlives_its_page(struct kunit *test) /* SECURITY: wheels
 	KUNIT_EXPECT_EQ(test, (u32)twheel_entry_id(entry), (u32)id);
 	KUNIT_EXPECT_NE(test, twheel_entry_id(entry), id);
 	KUNIT_EXPECT_NULL(test, find(test->priv, id));
-}
-
-/* However often its entry is used, and its page freed. */
-static void no_id_comes_twice(struct kunit *test)
-{
-	unsigned int i;
-	u64 last = 0;
-
-	for (i = 0; i < 10000; i++) {
-		struct twheel_entry *entry = get(test);
-		u64 id = twheel_entry_id(entry);
-
-		KUNIT_ASSERT_GT(test, id, last);
-		KUNIT_ASSERT_NULL(test, find(test->priv, last));
-		twheel_store_put(test->priv, entry);
-		KUNIT_ASSERT_NULL(test, find(test->priv, id));
-		if (i % 100 == 0)
-			twheel_pages_free(twheel_store_trim(test->priv, 0));
-		last = id;
-	}
 }
 
 static void a_page_out_of_generations_is_not_used_again(struct kunit *test) /* SECURITY: wheels */
@@ -303,32 +271,6 @@ static u32 run_begin(struct kunit *test, struct twheel_run *run)
 	return n;
 }
 
-static void a_run_goes_through_all_of_a_page(struct kunit *test)
-{
-	struct twheel_store *store = test->priv;
-	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];
-	struct twheel_run run;
-	unsigned int i;
-
-	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
-	grow(test);
-	entry[0] = get(test);
-	KUNIT_ASSERT_EQ(test, twheel_run_begin(store, &run), TWHEEL_PAGE_ENTRIES - 1);
-	for (i = 1; i < TWHEEL_PAGE_ENTRIES; i++)
-		entry[i] = run_get(test, &run);
-	twheel_run_end(store, &run);
-	KUNIT_EXPECT_EQ(test, twheel_run_begin(store, &run), 0);
-	KUNIT_EXPECT_EQ(test, store->nr_pages, 1);
-	KUNIT_EXPECT_EQ(test, store->nr_empty, 0);
-	KUNIT_EXPECT_NULL(test, get_free(store));
-	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
-		KUNIT_EXPECT_PTR_EQ(test, entry[i],
-				    find(store, twheel_entry_id(entry[i])));
-	for (i = 0; i < TWHEEL_PAGE_ENTRIES; i++)
-		twheel_store_put(store, entry[i]);
-	KUNIT_EXPECT_EQ(test, store->nr_empty, 1);
-}
-
 static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
 {
 	struct twheel_store *store = test->priv;
@@ -446,17 +388,14 @@ static void random_use_matches_a_model(struct kunit *test)
 }
 
 static struct kunit_case store_test_cases[] = {
-	KUNIT_CASE(an_empty_store_has_no_entry),
 	KUNIT_CASE(a_timer_costs_56_bytes_at_most),
 	KUNIT_CASE(ids_near_a_real_one_find_nothing),
 	KUNIT_CASE(a_stale_id_outlives_its_page),
-	KUNIT_CASE(no_id_comes_twice),
 	KUNIT_CASE(a_page_out_of_generations_is_not_used_again),
 	KUNIT_CASE(freed_entries_are_used_before_memory_grows),
 	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),
 	KUNIT_CASE(the_directory_grows),
 	KUNIT_CASE(a_store_is_full_without_a_block_to_give),
-	KUNIT_CASE(a_run_goes_through_all_of_a_page),
 	KUNIT_CASE(a_run_that_takes_nothing_changes_nothing),
 	KUNIT_CASE(a_run_takes_what_was_freed_first),
 	KUNIT_CASE(a_full_page_can_be_out_of_generations),

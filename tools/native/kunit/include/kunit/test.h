@@ -121,7 +121,6 @@ do {										\
 #define KUNIT_ASSERT_GE(test, a, b)	__KUNIT_BINARY(__KUNIT_ASSERT, test, a, >=, b)
 #define KUNIT_ASSERT_TRUE(test, a)	__KUNIT_ASSERT(test, a, #a)
 #define KUNIT_ASSERT_FALSE(test, a)	__KUNIT_ASSERT(test, !(a), "not " #a)
-#define KUNIT_ASSERT_NULL(test, a)	__KUNIT_ASSERT(test, !(a), #a " is NULL")
 #define KUNIT_ASSERT_NOT_NULL(test, a)	__KUNIT_ASSERT(test, a, #a " is not NULL")
 #define KUNIT_ASSERT_PTR_EQ		KUNIT_ASSERT_EQ
 #define KUNIT_ASSERT_EQ_MSG(test, a, b, ...)	KUNIT_ASSERT_EQ(test, a, b)
