@@ -147,7 +147,8 @@ static const struct change {
 	{ &timer.callback, true },
 	{ &timer.callback, false },
 	{ &timer.loop, false },
-	{ &timer.count, false }, /* and the state behind it */
+	/* The state; with pointers of 8 bytes, as what is behind the count. */
+	{ sizeof(void *) > 4 ? &timer.count : &timer.state, false },
 	/* The device has the links, and the handle's address. */
 	{ &timer.link[0], true },
 	{ &timer.link[1], true },
