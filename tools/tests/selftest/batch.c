@@ -44,7 +44,8 @@ TEST_F(batch, with_bad_pointers_is_efault_unless_it_is_empty) /* SECURITY: argum
 {
 	void *const pointers[] = {
 		bad_pointer(0), bad_pointer(1), bad_pointer(2), before_hole(7), (void *)~0UL,
-		(void *)~7UL, (void *)(1UL << 63), (void *)(1UL << 47), (void *)0xffff888000000000,
+		(void *)~7UL, (void *)(uintptr_t)(1ULL << 63), (void *)(uintptr_t)(1ULL << 47),
+		(void *)(uintptr_t)0xffff888000000000ULL,
 	};
 
 	before = tw_info(self->fd);

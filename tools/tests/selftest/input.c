@@ -37,8 +37,6 @@ enum {
 	MODIFY_BATCH, LIST, RING, NR_CALLS
 };
 
-static struct twheel_listed one_listed;
-
 static const struct call valid[] = {
 	[SET_UP] = { "set-up", TWHEEL_SETUP, .setup = { TICK, 0, SIZE, MONO } },
 	[ADD] = { "add", TWHEEL_ADD, .add = { UNTOUCHED, HOUR } },
@@ -51,7 +49,7 @@ static const struct call valid[] = {
 	[ADD_BATCH] = { "batch of adds", TWHEEL_ADD_BATCH, .batch = { .count = 0 } },
 	[CANCEL_BATCH] = { "batch of cancels", TWHEEL_CANCEL_BATCH, .batch = { .count = 0 } },
 	[MODIFY_BATCH] = { "batch of modifies", TWHEEL_MODIFY_BATCH, .batch = { .count = 0 } },
-	[LIST] = { "list", TWHEEL_LIST, .list = { 0, (uintptr_t)&one_listed, 1, 0 } },
+	[LIST] = { "list", TWHEEL_LIST, .list = { .count = 1 } },
 	[RING] = { "ring", TWHEEL_RING, .ring = { .slots = 2 } },
 };
 
@@ -104,7 +102,7 @@ static size_t size_of(const struct call *call)
 	return _IOC_SIZE(call->command);
 }
 
-/* Copy a call; if it is for a timer, which is its first field, for @id. */
+/* Copy a call, with memory for a list; if it is for a timer, which is its first field, for @id. */
 static struct call for_timer(unsigned int nr, __u64 id)
 {
 	struct call copy = valid[nr];
@@ -112,6 +110,8 @@ static struct call for_timer(unsigned int nr, __u64 id)
 	if (copy.command == TWHEEL_CANCEL || copy.command == TWHEEL_MODIFY ||
 	    copy.command == TWHEEL_QUERY)
 		copy.id = id;
+	if (copy.command == TWHEEL_LIST)
+		copy.list.entries = (uintptr_t)listed;
 	return copy;
 }
 
