@@ -25,19 +25,31 @@ FIXTURE_SETUP(accounts)
 	self->before = charged(self->fd);
 }
 
+/* The object size of a cache, by its name: kmalloc-512, kmalloc-cg-2k; debugging adds to others. */
+static __u64 kmalloc_size(const char *cache)
+{
+	unsigned long long size;
+	char unit = 0;
+
+	if (strncmp(cache, "kmalloc-", strlen("kmalloc-")) ||
+	    sscanf(strrchr(cache, '-'), "-%llu%c", &size, &unit) < 1)
+		return 0;
+	return unit == 'k' ? size << 10 : unit == 'M' ? size << 20 : size;
+}
+
 /* The memory of all objects in the kernel's caches by size. */
 static __u64 kmalloc_bytes(void)
 {
 	FILE *file = fopen("/proc/slabinfo", "r");
-	unsigned long long objects, size;
-	char line[512];
+	unsigned long long objects;
+	char line[512], name[64];
 	__u64 bytes = 0;
 
 	if (!file)
 		abort();
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "kmalloc-%*s %llu %*u %llu", &objects, &size) == 2)
-			bytes += objects * size;
+		if (sscanf(line, "%63s %llu", name, &objects) == 2)
+			bytes += objects * kmalloc_size(name);
 	}
 	fclose(file);
 	return bytes;
