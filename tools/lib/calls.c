@@ -180,10 +180,12 @@ int twheel_ring_more(const struct twheel_ring_view *view)
 
 int twheel_now(uint32_t clock_id, uint64_t *now_ns)
 {
+	struct timespec now;
+
 	if (!now_ns)
 		return fail(EFAULT);
-	if (clock_getres(clock_id, NULL))
+	if (clock_gettime((clockid_t)clock_id, &now))
 		return -1;
-	*now_ns = read_clock(clock_id);
+	*now_ns = now.tv_sec * TWHEEL_SEC + now.tv_nsec;
 	return 0;
 }

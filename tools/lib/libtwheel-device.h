@@ -28,8 +28,7 @@ extern "C" {
  * @path: the device, or NULL for TWHEEL_DEVICE.
  * @flags: 0, or O_NONBLOCK and O_CLOEXEC, as for open().
  *
- * Return: a file descriptor, whose close() drops the wheel with all its timers; or -1 with errno
- * set.
+ * Return: a descriptor, whose close() drops the wheel with all its timers; or -1 with errno set.
  */
 int twheel_open(const char *path, int flags);
 

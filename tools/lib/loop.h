@@ -96,7 +96,7 @@ struct twheel_loop {
 	int fd;				/* its descriptor; -1 until it is needed */
 	int64_t refs;			/* twheel_loop_ref() less twheel_loop_unref() */
 	const struct backend *real;	/* the backend that it runs over */
-	struct backend own;		/* the same, with the checks of check.c */
+	struct backend own;		/* the same, but checked, or with a limit */
 	pid_t thread;			/* the thread that dispatches, or 0; for check.c */
 	struct list_head all;		/* all loops */
 };
