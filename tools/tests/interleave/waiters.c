@@ -14,7 +14,7 @@ static bool is_signal(int err)
 	return err == -EINTR || err == -ERESTARTSYS;
 }
 
-/* Read without waiting, once or with @all until there is no more; return false for a signal. */
+/* Read once, or with @all until nothing is left, without waiting; return false after a signal. */
 static bool read_what_is_due(int flags, bool all)
 {
 	int n;
