@@ -53,7 +53,6 @@ static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct order *order = &database->order[(uintptr_t)handle->data];
 
-	(void)loop;
 	/* Like a transaction of a database: a shop that was killed before this did nothing. */
 	order->expired = now_ns();
 	order->times++;
@@ -62,7 +61,6 @@ static void expire(struct twheel_loop *loop, struct twheel_handle *handle)
 /* Return the handle of an order. One that has expired has no callback, which drops its timer. */
 static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t number)
 {
-	(void)loop;
 	return &handles[number];
 }
 

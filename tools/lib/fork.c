@@ -17,7 +17,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int refuse_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)handle;
 	return twheel_loop_check(loop);
 }
 

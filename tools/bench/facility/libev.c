@@ -25,7 +25,6 @@ static void open_loop(void)
 
 static void on_timer(struct ev_loop *l, ev_timer *timer, int what)
 {
-	(void)what;
 	expired++;
 	*sum_expired += timer - timers;
 	if (work.rearm) {
@@ -60,7 +59,6 @@ static void cancel(const uint32_t *which, size_t n)
 /* libev calls back for all due timers, whatever @max is. */
 static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
-	(void)max;
 	expired = 0;
 	sum_expired = sum;
 	ev_run(loop, waits ? EVRUN_ONCE : EVRUN_NOWAIT);

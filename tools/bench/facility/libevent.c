@@ -24,8 +24,6 @@ static void open_base(void)
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
 	expired++;
 	*sum_expired += (uintptr_t)arg;
 }
@@ -66,7 +64,6 @@ static void cancel(const uint32_t *which, size_t n)
 /* libevent calls back for all due timers, whatever @max is. */
 static size_t deliver(size_t max, bool waits, uint64_t *sum)
 {
-	(void)max;
 	expired = 0;
 	sum_expired = sum;
 	if (event_base_loop(base, waits ? EVLOOP_ONCE : EVLOOP_NONBLOCK) < 0)

@@ -18,7 +18,6 @@ static bool asks;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
-	(void)l;
 	*sum_expired += timer - timers;
 }
 
@@ -132,7 +131,6 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	struct epoll_event event;
 	int ready = 0, expired;
 
-	(void)max;
 	sum_expired = sum;
 	if (left < 0) {
 		ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);

@@ -68,7 +68,6 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	ssize_t n = read(signals, infos, max * sizeof(*infos));
 	ssize_t i;
 
-	(void)waits;
 	if (n < 0)
 		err(1, "read");
 	n /= sizeof(*infos);

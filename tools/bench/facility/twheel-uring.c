@@ -161,7 +161,6 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	static bool more;
 	ssize_t i, n;
 
-	(void)waits;
 	for (;;) {
 		if (!more)
 			wait();

@@ -142,7 +142,6 @@ static size_t deliver_by_ring(size_t max, bool waits, uint64_t *sum)
 	const struct twheel_event *taken;
 	size_t n, done = 0;
 
-	(void)max;
 	if (waits)
 		wait();
 	else if (!is_readable())

@@ -140,7 +140,6 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	static struct io_uring_cqe *cqes[BENCH_BATCH_MAX];
 	unsigned int i, n;
 
-	(void)waits;
 	n = io_uring_peek_batch_cqe(&ring, cqes, max);
 	if (!n) {
 		io_uring_submit_and_wait(&ring, 1);

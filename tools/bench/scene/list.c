@@ -58,13 +58,10 @@ static void measure_list(int wheel, const char *op, size_t timers)
 
 static void never_called(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
-	(void)handle;
 }
 
 static struct twheel_handle *find_handle(struct twheel_loop *loop, uint64_t data)
 {
-	(void)loop;
 	return &handles[data];
 }
 

@@ -229,7 +229,6 @@ static int null_wheel;
 
 static void call_for_nothing(size_t first, size_t n)
 {
-	(void)n;
 	if (!ioctl(null_wheel, UNKNOWN, &first))
 		errx(1, "twheel knows an ioctl that does not exist");
 }

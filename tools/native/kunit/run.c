@@ -33,7 +33,6 @@ void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, gfp_t gfp)
 {
 	void *memory = calloc(n, size);
 
-	(void)gfp;
 	if (!memory || test->nr_memory == KUNIT_MEMORY_MAX)
 		abort();
 	test->memory[test->nr_memory++] = memory;

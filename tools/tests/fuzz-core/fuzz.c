@@ -52,8 +52,6 @@ static void report(void)
 
 int libfuzzer_begin(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	fuzz_trace = getenv("FUZZ_VERBOSE") ? print_operation : NULL;
 	atexit(report);
 	return 0;

@@ -15,13 +15,11 @@ static unsigned int *calls;
 
 static void count_number(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
 	calls[(uintptr_t)handle->data]++;
 }
 
 static struct twheel_handle *find(struct twheel_loop *loop, uint64_t data)
 {
-	(void)loop;
 	return data < TIMERS ? &handles[data] : NULL;
 }
 
@@ -168,7 +166,6 @@ static unsigned int unarmed;
 
 static void find_in_the_wheel(struct twheel_loop *loop, struct twheel_handle *handle, int error)
 {
-	(void)loop;
 	CHECK(handle == &handles[5] && error == ENOSPC && pending() == 1);
 	unarmed++;
 }

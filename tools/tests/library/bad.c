@@ -281,7 +281,6 @@ static pid_t forked = -1;
 
 static void fork_once(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
 	++*(int *)handle->data;
 	if (forked < 0)
 		forked = fork();

@@ -12,7 +12,6 @@
 
 static void note_place(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
 	called++;
 	CHECK((intptr_t)handle->data == 10 * called);
 }
@@ -181,7 +180,6 @@ static jmp_buf out;
 
 static void leave(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
 	++*(int *)handle->data;
 	longjmp(out, 1);
 }
@@ -257,7 +255,6 @@ static int arrived;
 
 static void arrive(struct twheel_loop *loop, struct twheel_message *message)
 {
-	(void)loop;
 	arrived++;
 	free(message);
 }
@@ -300,7 +297,6 @@ static void post_in_handler(int signal)
 {
 	int error = errno;
 
-	(void)signal;
 	if (!twheel_loop_post(loop, &mail[signals % MESSAGES].message))
 		mailed++;
 	__atomic_store_n(&signals, signals + 1, __ATOMIC_RELAXED);

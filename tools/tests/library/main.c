@@ -102,14 +102,11 @@ int run_for(struct twheel_loop *loop, int count, unsigned int ms)
 
 void count_call(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop;
 	++*(int *)handle->data;
 }
 
 void count_message(struct twheel_loop *loop, struct twheel_message *message)
 {
-	(void)loop;
-	(void)message;
 	messages++;
 }
 

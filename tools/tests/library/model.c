@@ -273,7 +273,6 @@ static void note_refusal(struct twheel_loop *loop, struct twheel_handle *handle,
 {
 	struct account *account = handle->data;
 
-	(void)loop;
 	complain_if(error != ENOSPC || !account->running || !is_full(), "a refusal");
 	set_running(account, false);
 	nr_refused++;

@@ -43,7 +43,6 @@ DEVICE_TEST(a_signal_does_not_end_a_dispatch)
 
 static void ignore_it(int signal)
 {
-	(void)signal;
 }
 
 /* Whatever ends its waits before that. */
@@ -219,7 +218,6 @@ TEST(debugging_finds_a_second_thread)
 
 static void stop_it(int signal)
 {
-	(void)signal;
 	twheel_loop_stop(loop);
 }
 

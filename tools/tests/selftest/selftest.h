@@ -41,10 +41,7 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wpointer-to-int-cast"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "kselftest_harness.h"
-#pragma GCC diagnostic pop
 
 #include "chance.h"
 #include "clock.h"
@@ -378,7 +375,6 @@ static inline int epoll_for(int epoll, int timeout_ms)
 
 static inline void note_signal(int signal)
 {
-	(void)signal;
 }
 
 /* A signal every @usec microseconds, as the first may come before the call; @flags: SA_*. */

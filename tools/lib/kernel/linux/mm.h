@@ -21,7 +21,6 @@ static inline unsigned long get_zeroed_page(gfp_t gfp)
 {
 	void *page = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
 
-	(void)gfp;
 	return (unsigned long)(page ? memset(page, 0, PAGE_SIZE) : NULL);
 }
 

@@ -7,13 +7,11 @@
 
 static inline void *kmalloc(size_t bytes, gfp_t gfp)
 {
-	(void)gfp;
 	return malloc(bytes);
 }
 
 static inline void *kzalloc(size_t bytes, gfp_t gfp)
 {
-	(void)gfp;
 	return calloc(1, bytes);
 }
 
@@ -24,13 +22,11 @@ static inline void *kvzalloc(size_t bytes, gfp_t gfp)
 
 static inline void *kvcalloc(size_t n, size_t bytes, gfp_t gfp)
 {
-	(void)gfp;
 	return calloc(n, bytes);
 }
 
 static inline void *krealloc(void *memory, size_t bytes, gfp_t gfp)
 {
-	(void)gfp;
 	return realloc(memory, bytes);
 }
 
