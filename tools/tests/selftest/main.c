@@ -34,38 +34,7 @@ static void usage(FILE *out)
 	      "tests whose name, with or without its variant, contains one of them.\n"
 	      "  --late-max MS how late an event may be read; 500 by default\n"
 	      "  --list        print the names of the tests\n"
-	      "  --hold        arm some timers, print \"ready\" and wait to be killed\n"
-	      "  --hold-map    the same with a mapped ring, and no descriptor left\n"
-	      "  --is-open FD  exit with 0 if the file descriptor is open, else with 1\n"
 	      "  --help        print this text\n", out);
-}
-
-/* Keeps the device open with timers of each kind, by a descriptor or by a mapping. */
-static int hold(bool mapped)
-{
-	int fd = tw_open(0);
-	struct mapped map;
-
-	if (fd < 0) {
-		fprintf(stderr, "twheel-selftest: cannot open " DEVICE ": %s\n", strerror(-fd));
-		return 1;
-	}
-	for (int i = 0; i < 1000; i++) {
-		if (!tw_add(fd, i * MSEC, 0, i % 2 ? MSEC : 0, i)) {
-			fputs("twheel-selftest: cannot add a timer\n", stderr);
-			return 1;
-		}
-	}
-	if (mapped && (!map_ring(&map, fd, 100) || close(fd))) {
-		fputs("twheel-selftest: cannot map a ring\n", stderr);
-		return 1;
-	}
-	puts("ready");
-	fflush(stdout);
-	while (!mapped)
-		read_one(fd);
-	for (;;)
-		pause();
 }
 
 /* Return whether one of these is in its name, with or without the variant, or there are none. */
@@ -120,10 +89,6 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return 0;
 	}
-	if (argc == 2 && !strncmp(argv[1], "--hold", 6))
-		return hold(!strcmp(argv[1], "--hold-map"));
-	if (argc == 3 && !strcmp(argv[1], "--is-open"))
-		return fcntl(atoi(argv[2]), F_GETFD) < 0;
 	if (argc > 1 && argv[1][0] == '-' && !list) {
 		usage(stderr);
 		return 2;
