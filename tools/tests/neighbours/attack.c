@@ -41,32 +41,19 @@
 /* Longer than any attack takes. */
 #define ALARM_SECONDS	120
 
-/**
- * struct attacker - the process that makes an attack
- * @attack: the attack.
- * @wheels: with wheels, instead of timerfds.
- * @timers: how many timers each descriptor has.
- * @nr_fds: how many descriptors.
- * @fd: those.
- * @epoll: an epoll with all of them, for attacks that need it.
- * @add: the timers of all descriptors, one after the other.
- * @armed: the timers are in the wheels.
- * @ticker: the timerfd of ACT_TICK...
- * @tick: ... and when it is due.
- * @end: when watching ends.
- */
+/* The process that makes an attack */
 struct attacker {
 	const struct attack *attack;
-	bool wheels;
-	unsigned int timers;
+	bool wheels;		/* with wheels, instead of timerfds */
+	unsigned int timers;	/* of each descriptor */
 	unsigned int nr_fds;
 	int *fd;
-	int epoll;
-	struct twheel_add *add;
-	bool armed;
-	int ticker;
-	uint64_t tick;
-	uint64_t end;
+	int epoll;		/* with all of them, for attacks that need it */
+	struct twheel_add *add;	/* the timers of all descriptors, one after the other */
+	bool armed;		/* the timers are in the wheels */
+	int ticker;		/* the timerfd of ACT_TICK... */
+	uint64_t tick;		/* ... and when it is due */
+	uint64_t end;		/* when watching ends */
 };
 
 /* Shared memory: the attacker's process is ready; when it begins; how late its own loop was. */

@@ -28,44 +28,25 @@ enum act {
 	ACT_TICK	= 1 << 9,	/* measure how late a timerfd in the same epoll is */
 };
 
-/**
- * struct attack - an attack by an unprivileged user on others
- * @name: its name.
- * @about: one line about it.
- * @wheels: number of wheels.
- * @timers: number of timers in each wheel; there is a timerfd for each timer of all wheels.
- * @size: buckets in a level.
- * @slots: how many slots the ring of the only wheel has; 0 stands for no ring.
- * @dups: how often each descriptor is in the attacker's epoll.
- * @ahead: how far ahead timers are armed.
- * @step: how much later each timer is due than the one before.
- * @interval: the period of the timers, or 0.
- * @window: how long the others are watched.
- * @kernel: how long the kernel's own work for these calls cannot be preempted.
- * @most: real-time tasks may not be later, whatever timerfds do; 0 stands for no such limit.
- * @align: the first timer is due at a multiple of this; 0 stands for any time.
- * @aio: each descriptor has a poll of aio, and there is one timerfd for each wheel.
- * @once: it runs only once, as preparing it takes long.
- * @act: the attacker's work during the attack; 0 when it sleeps.
- */
+/* An attack by an unprivileged user on others */
 struct attack {
 	const char *name;
-	const char *about;
+	const char *about;	/* one line about it */
 	unsigned int wheels;
-	unsigned int timers;
-	unsigned int size;
-	unsigned int slots;
-	unsigned int dups;
-	uint64_t ahead;
-	uint64_t step;
-	uint64_t interval;
-	uint64_t window;
-	uint64_t kernel;
-	uint64_t most;
-	uint64_t align;
-	bool aio;
-	bool once;
-	enum act act;
+	unsigned int timers;	/* in each wheel; there is a timerfd for each timer of all wheels */
+	unsigned int size;	/* buckets in a level */
+	unsigned int slots;	/* of the ring of the only wheel; 0 stands for no ring */
+	unsigned int dups;	/* how often each descriptor is in the attacker's epoll */
+	uint64_t ahead;		/* how far ahead timers are armed */
+	uint64_t step;		/* how much later each timer is due than the one before */
+	uint64_t interval;	/* the period of the timers, or 0 */
+	uint64_t window;	/* how long the others are watched */
+	uint64_t kernel;	/* how long the kernel's own work for it cannot be preempted */
+	uint64_t most;		/* real-time tasks may not be later, whatever timerfds do; or 0 */
+	uint64_t align;		/* the first timer is due at a multiple of this; or 0 */
+	bool aio;		/* polls of aio, and one timerfd for each wheel */
+	bool once;		/* it runs only once, as preparing it takes long */
+	enum act act;		/* its work during the attack; 0 when it sleeps */
 };
 
 /* A prepared attack that begins later: see start_attack(). */
