@@ -29,7 +29,6 @@
  * @left: how many bytes are left.
  * @model: the wheel and its model.
  * @focus: a tick near which many timers are due.
- * @seen: for each level and bucket, the number of timers found in it.
  * @slot: the timers by their numbers, or NULL.
  */
 struct input {
@@ -37,7 +36,6 @@ struct input {
 	size_t left;
 	struct model model;
 	u64 focus;
-	u32 *seen[TWHEEL_MAX_LEVELS];
 	struct slot *slot[MAX_TIMERS];
 };
 
@@ -181,8 +179,7 @@ static void install_level(struct input *in)
 	struct twheel *w = &in->model.wheel;
 	struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
-	in->seen[w->nr_levels] = kvcalloc(in->model.size, sizeof(u32), GFP_KERNEL);
-	MODEL_CHECK(&in->model, level && in->seen[w->nr_levels]);
+	MODEL_CHECK(&in->model, level);
 	twheel_level_install(w, level);
 }
 
@@ -235,6 +232,18 @@ static void cancel(struct input *in, u16 nr)
 		cancel_timer(in, &in->slot[nr]->timer);
 }
 
+/* Check that no lower level has the tick in its range, which begins with the clock's bucket. */
+static void check_lowest(struct model *m, const struct model_timer *t)
+{
+	const struct twheel *w = &m->wheel;
+	u64 span;
+
+	if (!t->timer.level || !twheel_in_bucket(&t->timer))
+		return;
+	span = w->level[t->timer.level - 1]->span.value;
+	MODEL_CHECK(m, div64_u64(t->tick * m->tick, span) - div64_u64(w->time, span) >= m->size);
+}
+
 /* Add a timer, or give a pending one a new deadline. */
 static void add(struct input *in, u16 nr, u64 tick)
 {
@@ -247,6 +256,7 @@ static void add(struct input *in, u16 nr, u64 tick)
 	t = new_timer(in, nr);
 	make_levels(in, t, deadline);
 	model_add(&in->model, t, deadline);
+	check_lowest(&in->model, t);
 }
 
 static void do_add(struct input *in)
@@ -475,16 +485,7 @@ static void drain(struct input *in)
 		pop(in);
 	MODEL_CHECK(m, !twheel_pop(&m->wheel));
 	model_compare(m);
-	check_structure(&in->model, in->seen);
-}
-
-static void end(struct input *in)
-{
-	u8 nr;
-
-	for (nr = 0; nr < in->model.wheel.nr_levels; nr++)
-		kvfree(in->seen[nr]);
-	twheel_destroy(&in->model.wheel);
+	check_structure(&in->model);
 }
 
 /* Run one input. */
@@ -503,8 +504,8 @@ void fuzz_one(const u8 *data, size_t length, model_wrong_fn *wrong)
 		model_compare(&in->model);
 		/* The more there is to check, the less often. */
 		if (n++ % (1 + in->model.nr_pending / 32) == 0)
-			check_structure(&in->model, in->seen);
+			check_structure(&in->model);
 	}
 	drain(in);
-	end(in);
+	twheel_destroy(&in->model.wheel);
 }

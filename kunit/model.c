@@ -230,6 +230,7 @@ void model_advance(struct model *m, u64 now, unsigned int budget)
 	/* Due timers come first; then as many cascade as others have expired, and a few more. */
 	cascaded = w->cascaded - cascaded;
 	expired = w->nr_expired - expired;
+	MODEL_CHECK(m, expired <= (u64)budget * TWHEEL_TIMERS_PER_STEP);
 	MODEL_CHECK(m, !cascaded || !m->more);
 	MODEL_CHECK(m, cascaded <= min_t(u64, budget, TWHEEL_AHEAD_MIN +
 					 expired * TWHEEL_LEAD_DIVISOR));

@@ -26,9 +26,8 @@ static inline struct slot *slot_of(struct model_timer *t)
 
 /*
  * Check that all timers of the model are in their buckets, that buckets hold nothing else, and
- * that the fields of levels and buckets are right. Each timer is in a slot. @seen has, for
- * each level and bucket, a 0.
+ * that the fields of levels and buckets are right. Each timer is in a slot.
  */
-void check_structure(struct model *m, u32 **seen);
+void check_structure(struct model *m);
 
 #endif /* _STRUCTURE_H */

@@ -48,7 +48,6 @@ static struct {
 } part[1 + LEVELS];
 static size_t copy_bytes;
 static char *copies[MAX_DEPTH];
-static u32 *buckets_seen[TWHEEL_MAX_LEVELS];
 
 static struct {
 	u64 hash;
@@ -202,7 +201,7 @@ static void try_all(void)
 			continue;
 		operations++;
 		model_compare(&state.model);
-		check_structure(&state.model, buckets_seen);
+		check_structure(&state.model);
 		if (++at < depth)
 			try_all();
 		else
@@ -228,7 +227,6 @@ static void check_wheel(u32 size)
 		part[1 + i].at = w->level[i];
 		part[1 + i].bytes = twheel_level_bytes(w, i);
 		copy_bytes += part[1 + i].bytes;
-		buckets_seen[i] = calloc(size, sizeof(u32));
 	}
 	for (i = 0; i < depth; i++)
 		copies[i] = malloc(copy_bytes);
@@ -236,8 +234,6 @@ static void check_wheel(u32 size)
 	try_all();
 	for (i = 0; i < depth; i++)
 		free(copies[i]);
-	for (i = 0; i < LEVELS; i++)
-		free(buckets_seen[i]);
 	twheel_destroy(w);
 }
 
