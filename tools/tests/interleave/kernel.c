@@ -54,12 +54,6 @@ void task_signal(struct task_struct *task, bool kill)
 	task_wake(task);
 }
 
-void task_forget_signals(struct task_struct *task)
-{
-	task->signalled = false;
-	task->killed = false;
-}
-
 void task_about_to_sleep(void)
 {
 	POINT("set the state of the task");

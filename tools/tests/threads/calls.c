@@ -12,6 +12,7 @@
 
 #include "calls.h"
 #include "kernel.h"
+#include "twheel_file.h"
 
 struct open_file {
 	struct file file;
@@ -211,4 +212,19 @@ int sys_poll(struct file *filp, bool wait)
 		ret = watch_wait(&watch);
 	watch_remove(&watch);
 	return ret;
+}
+
+void check_charge(struct file *filp)
+{
+	struct twheel_file *file = filp->private_data;
+
+	twheel_file_lock(file);
+	if (file->charged != atomic_long_read(&file->user->bytes) ||
+	    file->charged != twheel_file_bytes(file))
+		broken("a file is charged for what it does not hold");
+	/* Without timers, a wheel holds some empty pages. */
+	if (file->store.nr_empty > TWHEEL_KEEP_PAGES ||
+	    (file->store.nr_empty < file->store.nr_pages && !twheel_file_timers(file)))
+		broken("empty pages are kept, or counted wrongly");
+	twheel_file_unlock_unchanged(file);
 }

@@ -47,4 +47,7 @@ void watch_remove(struct watch *watch);
 /* poll(2); without @wait, its timeout is 0. */
 int sys_poll(struct file *filp, bool wait);
 
+/* Check that a file is charged for exactly what it holds; its user has no other. */
+void check_charge(struct file *filp);
+
 #endif /* _DRIVER_CALLS_H */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "twheel_file.h"
 #include "clock.h"
 #include "kernel.h"
 #include "tap.h"
@@ -145,24 +144,6 @@ static bool check_wheel(u32 nr, bool last_try)
 		wrong(LEDGER, "wheel %u: %llu + %llu left; %llu events, of which %llu were read",
 		      nr, info.pending, info.expired, info.delivered, delivered);
 	return true;
-}
-
-void check_charge(struct file *filp)
-{
-	struct twheel_file *file = filp->private_data;
-	unsigned long charged;
-
-	twheel_file_lock(file);
-	charged = atomic_long_read(&file->user->bytes);
-	if (charged != file->charged || charged != twheel_file_bytes(file))
-		wrong(LEFTOVERS, "a file is charged for %zu, its user for %lu, it holds %zu",
-		      file->charged, charged, twheel_file_bytes(file));
-	/* Without timers, a wheel holds some empty pages. */
-	if (file->store.nr_empty > TWHEEL_KEEP_PAGES ||
-	    (file->store.nr_empty < file->store.nr_pages && !twheel_file_timers(file)))
-		wrong(LEFTOVERS, "of %u pages, %u are empty", file->store.nr_pages,
-		      file->store.nr_empty);
-	twheel_file_unlock_unchanged(file);
 }
 
 bool ledger_end_round(void)

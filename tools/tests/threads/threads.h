@@ -81,8 +81,6 @@ void wrong(enum fault fault, const char *format, ...);
 u64 record_data(u32 nr);
 bool has_ended(const struct record *record);
 void record_event(u32 wheel, const struct twheel_event *event);
-/* Check that the file is charged for exactly what it holds; its user has no other. */
-void check_charge(struct file *filp);
 /* Count an errno among those events. */
 void record_error(long err);
 
