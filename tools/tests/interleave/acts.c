@@ -122,6 +122,15 @@ static void make_ring(const struct step *step)
 		broken("a file has two rings");
 }
 
+/* More than the user may have, which leaves others what they need. */
+static void make_huge_ring(const struct step *step)
+{
+	struct twheel_ring_setup setup = { .slots = TWHEEL_RING_SLOTS_MAX };
+
+	if (sys_ioctl(wheel, TWHEEL_RING, &setup) != -ENOSPC)
+		broken("a user has more memory than the limit");
+}
+
 /* Another wheel of the same user. */
 static void use_other(const struct step *step)
 {
@@ -202,7 +211,8 @@ const struct act acts[] = {
 	{ "kill_busy", { 2, 2, 2 }, { { kill } }, { { add, 9, 9 } }, .only = "read", .waiters = 2 },
 	{ "close", { 2 }, { { close_armed } }, .only = "alone" },
 	{ "two_rings", {}, { { make_ring, .n = 2 } }, { { make_ring, .n = 20 } }, .only = "alone" },
-	{ "two_wheels", {}, { { add, 4, 3 } }, { { use_other } }, .only = "alone" },
+	{ "two_wheels", {}, { { add, 4, 3 }, { make_huge_ring } }, { { use_other } },
+	  .only = "alone" },
 	{ "trim", { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, { { cancel, 0, .n = 8 } },
 	  { { cancel, 8, .n = 4 }, { add, 12, 5 } }, .only = "alone" },
 	{},

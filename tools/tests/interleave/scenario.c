@@ -15,6 +15,8 @@ static struct task_struct opener WORLD;
 
 #define MAX_SCENARIOS	256
 #define MAX_NAME	32
+/* More than any scenario uses, and less than the largest ring. */
+#define USER_BYTES	60000
 
 struct scenario scenarios[MAX_SCENARIOS];
 
@@ -47,6 +49,7 @@ unsigned int scenarios_init(void)
 	}
 	if (module_load())
 		bail_out("the module cannot be loaded");
+	*parameter_max_user_bytes = USER_BYTES;
 	schedule_init();
 	return nr;
 }

@@ -2,7 +2,6 @@
 /*
  * One open file description, one wheel: the descriptors that share it, and the last close.
  */
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "selftest.h"
@@ -180,39 +179,6 @@ TEST_F(sharing, a_user_without_room_gets_enospc)
 	EXPECT_EQ(0, within(full, open_and_add));
 	/* Root is exempt. */
 	EXPECT_EQ(0, try_add(self->fd));
-}
-
-/*
- * Opens wheels, for which there is room, while another process repeatedly asks for a level for
- * which there is none: 0, or the errno of a failure.
- */
-static int open_beside_that(void)
-{
-	pid_t pid = fork();
-	int fd = 0;
-
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		fd = tw_open(O_NONBLOCK);
-		if (tw_setup(fd, MSEC, TWHEEL_SIZE_MAX, CLOCK_MONOTONIC, 0))
-			_exit(1);
-		while (try_add(fd) == -ENOSPC)
-			;
-		_exit(1);
-	}
-	for (int i = 0; i < 5000 && fd >= 0; i++) {
-		fd = tw_open(O_NONBLOCK);
-		if (fd >= 0)
-			close(fd);
-	}
-	if (kill(pid, SIGKILL) || wait_for(pid) != -1)
-		return 254;
-	return fd < 0 ? -fd : 0;
-}
-
-TEST_F(sharing, refused_request_leaves_room_for_others) /* SECURITY: bytes of a user */
-{
-	EXPECT_EQ(0, within(64 * 1024, open_beside_that));
 }
 
 static bool is_open_after_exec(int fd)
