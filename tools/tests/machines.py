@@ -13,7 +13,7 @@ PROMPT = "--late-max 6"
 # The self-tests compare clocks with deadlines, so they run where time does not depend on
 # the host's load. That machine has one CPU. The tests with several threads and processes,
 # none of which is about lateness, run on two as well.
-TWO_CPUS = ("sharing. batch. uring. reading.epoll a_signal close_leaves"
+TWO_CPUS = ("sharing. batch. uring. a_signal close_leaves"
             " waiters. waiting.ends waiting.on accounts.").split()
 
 

@@ -15,24 +15,6 @@ static bool add_expired(int fd, __u64 *id)
 	return id[0] && id[1] && wait_expired(fd, 2);
 }
 
-TEST_F(ids, cancelled_timer_is_never_read)
-{
-	__u64 id = add_after(self->fd, 50 * MSEC, 1);
-
-	EXPECT_EQ(0, tw_cancel(self->fd, id));
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, 150));
-	EXPECT_EQ(-EAGAIN, read_one(self->fd));
-	ASSERT_TRUE(add_expired(self->fd, ids));
-	EXPECT_EQ(0, tw_cancel(self->fd, ids[0]));
-	EXPECT_TRUE(readable(self->fd));
-	EXPECT_EQ(0, tw_cancel(self->fd, ids[1]));
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(-EAGAIN, read_one(self->fd));
-	EXPECT_EQ(3, tw_info(self->fd).cancelled);
-	EXPECT_EQ(0, tw_info(self->fd).delivered + tw_info(self->fd).expired);
-	EXPECT_TRUE(balanced(self->fd));
-}
-
 TEST_F(ids, cancel_leaves_the_other_expired_timers_in_order)
 {
 	for (int i = 0; i < 10; i++)
@@ -80,19 +62,6 @@ TEST_F(ids, modify_moves_a_timer_that_is_pending_or_expired)
 	EXPECT_EQ(4, tw_info(self->fd).modified);
 }
 
-TEST_F(ids, modify_keeps_id_data_and_interval)
-{
-	__u64 id = tw_add(self->fd, HOUR, 0, 7 * SEC, 0x1122334455667788), from = now_ns(), to;
-
-	ASSERT_EQ(0, tw_modify(self->fd, id, 2 * HOUR, 0));
-	to = now_ns();
-	ASSERT_EQ(0, tw_query(self->fd, id));
-	EXPECT_EQ(0x1122334455667788, query.data);
-	EXPECT_EQ(7 * SEC, query.interval_ns);
-	EXPECT_LE(from + 2 * HOUR, query.deadline_ns);
-	EXPECT_GE(to + 2 * HOUR, query.deadline_ns);
-}
-
 TEST_F(ids, query_of_an_expired_timer) /* SECURITY: kernel information */
 {
 	struct twheel_query expired = {
@@ -104,32 +73,6 @@ TEST_F(ids, query_of_an_expired_timer) /* SECURITY: kernel information */
 	EXPECT_EQ(0, memcmp(&expired, &query, sizeof(query)));
 	EXPECT_TRUE(readable(self->fd))
 		TH_LOG("a query takes nothing away");
-}
-
-/* Thousands of timers, one after the other in the same slot. */
-TEST_F_TIMEOUT(ids, a_stale_id_never_hits_a_later_timer, 60) /* SECURITY: wheels */
-{
-	static __u64 stale[10000];
-	__u64 last;
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(stale); i++) {
-		/* They end by cancel and by read in turn. */
-		ASSERT_NE(0, stale[i] = add_after(self->fd, i % 2 ? HOUR : 0, i));
-		if (i % 2) {
-			ASSERT_EQ(0, tw_cancel(self->fd, stale[i]));
-		} else {
-			ASSERT_EQ(i, read_one(self->fd));
-			ASSERT_EQ(stale[i], event->id);
-		}
-	}
-	ASSERT_NE(0, last = add_after(self->fd, HOUR, ~0ULL));
-	for (unsigned int i = 0; i < ARRAY_SIZE(stale); i++) {
-		ASSERT_EQ(-ENOENT, tw_cancel(self->fd, stale[i]));
-		if (i % 100 == 0)
-			ASSERT_EQ(-ENOENT, tw_modify(self->fd, stale[i], 0, 0));
-	}
-	EXPECT_EQ(1, tw_info(self->fd).pending);
-	EXPECT_EQ(0, tw_cancel(self->fd, last));
 }
 
 TEST_F(ids, above_the_limit_of_timers_is_enospc) /* SECURITY: timers */

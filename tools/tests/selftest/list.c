@@ -104,19 +104,6 @@ TEST_F(list, has_what_a_query_has) /* SECURITY: kernel information */
 	EXPECT_EQ(0xa5a5a5a5a5a5a5a5ULL, listed[3].id);
 }
 
-TEST_F(list, with_any_buffer_has_every_timer_once)
-{
-	static const unsigned int sizes[] = { 1, 2, 3, 41, 42, 43, 83, 84, 85, 127, 999, LIST_MAX };
-
-	ASSERT_TRUE(add_many(self->fd, NR_LISTED, HOUR, 0, 0));
-	before = tw_info(self->fd);
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		EXPECT_TRUE(is_listed(walk(self->fd, LIST_MAX, sizes[i]), ids, NR_LISTED))
-			TH_LOG("%u at a time", sizes[i]);
-	}
-	EXPECT_STREQ("", changes(self->fd, &before));
-}
-
 /* A spike leaves blocks without a page: a walk passes many of them in one call. */
 TEST_F(list, after_a_spike_has_what_is_left)
 {
@@ -182,21 +169,6 @@ TEST_F(list, from_any_cursor_does_no_harm) /* SECURITY: arguments */
 		}
 	}
 	EXPECT_STREQ("", changes(self->fd, &before));
-}
-
-TEST_F(list, with_bad_pointers_is_efault) /* SECURITY: arguments */
-{
-	static const __u32 counts[] = { 1, 1000, ~0U };
-	__u64 cursor = 0;
-
-	ASSERT_TRUE(add_many(self->fd, NR_LISTED, HOUR, 0, 0));
-	for (unsigned int i = 0; i < ARRAY_SIZE(counts); i++) {
-		for (unsigned int k = 0; k < NR_BAD_POINTERS; k++)
-			EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, bad_pointer(k), counts[i]));
-		EXPECT_EQ(-EFAULT, tw_list(self->fd, &cursor, before_hole(sizeof(*listed) - 1),
-					   counts[i]));
-	}
-	EXPECT_EQ(0, cursor);
 }
 
 /* Whole entries up to the bad page, and the walk misses none after that. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * read() and waiting: sizes and pointers of buffers, blocking reads, signals, several
- * readers, poll, select and epoll.
+ * read() and poll(): sizes and pointers of buffers, blocking reads and signals
  */
 #include <sys/uio.h>
 
@@ -55,73 +54,19 @@ TEST_F(reading, returns_as_many_whole_events_as_fit_at_least_one)
 	EXPECT_EQ(13, done);
 }
 
-/* At a missing page, no timer is lost and no event is skipped. */
-TEST_F(reading, into_memory_that_was_never_touched) /* SECURITY: missing pages */
-{
-	/* At an odd place, so that events lie across the pages. */
-	char *to = (char *)new_pages(1000 * sizeof(*event) + 8) + 8;
-
-	ASSERT_TRUE(add_due(self->fd, 1000, 0));
-	ASSERT_EQ(1000, tw_read(self->fd, (struct twheel_event *)to, 1000));
-	memcpy(event, to, 1000 * sizeof(*event));
-	EXPECT_EQ(1000, in_order(1000, 0));
-}
-
-TEST_F(reading, to_a_bad_pointer_is_efault_and_loses_no_event) /* SECURITY: missing pages */
-{
-	ASSERT_TRUE(add_due(self->fd, 3, 0));
-	ASSERT_NE(0, ids[0] = add_at(self->fd, 0, 3));
-	ASSERT_NE(0, ids[1] = add_at(self->fd, 0, 4));
-	before = tw_info(self->fd);
-	for (unsigned int i = 0; i < NR_BAD_POINTERS; i++) {
-		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), 128));
-		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), 32));
-	}
-	EXPECT_EQ(-EFAULT, read_bytes(self->fd, read_only_copy(event, 128), 128));
-	EXPECT_EQ(-EFAULT, read_bytes(self->fd, before_hole(31), 128));
-	EXPECT_STREQ("", changes(self->fd, &before));
-	EXPECT_TRUE(readable(self->fd));
-	ASSERT_EQ(0, tw_query(self->fd, ids[0]));
-	EXPECT_EQ(TWHEEL_EXPIRED, query.state);
-	EXPECT_EQ(0, tw_cancel(self->fd, ids[0]));
-	EXPECT_EQ(0, tw_modify(self->fd, ids[1], HOUR, 0));
-	EXPECT_EQ(3, in_order(read_events(self->fd, 5), 0));
-	EXPECT_TRUE(balanced(self->fd));
-}
-
-/* SECURITY: kernel information */
+/* SECURITY: kernel information; missing pages */
 TEST_F(reading, to_a_buffer_that_ends_returns_what_fits_before_the_end)
 {
 	void *buffer = before_hole(2 * sizeof(*event) + 8);
 
 	ASSERT_TRUE(add_due(self->fd, 5, 0));
+	for (unsigned int i = 0; i < NR_BAD_POINTERS; i++)
+		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), 10 * sizeof(*event)));
 	ASSERT_EQ(2 * 32, read_bytes(self->fd, buffer, 10 * sizeof(*event)));
 	memcpy(event, buffer, 2 * sizeof(*event));
 	EXPECT_EQ(2, in_order(2, 0));
 	EXPECT_EQ(2, tw_info(self->fd).delivered);
 	EXPECT_EQ(3, in_order(read_events(self->fd, 10), 2));
-}
-
-/* Events may lie across the pieces. */
-TEST_F(reading, readv_is_one_read)
-{
-	static const size_t places[] = { 32, 20 };
-
-	ASSERT_TRUE(add_due(self->fd, 6, 0));
-	for (int i = 0; i < 2; i++) {
-		char first[32], rest[44];
-		struct iovec parts[] = { { first, places[i] }, { rest, 64 - places[i] } };
-
-		ASSERT_EQ(64, readv(self->fd, parts, 2));
-		memcpy(event, first, places[i]);
-		memcpy((char *)event + places[i], rest, 64 - places[i]);
-		EXPECT_EQ(2, in_order(2, 2 * i));
-	}
-	ASSERT_EQ(4, read_one(self->fd));
-	/* It does not wait for a second event to fill the second piece. */
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, 0));
-	ASSERT_EQ(32, readv(self->fd, (struct iovec []){ { event, 32 }, { event + 1, 32 } }, 2));
-	EXPECT_EQ(5, event->data);
 }
 
 /*
@@ -178,22 +123,6 @@ TEST_F(blocking, a_signal_is_eintr_without_sa_restart)
 	EXPECT_LE(deadline, now_ns());
 }
 
-/* Signals interrupt reads just when timers fall due. */
-TEST_F(blocking, a_signal_takes_no_event)
-{
-	unsigned int interrupted = 0;
-	long ret;
-
-	ASSERT_TRUE(start_signals(50000, 0));
-	for (int i = 0; i < 20 || interrupted < 10; i++) {
-		ASSERT_NE(0, add_after(self->fd, 45 * MSEC + (i % 8) * MSEC, i));
-		while ((ret = read_one(self->fd)) == -EINTR)
-			interrupted++;
-		ASSERT_EQ(i, ret);
-	}
-	EXPECT_TRUE(balanced(self->fd));
-}
-
 TEST_F(blocking, making_a_ring_ends_the_read)
 {
 	struct twheel_ring_setup setup;
@@ -217,9 +146,6 @@ TEST_F(blocking, close_leaves_the_read_of_another_thread_alone) /* SECURITY: clo
 	self->fd = -1;
 }
 
-/*
- * poll, select and epoll.
- */
 TEST_F(reading, poll_reports_what_there_is_to_read)
 {
 	const short in = POLLIN | POLLRDNORM;
@@ -241,47 +167,4 @@ TEST_F(reading, poll_reports_what_there_is_to_read)
 	EXPECT_EQ(in, poll_for(self->fd, in, 0));
 	ASSERT_EQ(0, tw_cancel(self->fd, id));
 	EXPECT_EQ(0, poll_for(self->fd, in, 0));
-}
-
-TEST_F(reading, epoll_level_triggered_reports_until_all_is_read)
-{
-	int epoll = watch(self->fd, EPOLLIN), edge;
-
-	EXPECT_EQ(0, epoll_for(epoll, 0));
-	ASSERT_NE(0, add_after(self->fd, 50 * MSEC, 1));
-	ASSERT_NE(0, add_after(self->fd, 51 * MSEC, 2));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-	ASSERT_TRUE(wait_expired(self->fd, 2));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
-	ASSERT_EQ(1, read_one(self->fd));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
-	/* What had expired before is reported to those that watch from now on. */
-	edge = watch(self->fd, EPOLLIN | EPOLLET);
-	EXPECT_EQ(EPOLLIN, epoll_for(edge, 0));
-	ASSERT_EQ(2, read_one(self->fd));
-	EXPECT_EQ(0, epoll_for(epoll, 0));
-}
-
-TEST_F(reading, epoll_edge_triggered_reports_each_time_there_is_news)
-{
-	int epoll = watch(self->fd, EPOLLIN | EPOLLET);
-
-	for (int i = 0; i < 5; i++) {
-		ASSERT_NE(0, add_after(self->fd, 20 * MSEC, i));
-		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
-		EXPECT_EQ(0, epoll_for(epoll, 20))
-			TH_LOG("nothing has expired since the last report");
-		ASSERT_EQ(i, read_one(self->fd));
-		EXPECT_EQ(-EAGAIN, read_one(self->fd));
-		EXPECT_EQ(0, epoll_for(epoll, 0));
-	}
-	/* A timer that is due when added or modified causes an edge as well. */
-	ASSERT_NE(0, add_at(self->fd, 0, 1));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
-	ASSERT_EQ(1, read_one(self->fd));
-	ASSERT_EQ(0, tw_modify(self->fd, add_after(self->fd, HOUR, 2), 0, 0));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 0));
-	/* So does one that expires while there is more to read. */
-	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 3));
-	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
 }
