@@ -7,111 +7,98 @@
 
 WHEEL_FIXTURE(timing, O_NONBLOCK);
 
-/* The test's own record of a timer. */
-struct armed {
-	__u64 id;		/* 0 when it was read */
-	__u64 earliest;		/* bounds of its deadline */
-	__u64 latest;
-	__u64 added;		/* time after the call that added it */
-};
-
-/* The ledger of one wheel; the user data of a timer is its index in @timer. */
-struct ledger {
+/* The ledger of a wheel; the user data of a timer is its index in @timer. */
+static struct {
 	int fd;
 	clockid_t clock;
 	__u64 tick;
 	__u64 last_boundary;	/* the tick of the last timer that expired in the wheel */
 	unsigned int added;
 	unsigned int read;
-	struct armed *timer;
-};
+	struct {
+		__u64 id;		/* 0 when it was read */
+		__u64 deadline;
+		__u64 added;		/* time after the call that added it */
+	} timer[10000];
+} ledger;
 
-static struct ledger open_ledger(int fd, unsigned int max_timers)
+static void open_ledger(int fd)
 {
 	struct twheel_info info = tw_info(fd);
 
-	return (struct ledger) {
-		.fd = fd,
-		.clock = info.clock_id,
-		.tick = info.tick_ns,
-		.timer = new_pages(max_timers * sizeof(struct armed)),
-	};
+	ledger.fd = fd;
+	ledger.clock = info.clock_id;
+	ledger.tick = info.tick_ns;
 }
 
-/* Adds a timer and records it; with TWHEEL_ABSTIME, @time is the deadline. */
-static bool arm(struct ledger *ledger, __u64 time, __u32 flags)
+/* Adds a timer and records it. */
+static bool arm(__u64 deadline)
 {
-	struct armed *timer = &ledger->timer[ledger->added];
-	__u64 before = now_on(ledger->clock);
+	unsigned int nr = ledger.added++;
 
-	timer->id = tw_add(ledger->fd, time, flags, 0, ledger->added);
-	timer->added = now_on(ledger->clock);
-	timer->earliest = flags & TWHEEL_ABSTIME ? time : before + time;
-	timer->latest = flags & TWHEEL_ABSTIME ? time : timer->added + time;
-	ledger->added++;
-	return timer->id;
+	ledger.timer[nr].id = add_at(ledger.fd, deadline, nr);
+	ledger.timer[nr].deadline = deadline;
+	ledger.timer[nr].added = now_on(ledger.clock);
+	return ledger.timer[nr].id;
 }
 
 /* Checks one event that the reader has got now. */
-static void check_event(struct __test_metadata *_metadata, struct ledger *ledger,
-			const struct twheel_event *event, __u64 late_max)
+static void check_event(struct __test_metadata *_metadata, const struct twheel_event *event,
+			__u64 late_max)
 {
-	__u64 boundary = boundary_of(event->deadline_ns, ledger->tick);
-	struct armed *timer = &ledger->timer[event->data];
-	__u64 due = boundary, when = now_on(ledger->clock);
+	__u64 due = boundary_of(event->deadline_ns, ledger.tick), when = now_on(ledger.clock);
+	__u64 added = ledger.timer[event->data].added;
 
-	ASSERT_LT(event->data, ledger->added);
-	ASSERT_EQ(timer->id, event->id)
+	ASSERT_LT(event->data, ledger.added);
+	ASSERT_EQ(ledger.timer[event->data].id, event->id)
 		TH_LOG("timer %llu was delivered twice, or is another one", event->data);
 	ASSERT_EQ(1, event->count);
-	ASSERT_LE(timer->earliest, event->deadline_ns);
-	ASSERT_GE(timer->latest, event->deadline_ns);
-	if (boundary > timer->added) {
+	ASSERT_EQ(ledger.timer[event->data].deadline, event->deadline_ns);
+	if (due > added) {
 		/* It was not due when it was added, so it expired in the wheel. */
-		ASSERT_LE(ledger->last_boundary, boundary)
+		ASSERT_LE(ledger.last_boundary, due)
 			TH_LOG("timer %llu is out of order", event->data);
-		ledger->last_boundary = boundary;
+		ledger.last_boundary = due;
 	} else {
 		due = event->deadline_ns;
 	}
 	ASSERT_LE(due, when)
 		TH_LOG("timer %llu is early", event->data);
-	due = due > timer->added ? due : timer->added;
-	ASSERT_GE(due + late_max, when)
+	ASSERT_GE((due > added ? due : added) + late_max, when)
 		TH_LOG("timer %llu is late", event->data);
-	timer->id = 0;
-	ledger->read++;
+	ledger.timer[event->data].id = 0;
+	ledger.read++;
 }
 
 /* Reads all events, some in a call. */
-static void read_all(struct __test_metadata *_metadata, struct ledger *ledger)
+static void read_all(struct __test_metadata *_metadata)
 {
 	int ret;
 
-	while ((ret = read_events(ledger->fd, 64)) != -EAGAIN) {
+	while ((ret = read_events(ledger.fd, 64)) != -EAGAIN) {
 		ASSERT_LT(0, ret);
 		for (int i = 0; i < ret; i++)
-			check_event(_metadata, ledger, &event[i], lateness_max);
+			check_event(_metadata, &event[i], lateness_max);
 	}
 }
 
 /* Reads until every timer has been read, and checks that the wheel is empty. */
-static void read_the_rest(struct __test_metadata *_metadata, struct ledger *ledger)
+static void read_the_rest(struct __test_metadata *_metadata)
 {
 	struct twheel_info info;
 
-	while (ledger->read < ledger->added) {
-		ASSERT_EQ(POLLIN, poll_for(ledger->fd, POLLIN, 5000))
-			TH_LOG("%u of %u timers are lost", ledger->added - ledger->read,
-			       ledger->added);
-		read_all(_metadata, ledger);
+	while (ledger.read < ledger.added) {
+		ASSERT_EQ(POLLIN, poll_for(ledger.fd, POLLIN, 5000))
+			TH_LOG("%u of %u timers are lost", ledger.added - ledger.read,
+			       ledger.added);
+		read_all(_metadata);
 	}
-	info = tw_info(ledger->fd);
+	info = tw_info(ledger.fd);
 	EXPECT_EQ(0, info.pending);
 	EXPECT_EQ(0, info.expired);
-	EXPECT_EQ(ledger->added, info.added);
-	EXPECT_EQ(ledger->added, info.delivered);
-	EXPECT_EQ(0, poll_for(ledger->fd, POLLIN, 50))
+	EXPECT_EQ(ledger.added, info.added);
+	EXPECT_EQ(ledger.added, info.delivered);
+	EXPECT_EQ(0, poll_for(ledger.fd, POLLIN, 50))
 		TH_LOG("there is an event more than there were timers");
 }
 
@@ -119,19 +106,15 @@ static void read_the_rest(struct __test_metadata *_metadata, struct ledger *ledg
 static void arm_and_read(struct __test_metadata *_metadata, int fd, unsigned int count,
 			 __u64 max_delay)
 {
-	struct ledger ledger = open_ledger(fd, count);
 	struct chance chance = { .state = 88172645463325252ULL };
 
+	open_ledger(fd);
 	for (unsigned int i = 0; i < count; i++) {
-		__u64 delay = chance_below(&chance, max_delay);
-
-		/* A delay and a deadline in turn. */
-		ASSERT_TRUE(i % 2 ? arm(&ledger, delay, 0) :
-			    arm(&ledger, now_on(ledger.clock) + delay, TWHEEL_ABSTIME));
+		ASSERT_TRUE(arm(now_on(ledger.clock) + chance_below(&chance, max_delay)));
 		if (i % 16 == 0)
-			read_all(_metadata, &ledger);
+			read_all(_metadata);
 	}
-	read_the_rest(_metadata, &ledger);
+	read_the_rest(_metadata);
 }
 
 TEST_F_TIMEOUT(timing, ten_thousand_timers_within_two_seconds, 60)
@@ -258,15 +241,14 @@ TEST_F(timing, due_timer_queues_when_it_is_added_or_modified)
 TEST_F(timing, due_timer_queues_behind_a_backlog)
 {
 	const unsigned int count = 4000;
-	struct ledger ledger;
 	__u64 base;
 
 	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 2, CLOCK_MONOTONIC, 0));
-	ledger = open_ledger(self->fd, count);
+	open_ledger(self->fd);
 	base = now_ns() + 4 * SEC;
 	ASSERT_NE(0, ids[0] = add_after(self->fd, HOUR, count));
 	for (unsigned int i = 0; i < count; i++)
-		ASSERT_TRUE(arm(&ledger, base - i % 50 * USEC, TWHEEL_ABSTIME));
+		ASSERT_TRUE(arm(base - i % 50 * USEC));
 	ASSERT_GT(base - MSEC, now_ns())
 		TH_LOG("the machine is too slow for this test");
 	sleep_until(base + 10 * USEC);
@@ -274,7 +256,7 @@ TEST_F(timing, due_timer_queues_behind_a_backlog)
 	ASSERT_NE(0, ids[1] = add_at(self->fd, 0, count));
 	for (unsigned int i = 0; i < count; i++) {
 		ASSERT_EQ(1, wait_and_read(self->fd, 1));
-		check_event(_metadata, &ledger, event, HOUR);
+		check_event(_metadata, event, HOUR);
 	}
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(count, read_one(self->fd));
@@ -285,15 +267,13 @@ TEST_F(timing, due_timer_queues_behind_a_backlog)
 /* The wheel's clock stood still for long, which must not delay near timers. */
 TEST_F(timing, is_exact_after_a_long_idle_time)
 {
-	struct ledger ledger;
-
 	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
-	ledger = open_ledger(self->fd, 40);
+	open_ledger(self->fd);
 	for (int i = 0; i < 3; i++) {
 		sleep_for(300 * MSEC);
-		ASSERT_TRUE(arm(&ledger, 20 * MSEC, 0));
-		ASSERT_TRUE(arm(&ledger, 7 * MSEC, 0));
-		read_the_rest(_metadata, &ledger);
+		ASSERT_TRUE(arm(now_ns() + 20 * MSEC));
+		ASSERT_TRUE(arm(now_ns() + 7 * MSEC));
+		read_the_rest(_metadata);
 	}
 }
 
