@@ -46,7 +46,7 @@ static void *wild_pointer(struct chance *chance)
 		-chance_below(chance, 1 << 20),
 	};
 
-	return (void *)pointer[chance_below(chance, ARRAY_SIZE(pointer))];
+	return (void *)(uintptr_t)pointer[chance_below(chance, ARRAY_SIZE(pointer))];
 }
 
 /*

@@ -281,7 +281,7 @@ static void list(struct fuzzer *fuzzer)
 		ret = fuzz_ioctl(fuzzer, TWHEEL_LIST, &list);
 		if (ret == -EFAULT && spot.writable < sizeof(listed))
 			continue;
-		if (ret < 0 || ret > list.count || ret * sizeof(listed) > spot.writable) {
+		if (ret < 0 || (uint64_t)ret > list.count || ret * sizeof(listed) > spot.writable) {
 			fuzz_fail(fuzzer, "TWHEEL_LIST of %u returned %ld", list.count, ret);
 			return;
 		}

@@ -22,7 +22,7 @@ TEST(timers_come_in_the_order_of_their_ticks)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(ms); i++) {
-		twheel_handle_init(&timers[i], note_place, (void *)ms[i]);
+		twheel_handle_init(&timers[i], note_place, (void *)(uintptr_t)ms[i]);
 		CHECK(!twheel_start(loop, &timers[i], ms[i] * MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
