@@ -20,6 +20,8 @@ import psycopg
 
 from jobs import die_with_parent
 
+# A server's directory that guest.py has made for its virtual machine, where initdb is slow.
+TEMPLATE = "/template"
 START_SECONDS = 120
 SETTINGS = """
 listen_addresses = '127.0.0.1'
@@ -75,6 +77,9 @@ class Server:
                            stderr=log, cwd="/tmp", **self.who)
 
     def make(self):
+        if os.path.exists(TEMPLATE):
+            subprocess.run(["cp", "-a", TEMPLATE, self.folder], check=True)
+            return
         self.program("initdb", "-D", self.folder, "-A", "trust", "-U", "jobs", "--no-sync",
                      "-E", "UTF8", "--locale=C", "--wal-segsize=1")
         with open(self.folder + "/postgresql.conf", "a", encoding="ascii") as file:

@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -26,13 +27,13 @@ def libraries(path):
 
 def pack(archive):
     """Write what the guest needs, at its own paths, to a tar file."""
-    from cluster import programs
+    from cluster import TEMPLATE, Cluster, programs
     for name in MODULES:
         __import__(name)
-    names = {module.__file__ for module in list(sys.modules.values())
-             if getattr(module, "__file__", None)}
-    binaries = [os.path.join(programs(), name) for name in (
-        "postgres", "initdb", "pg_basebackup")]
+    names = {name for module in list(sys.modules.values()) for name in (
+        getattr(module, "__file__", None), getattr(module, "__cached__", None))
+             if name and os.path.exists(name)}
+    binaries = [os.path.join(programs(), name) for name in ("postgres", "pg_basebackup")]
     share = "/usr/share/postgresql/" + programs().split("/")[-2]
     binaries += [os.path.join(programs(), "../lib", name + ".so") for name in (
         "plpgsql", "libpqwalreceiver", "dict_snowball")]
@@ -45,8 +46,14 @@ def pack(archive):
     names.update(glob.glob(HERE + "/*"))
     with open(archive + ".list", "w", encoding="utf-8") as file:
         file.write("".join(name + "\n" for name in sorted(os.path.normpath(name)[1:] for name in names)))
-    subprocess.run(["tar", "chf", archive, "-C", "/", "--exclude=*/__pycache__", "-T",
-                    archive + ".list"], check=True)
+    cluster = Cluster()
+    try:
+        cluster.primary.make()
+        subprocess.run(["tar", "chf", archive, "-C", "/", "-T", archive + ".list", "-C",
+                        cluster.folder, "--owner=nobody", "--group=nogroup",
+                        "--transform=s,^server1,%s," % TEMPLATE[1:], "server1"], check=True)
+    finally:
+        shutil.rmtree(cluster.folder)
 
 
 def run_here_or_in_guest(limit=1800, memory=3072):
