@@ -37,6 +37,8 @@ class Level:
 
     def __init__(self, indent):
         self.indent, self.name, self.planned, self.seen = indent, "", None, 0
+        # KUnit's parametrised cases have none; whole documents do.
+        self.needs_plan = not indent
 
 
 class Report:
@@ -70,8 +72,10 @@ class Report:
 
     def remark(self, text):
         """Any other line may explain why the next or the last test failed."""
-        if text.startswith("TAP version"):
-            self.end_levels()
+        if text.lstrip().startswith("TAP version"):
+            indent = text.index("T")
+            self.end_levels(indent - 1)
+            self.level(indent).needs_plan = True
         if BAIL_OUT.match(text):
             self.fail(text.strip())
             return
@@ -102,7 +106,7 @@ class Report:
     def end_levels(self, indent=-1):
         while self.levels and self.levels[-1].indent > indent:
             level = self.levels.pop()
-            if level.planned is None and not level.indent:
+            if level.planned is None and level.needs_plan:
                 self.fail("%d tests without a plan" % level.seen)
             elif level.planned not in (None, level.seen):
                 self.fail("%d tests instead of the %d promised" % (level.seen, level.planned))
