@@ -38,9 +38,11 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void print_counts(const struct fuzzer *fuzzer, unsigned int threads)
+/* Print how often each call was made; return whether all have succeeded. */
+static bool print_counts(const struct fuzzer *fuzzer, unsigned int threads)
 {
 	unsigned int i, call;
+	bool all = true;
 
 	for (call = 0; call < NR_CALLS; call++) {
 		uint64_t done = 0, refused = 0;
@@ -49,10 +51,13 @@ static void print_counts(const struct fuzzer *fuzzer, unsigned int threads)
 			done += fuzzer[i].count[call][0];
 			refused += fuzzer[i].count[call][1];
 		}
-		if (call_name[call])
-			tap_note("%-13s %9llu done, %9llu refused", call_name[call],
-				 (unsigned long long)done, (unsigned long long)refused);
+		if (!call_name[call])
+			continue;
+		tap_note("%-13s %9llu done, %9llu refused", call_name[call],
+			 (unsigned long long)done, (unsigned long long)refused);
+		all = all && done;
 	}
+	return all;
 }
 
 static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int threads)
@@ -64,6 +69,7 @@ static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int thr
 		.end = now_ns() + seconds * SEC,
 	};
 	unsigned int i;
+	bool all;
 
 	for (i = 0; i < threads; i++) {
 		fuzzer[i].fuzz = &fuzz;
@@ -75,9 +81,9 @@ static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int thr
 		pthread_join(fuzzer[i].thread, NULL);
 		ops += fuzzer[i].ops;
 	}
-	print_counts(fuzzer, threads);
+	all = print_counts(fuzzer, threads);
 	/* SECURITY: arguments */
-	tap_result(!fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
+	tap_result(all && !fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 		   (unsigned long long)ops, (unsigned long long)seed, threads);
 }
 

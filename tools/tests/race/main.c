@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	struct race_options options = { .ops = 100000, .seed = 1 };
 	const struct program_option list[] = {
 		{ "ops", "N", "number of operations in each race, roughly (default: 100000)",
-		  .number = &options.ops, .min = 1, .max = UINT32_MAX },
+		  .number = &options.ops, .min = 10000, .max = UINT32_MAX },
 		{ "seed", "N", "seed of the random numbers (default: 1)",
 		  .number = &options.seed, .max = UINT64_MAX },
 		{ "module", "FILE", "the module, for the race of unloading; as root",
