@@ -47,6 +47,9 @@ void add_test(struct test *test);
 #define TEST(name)		TEST_OVER(name, TWHEEL_BACKEND_ANY)
 #define USER_TEST(name)		TEST_OVER(name, TWHEEL_BACKEND_USER)
 #define DEVICE_TEST(name)	TEST_OVER(name, TWHEEL_BACKEND_DEVICE)
+/* It sets the clock: over either, but only on a machine that has the device. */
+#define MACHINE_TEST(name)	TEST_OVER(name, IN_MACHINE)
+#define IN_MACHINE		UINT32_MAX
 
 #define NR_TIMERS	20000
 

@@ -22,7 +22,8 @@ int called;
 
 static struct test *tests, **last_test = &tests;
 static bool only_list;
-static unsigned int nr_wanted;
+/* Bit n is set once a test matched the name n. */
+static uint64_t matched;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -146,11 +147,16 @@ bool becomes_readable(void)
 
 static bool wanted(const char *name, char **names)
 {
-	if (!*names)
-		return true;
-	while (*names && !strstr(name, *names))
-		names++;
-	return *names;
+	bool found = !*names;
+	int i;
+
+	for (i = 0; names[i]; i++) {
+		if (strstr(name, names[i])) {
+			matched |= 1ULL << i;
+			found = true;
+		}
+	}
+	return found;
 }
 
 /* Works anywhere, also in a callback. */
@@ -201,7 +207,8 @@ static void run(const struct test *test, char **names)
 	char full[256], *letter;
 	pid_t child;
 
-	if (test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
+	if (test->backend == IN_MACHINE ? access(TWHEEL_DEVICE, F_OK) :
+	    test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
 		return;
 	snprintf(full, sizeof(full), "%s: %s",
 		 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
@@ -210,7 +217,6 @@ static void run(const struct test *test, char **names)
 			*letter = ' ';
 	if (!wanted(full, names))
 		return;
-	nr_wanted++;
 	if (only_list) {
 		puts(full);
 		return;
@@ -226,6 +232,7 @@ int main(int argc, char **argv)
 	uint64_t late_ms = 2000;
 	const struct test *test;
 	bool user = false;
+	int i;
 	const struct program_option list[] = {
 		{ "user", NULL, "test it without the device", .flag = &user },
 		{ "seed", "N", "seed of the random numbers", .number = &seed, .max = UINT64_MAX },
@@ -248,9 +255,12 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (test = tests; test; test = test->next)
 		run(test, names);
-	if (!nr_wanted) {
-		fputs("twheel-library: no such test; see twheel-library --list\n", stderr);
-		return 2;
+	for (i = 0; names[i]; i++) {
+		if (!(matched & 1ULL << i)) {
+			fprintf(stderr, "twheel-library: no test has the name %s; see --list\n",
+				names[i]);
+			return 2;
+		}
 	}
 	return only_list ? 0 : tap_done();
 }
