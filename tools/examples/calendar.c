@@ -63,6 +63,7 @@ int main(int argc, char **argv)
 	struct twheel_loop *loop = twheel_loop_new(&config);
 	int notice = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	uint64_t first = UINT64_MAX;
+	time_t now = time(NULL);
 	int i;
 
 	if (argc < 2)
@@ -71,7 +72,7 @@ int main(int argc, char **argv)
 		err(1, "cannot make a loop and a timerfd");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 1; i < argc; i++) {
-		uint64_t when = strtoull(argv[i], NULL, 10) + (*argv[i] == '+' ? time(NULL) : 0);
+		uint64_t when = strtoull(argv[i], NULL, 10) + (*argv[i] == '+' ? now : 0);
 		struct twheel_handle *handle = calloc(1, sizeof(*handle));
 
 		twheel_handle_init(handle, ring, argv[i]);
