@@ -529,11 +529,12 @@ TEST_F(waiters, no_hrtimer_fires_without_any)
 /* The woken reader cannot run before the test sleeps. */
 TEST_F(waiters, second_reader_is_not_woken_before_the_first_has_read)
 {
-	__u64 deadline = now_ns() + SOON;
+	__u64 deadline;
 
-	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	ASSERT_TRUE(run_alone());
 	ASSERT_TRUE(start_waiters(self->waiter, self->fd, &in_read));
+	deadline = now_ns() + SOON;
+	ASSERT_NE(0, add_at(self->fd, deadline, 1));
 	spin_until(deadline + 2 * MSEC);
 	for (int i = 0; i < 9; i++)
 		ASSERT_NE(0, add_after(self->fd, HOUR, 2));
