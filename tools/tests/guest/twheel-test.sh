@@ -649,6 +649,10 @@ echo "TAP version 13"
 [ $# != 0 ] || set -- test_output test_errors test_every test_run_errors test_ends test_terminal \
 	test_top test_save test_load_errors test_round_trip
 for group; do
+	type "$group" >/dev/null || {
+		echo "Bail out! no group $group"
+		exit 2
+	}
 	$group
 done
 echo "1..$count"
