@@ -6,14 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,17 +27,14 @@
 #define TIMER_LIMIT	PARAMETERS "max_timers"
 #define MB		(1024 * 1024UL)
 #define SMALL_LIMIT	(12 * MB)
-/* As many of the largest wheels as a user opens, and more wheels with rings than fit. */
-#define FDS		10000
+/* More wheels with rings than fit. */
 #define RINGS		220
 #define BATCH		1024
 
 /* Shared memory: what a child has done. */
 static struct {
-	atomic_bool ready;	/* it has opened all wheels */
 	atomic_bool over;	/* it has to end */
 	int error;
-	unsigned int timers;
 	uint64_t memory;
 	bool works;
 } *report;
@@ -342,66 +337,6 @@ static void test_groups(void)
 
 /* ---- The limit of a user -------------------------------------------------- */
 
-/* On a busy machine, freed memory may take a while to show. */
-static uint64_t wait_for_memory(uint64_t bytes)
-{
-	uint64_t end = now_ns() + MINUTE, available;
-
-	do {
-		sleep_for(SEC);
-		available = number_after("MemAvailable:", "/proc/meminfo") * 1024;
-	} while (available < bytes && now_ns() < end);
-	return available;
-}
-
-/* Open the largest wheels, with timers at every distance in as many as can have one. */
-static bool open_many(void)
-{
-	const struct rlimit files = { FDS + 100, FDS + 100 };
-	static int fd[FDS];
-	unsigned int i;
-
-	if (setrlimit(RLIMIT_NOFILE, &files))
-		bail_out("cannot have as many files");
-	become_nobody();
-	for (i = 0; i < FDS; i++) {
-		fd[i] = open_wheel();
-		set_up_largest(fd[i], TWHEEL_TICK_MIN_NS);
-	}
-	report->timers = 0;
-	report->memory = 0;
-	for (i = 0; i < FDS; i++) {
-		if (add_timers(fd[i], 1, HOUR) == 1)
-			report->timers++;
-		else if (errno != ENOSPC)
-			bail_out("cannot add a timer");
-		add_timers(fd[i], 1, TWHEEL_TIME_MAX_NS);
-		report->memory += memory_of(fd[i]);
-	}
-	report->ready = true;
-	pause();
-	return true;
-}
-
-/* Return how much memory is left with that. */
-static uint64_t with_many(void)
-{
-	uint64_t end = now_ns() + MINUTE, available;
-	pid_t pid;
-
-	report->ready = false;
-	pid = start(open_many);
-	while (!report->ready) {
-		if (now_ns() > end)
-			bail_out("%d wheels take too long to open", FDS);
-		sleep_for(MSEC);
-	}
-	available = number_after("MemAvailable:", "/proc/meminfo") * 1024;
-	kill(pid, SIGKILL);
-	ended_well(pid);
-	return available;
-}
-
 static bool fill_user(void)
 {
 	become_nobody();
@@ -437,32 +372,6 @@ static void test_limits(void)
 	write_line(TIMER_LIMIT, timers);
 }
 
-static void test_many(void)
-{
-	uint64_t limit = read_number(USER_LIMIT), before, during, after;
-	/* The memory of any open file comes in addition, about 1 KB each. */
-	const uint64_t unsure = 2 * MB, files = 2048UL * FDS;
-
-	keep_few_free_pages();
-	/* The first time the kernel fills its own caches. */
-	before = wait_for_memory(0);
-	with_many();
-	before = wait_for_memory(before - files);
-	during = with_many();
-	after = wait_for_memory(before - unsure);
-	/* SECURITY: bytes of a user */
-	tap_result(report->memory <= limit && report->timers < FDS,
-		   "%d of the largest wheels stay within the user's limit (%u with timers, %llu of %llu bytes)",
-		   FDS, report->timers, (unsigned long long)report->memory,
-		   (unsigned long long)limit);
-	/* SECURITY: bytes of a user */
-	tap_result(before < during + limit + files,
-		   "and take no more than that (%lld bytes)", (long long)(before - during));
-	/* SECURITY: bytes of a user */
-	tap_result(before < after + unsure, "which is given back in the end (all but %lld bytes)",
-		   (long long)(before - after));
-}
-
 int main(void)
 {
 	puts("TAP version 13");
@@ -473,6 +382,5 @@ int main(void)
 		bail_out("no memory");
 	test_groups();
 	test_limits();
-	test_many();
 	return tap_done();
 }
