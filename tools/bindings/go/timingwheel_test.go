@@ -282,7 +282,7 @@ func TestTimersFromManyGoroutinesAreExact(t *testing.T) {
 	if testing.Short() {
 		exact(t, start(t), 100, 200)
 	} else {
-		exact(t, start(t), 100, 10000)
+		exact(t, start(t), 100, 2000)
 	}
 }
 

@@ -23,8 +23,7 @@ tests()
 }
 
 tar xf python.tar -C /
-LD_LIBRARY_PATH=$(cat library)
-export LD_LIBRARY_PATH PYTHONPATH=/python PYTHONDONTWRITEBYTECODE=1 PATH="$PATH:/usr/bin"
+export LD_LIBRARY_PATH=/python PYTHONPATH=/python PYTHONDONTWRITEBYTECODE=1 PATH="$PATH:/usr/bin"
 # Only the device, without a fallback.
 export TWHEEL_BACKEND=device TWHEEL_ABI=/root/abi.list
 
@@ -37,8 +36,8 @@ tests)
 	ok "nothing keeps the module" rmmod twheel
 	;;
 race)
-	tests "go, a million timers" "go-test -test.v -test.run Exact"
-	tests "go, with its race detector" "go-race -test.v -test.short"
+	tests "go, 200,000 timers" "go-test -test.v -test.run Exact"
+	tests "go, with its race detector" "go-race -test.v -test.short -test.run 'Many|Limit'"
 	;;
 esac
 
