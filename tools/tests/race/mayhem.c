@@ -259,89 +259,21 @@ static size_t read_some(struct chance *chance, const struct wheel *wheel)
 	return count;
 }
 
-/* ---- Other calls --------------------------------------------------------- */
-
-/* The counters balance at any time: each timer is in one place. */
-static void look_at_wheel(const struct wheel *wheel)
-{
-	struct twheel_info info;
-
-	if (twheel_get_info(wheel->fd, &info) ||
-	    info.added != info.pending + info.expired + info.cancelled + info.delivered)
-		wrong("the counters of wheel %u do not balance", wheel->nr);
-	nr_ops++;
-}
-
-static void look_at_timer(struct chance *chance, const struct wheel *wheel)
-{
-	uint32_t number = chance_below(chance, nr_records ?: 1);
-	uint64_t id = records[number].id;
-	struct twheel_query query;
-
-	if (records[number].wheel != wheel->nr || !id)
-		return;
-	if (twheel_query_timer(wheel->fd, id, &query) ? errno != ENOENT : query.data != number)
-		wrong("query of timer %u failed", number);
-	nr_ops++;
-}
-
-/* Make calls on a duplicate, and close it. */
-static void use_duplicate(struct chance *chance, const struct wheel *wheel)
-{
-	struct wheel copy = *wheel;
-
-	copy.fd = fcntl(wheel->fd, F_DUPFD_CLOEXEC, 0);
-	if (copy.fd < 0) {
-		wrong("cannot duplicate a descriptor");
-		return;
-	}
-	add_some(chance, &copy);
-	read_some(chance, &copy);
-	close(copy.fd);
-}
-
-/* A private wheel is closed while its timers expire. */
-static void open_and_close(struct chance *chance)
-{
-	struct twheel_add add[MAX_BATCH];
-	unsigned int i;
-	int fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
-
-	for (i = 0; i < MAX_BATCH; i++)
-		add[i] = (struct twheel_add) {
-			.time_ns = any_delay(chance),
-			.interval_ns = i % 2 ? 0 : MSEC,
-		};
-	if (fd < 0 || twheel_add_batch(fd, add, MAX_BATCH) != MAX_BATCH)
-		wrong("a wheel of one's own does not work");
-	if (fd >= 0)
-		close(fd);
-	nr_ops += MAX_BATCH;
-}
-
 static void act(struct chance *chance)
 {
 	const struct wheel *wheel = &wheels[chance_below(chance, WHEELS)];
 	unsigned int dice = chance_below(chance, 100);
 
-	if (dice < 30)
+	if (dice < 33)
 		add_some(chance, wheel);
-	else if (dice < 50)
+	else if (dice < 54)
 		cancel_some(chance, wheel);
-	else if (dice < 65)
+	else if (dice < 70)
 		modify_some(chance, wheel);
-	else if (dice < 90)
+	else if (dice < 98)
 		read_some(chance, wheel);
-	else if (dice < 92)
-		poll_in(wheel, chance_below(chance, 2));
-	else if (dice < 94)
-		look_at_wheel(wheel);
-	else if (dice < 96)
-		look_at_timer(chance, wheel);
-	else if (dice < 99)
-		use_duplicate(chance, wheel);
 	else
-		open_and_close(chance);
+		poll_in(wheel, chance_below(chance, 2));
 }
 
 static void *run_thread(void *chance)
