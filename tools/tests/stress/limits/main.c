@@ -173,11 +173,13 @@ static int inherited;
 
 static bool fill_inherited(void)
 {
+	struct twheel_ring_setup setup = { .slots = TWHEEL_RING_SLOTS_MAX };
 	uint64_t before;
 
 	enter_group("other");
 	before = read_number(CGROUP "other/memory.current");
-	return fill(inherited) && read_number(CGROUP "other/memory.current") < before + MB;
+	return fill(inherited) && read_number(CGROUP "other/memory.current") < before + MB &&
+	       ioctl(inherited, TWHEEL_RING, &setup) && errno == ENOMEM;
 }
 
 /* Its levels are 2 MB each, and grow while the heir adds. */
