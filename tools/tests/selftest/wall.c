@@ -2,6 +2,8 @@
 /*
  * Wheels on clocks that are set: nothing is early by the new time, nothing is lost
  */
+#include <sys/timex.h>
+
 #include "selftest.h"
 
 #define KTIME_MAX	INT64_MAX
@@ -23,6 +25,10 @@ FIXTURE_VARIANT_ADD(wall_clock, tai) { .clock = CLOCK_TAI };
 
 FIXTURE_SETUP(wall_clock)
 {
+	/* As on a machine whose time is synchronised: else CLOCK_TAI is CLOCK_REALTIME. */
+	struct timex leap_seconds = { .modes = ADJ_TAI, .constant = 37 };
+
+	ASSERT_NE(-1, adjtimex(&leap_seconds));
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 256, variant->clock, 0));
 }
