@@ -2,12 +2,10 @@
 /*
  * KUnit tests of the wheel: a readable case for each promise, and random inputs against a model
  *
- * Most cases run for a table of wheel sizes or of ticks. Expected results come from
- * plain divisions here, not from the functions under test.
+ * Most cases run for a table: of wheel sizes, of ticks, or of inputs with the expected results.
  */
 #include <kunit/test.h>
 #include <linux/math64.h>
-#include <linux/overflow.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
 
@@ -163,27 +161,35 @@ static void core_test_exit(struct kunit *test)
 
 /* ---- On which level a timer is placed ---- */
 
-/* In a wheel of 10, where a timer that is due at @tick belongs when the clock is at @now. */
+/* A timer that is due at @tick belongs in @bucket of @level when the clock is at @now. */
 static const struct place {
+	u32 size;
 	u64 now;
 	u64 tick;
 	u8 level;
 	u16 bucket;
 } places[] = {
-	{ 0, 1, 0, 1 }, { 0, 9, 0, 9 }, { 0, 10, 1, 1 }, { 0, 99, 1, 9 }, { 0, 100, 2, 1 },
+	{ 10, 0, 1, 0, 1 }, { 10, 0, 9, 0, 9 }, { 10, 0, 10, 1, 1 }, { 10, 0, 99, 1, 9 },
+	{ 10, 0, 100, 2, 1 },
 	/* The range of a level begins with the bucket that the clock is in. */
-	{ 15, 24, 0, 4 }, { 15, 25, 1, 2 }, { 15, 109, 1, 0 }, { 15, 110, 2, 1 },
-	{ 999, 1008, 0, 8 }, { 999, 1009, 1, 0 }, { 999, 1089, 1, 8 }, { 999, 1090, 2, 0 },
+	{ 10, 15, 24, 0, 4 }, { 10, 15, 25, 1, 2 }, { 10, 15, 109, 1, 0 }, { 10, 15, 110, 2, 1 },
+	{ 10, 999, 1008, 0, 8 }, { 10, 999, 1009, 1, 0 }, { 10, 999, 1089, 1, 8 },
+	{ 10, 999, 1090, 2, 0 },
+	/* At 0, the levels cover ticks up to 2, 8 and 26; at 1, to 3, 8, 26; at 3, to 5, 11, 26. */
+	{ 3, 0, 2, 0, 2 }, { 3, 0, 3, 1, 1 }, { 3, 0, 8, 1, 2 }, { 3, 0, 9, 2, 1 },
+	{ 3, 1, 3, 0, 0 }, { 3, 1, 4, 1, 1 }, { 3, 1, 8, 1, 2 }, { 3, 1, 9, 2, 1 },
+	{ 3, 3, 5, 0, 2 }, { 3, 3, 6, 1, 2 }, { 3, 3, 11, 1, 0 }, { 3, 3, 12, 2, 1 },
+	{ 3, 0, 26, 2, 2 }, { 3, 1, 26, 2, 2 }, { 3, 3, 26, 2, 2 }, { 3, 3, 27, 3, 1 },
 };
 
-PARAMS(place, "tick %llu at %llu", p->tick, p->now);
+PARAMS(place, "size %u, tick %llu at %llu", p->size, p->tick, p->now);
 
 /* Random inputs check the same for all sizes and ticks: see fuzz.c. */
 static void placed_at_lowest_level_that_covers(struct kunit *test)
 {
 	const struct place *p = test->param_value;
 
-	start(1, 10, p->now);
+	start(1, p->size, p->now);
 	arm(test, &timers[0], p->tick);
 	KUNIT_EXPECT_EQ(test, timers[0].level, p->level);
 	KUNIT_EXPECT_EQ(test, timers[0].bucket, p->bucket);
@@ -427,12 +433,16 @@ static void cancelling_causes_one_spurious_wake_up(struct kunit *test)
 	unsigned int i;
 
 	start(1, *size, 0);
-	for (i = 0; i < 8; i++)
-		arm(test, &timers[i], (1 + i / 4) * tick + i % 4);
+	for (i = 0; i < 4; i++)
+		arm(test, &timers[i], tick + i);
 	twheel_cancel(w, &timers[3]);
-	twheel_cancel(w, &timers[4]);
-	twheel_cancel(w, &timers[5]);
-	KUNIT_EXPECT_LE(test, sleep_through(test, 5), 1);
+	KUNIT_EXPECT_EQ(test, sleep_through(test, 3), 0);
+
+	for (i = 0; i < 4; i++)
+		arm(test, &timers[i], 2 * tick + i);
+	twheel_cancel(w, &timers[0]);
+	twheel_cancel(w, &timers[1]);
+	KUNIT_EXPECT_LE(test, sleep_through(test, 2), 1);
 }
 
 /* ---- Random inputs against a model ---- */
