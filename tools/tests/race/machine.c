@@ -53,7 +53,7 @@ static void race_while(const struct race_options *options, void (*happen)(struct
 	race_mayhem(options);
 	disturbance.stop = true;
 	pthread_join(thread, NULL);
-	tap_result(disturbance.times, "%s meanwhile (%u times)", about, disturbance.times);
+	tap_result(disturbance.times, "%s during that (%u times)", about, disturbance.times);
 }
 
 /* ---- A CPU goes away ------------------------------------------------------ */
