@@ -55,7 +55,8 @@ load()
 hold()
 {
 	: >/tmp/held
-	twheel every 1ms a >/tmp/held &
+	seq 1000 | sed 's/.*/add &ms a/' >/tmp/in
+	twheel run </tmp/in >/tmp/held &
 	holder=$!
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		[ ! -s /tmp/held ] || return 0
