@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# debug-test.sh ['COMMAND...'...]: runs test programs, if any, in a debug kernel, unloads the
-# module and has the kernel look for leaks, if it can. Prints TAP, with the programs' own as subtests.
-# Runs as root in the virtual machine under busybox sh, with the module loaded.
+# debug-test.sh ['COMMAND...'...]: runs test programs, if any, unloads the module and has the kernel
+# look for leaks, if it can. Prints TAP, with the programs' own as subtests. Runs as root in the
+# virtual machine under busybox sh, with the module loaded.
 
 leaks=/sys/kernel/debug/kmemleak
 # shellcheck source=tools/tests/guest/tap.sh

@@ -24,7 +24,8 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 # These state conditions that hold anyway, prefetch, let others run, for which there is the suite
 # neighbours, or trace, for which there is the suite trace.
 NO_BEHAVIOUR = re.compile(r"\b(?:static_assert|lockdep_assert\w*|TWHEEL_EXPECT|BUILD_BUG_ON\w*"
-                          r"|prefetchw?|cond_resched|trace_twheel_\w+|EXPORT_SYMBOL\w*|MODULE_\w+)\(")
+                          r"|prefetchw?|cond_resched|trace_twheel_\w+|EXPORT_SYMBOL\w*"
+                          r"|MODULE_\w+)\(")
 # Except -1, which stands for an error.
 NUMBER = re.compile(r"(?<![\w.-])\d+(?=(?:[uU]?[lL]{0,2})\b)(?![.x])")
 CONDITION = re.compile(r"\b(?:if|while) \(")
