@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_uring without a library, for the self-tests
+ * io_uring without a library
  *
  * A ring belongs to one thread. The tests are built for several machines, some of which have no
  * liburing.
  */
-#ifndef _TWHEEL_SELFTEST_RING_H
-#define _TWHEEL_SELFTEST_RING_H
+#ifndef _TWHEEL_RING_H
+#define _TWHEEL_RING_H
 
+#include <errno.h>
 #include <linux/io_uring.h>
+#include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,6 +21,14 @@
 #include "libtwheel-uring.h"
 
 #define RING_ENTRIES	64
+
+/* As mmap(), or NULL with errno set. */
+static inline void *map_fd(int fd, size_t size, int prot, int flags, off_t offset)
+{
+	void *map = mmap(NULL, size, prot, flags, fd, offset);
+
+	return map == MAP_FAILED ? NULL : map;
+}
 
 struct ring {
 	int fd;
@@ -131,4 +142,4 @@ static inline int ring_execute(struct ring *ring, const struct io_uring_sqe *sqe
 	return cqe.res;
 }
 
-#endif /* _TWHEEL_SELFTEST_RING_H */
+#endif /* _TWHEEL_RING_H */

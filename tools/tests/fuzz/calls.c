@@ -80,19 +80,12 @@ long fuzz_call(struct fuzzer *fuzzer, uint32_t cmd, void *arg, int expected)
 /* Submit a command with the words of its argument; one in twenty begins in a worker. */
 long fuzz_uring(struct fuzzer *fuzzer, uint32_t cmd, uint64_t first, uint64_t second)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&fuzzer->ring);
-	struct io_uring_cqe *cqe;
-	long ret;
+	struct io_uring_sqe sqe = { };
 
-	twheel_prep_command(sqe, fuzzer->model.fd, cmd, first, second);
+	twheel_prep_command(&sqe, fuzzer->model.fd, cmd, first, second);
 	if (chance_hit(&fuzzer->chance, 5))
-		io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
-	if (io_uring_submit_and_wait(&fuzzer->ring, 1) < 0 ||
-	    io_uring_peek_cqe(&fuzzer->ring, &cqe))
-		bail_out("a command has not completed");
-	ret = cqe->res;
-	io_uring_cqe_seen(&fuzzer->ring, cqe);
-	return fuzz_count(fuzzer, CALL_URING, ret);
+		sqe.flags |= IOSQE_ASYNC;
+	return fuzz_count(fuzzer, CALL_URING, ring_execute(&fuzzer->ring, &sqe));
 }
 
 /* Let the io_uring make some of the calls. */

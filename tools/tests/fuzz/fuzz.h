@@ -9,7 +9,6 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include <liburing.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@
 
 #include "chance.h"
 #include "helpers.h"
+#include "ring.h"
 
 #define FUZZ_TIMERS	400	/* the maximum of timers in a fuzzer's own wheel */
 #define FUZZ_DEAD	64	/* ids of timers that are gone */
@@ -105,7 +105,7 @@ struct fuzzer {
 	struct chance chance;
 	struct memory memory;
 	struct model model;
-	struct io_uring ring;
+	struct ring ring;
 	unsigned int closed;	/* how many large wheels were closed before this step */
 	uint64_t count[NR_CALLS][2];	/* calls of each kind that succeeded, and that did not */
 	uint64_t ops;	/* all of them */

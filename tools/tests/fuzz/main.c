@@ -28,13 +28,13 @@ static void *run(void *arg)
 	struct fuzz *fuzz = fuzzer->fuzz;
 
 	memory_open(&fuzzer->memory);
-	if (io_uring_queue_init(4, &fuzzer->ring, 0))
+	if (!ring_open(&fuzzer->ring, 0))
 		bail_out("cannot make an io_uring");
 	model_open(fuzzer);
 	while (!fuzz->stop && fuzzer->ops < fuzz->max_ops && now_ns() < fuzz->end)
 		model_act(fuzzer);
 	model_close(fuzzer);
-	io_uring_queue_exit(&fuzzer->ring);
+	close(fuzzer->ring.fd);
 	return NULL;
 }
 

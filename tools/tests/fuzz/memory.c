@@ -46,6 +46,9 @@ static void *wild_pointer(struct chance *chance)
 		-chance_below(chance, 1 << 20),
 	};
 
+	/* The lower halves of the others may be ours. */
+	if (sizeof(void *) < sizeof(*pointer))
+		return (void *)(uintptr_t)*pointer;
 	return (void *)(uintptr_t)pointer[chance_below(chance, ARRAY_SIZE(pointer))];
 }
 

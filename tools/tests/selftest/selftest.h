@@ -45,15 +45,6 @@
 
 #include "chance.h"
 #include "clock.h"
-
-/* As mmap(), or NULL with errno set. */
-static inline void *map_fd(int fd, size_t size, int prot, int flags, off_t offset)
-{
-	void *map = mmap(NULL, size, prot, flags, fd, offset);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
 #include "ring.h"
 
 #define DEVICE		"/dev/twheel"
