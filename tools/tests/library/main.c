@@ -22,8 +22,6 @@ int called;
 
 static struct test *tests, **last_test = &tests;
 static bool only_list;
-/* Bit n is set once a test matched the name n. */
-static uint64_t matched;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -145,18 +143,32 @@ bool becomes_readable(void)
 	return is_readable_in(1000);
 }
 
-static bool wanted(const char *name, char **names)
+/* Return the name of a test with its backend, or NULL if it is not for this one. */
+static const char *name_of(const struct test *test)
 {
-	bool found = !*names;
-	int i;
+	static char full[256];
+	char *letter;
 
-	for (i = 0; names[i]; i++) {
-		if (strstr(name, names[i])) {
-			matched |= 1ULL << i;
-			found = true;
-		}
-	}
-	return found;
+	if (test->backend == IN_MACHINE ? access(TWHEEL_DEVICE, F_OK) :
+	    test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
+		return NULL;
+	snprintf(full, sizeof(full), "%s: %s",
+		 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
+	for (letter = full; *letter; letter++)
+		if (*letter == '_')
+			*letter = ' ';
+	return full;
+}
+
+static bool is_chosen(const struct test *test, char **names)
+{
+	const char *name = name_of(test);
+
+	if (!name || !*names)
+		return name;
+	while (*names && !strstr(name, *names))
+		names++;
+	return *names;
 }
 
 /* Works anywhere, also in a callback. */
@@ -202,29 +214,18 @@ void add_test(struct test *test)
 	last_test = &test->next;
 }
 
-static void run(const struct test *test, char **names)
+static void run(const struct test *test)
 {
-	char full[256], *letter;
 	pid_t child;
 
-	if (test->backend == IN_MACHINE ? access(TWHEEL_DEVICE, F_OK) :
-	    test->backend != TWHEEL_BACKEND_ANY && test->backend != backend)
-		return;
-	snprintf(full, sizeof(full), "%s: %s",
-		 backend == TWHEEL_BACKEND_USER ? "user" : "device", test->name);
-	for (letter = full; *letter; letter++)
-		if (*letter == '_')
-			*letter = ' ';
-	if (!wanted(full, names))
-		return;
 	if (only_list) {
-		puts(full);
+		puts(name_of(test));
 		return;
 	}
 	child = fork();
 	if (!child)
 		run_child(test);
-	tap_result(child_is_content(child), "%s", full);
+	tap_result(child_is_content(child), "%s", name_of(test));
 }
 
 int main(int argc, char **argv)
@@ -253,14 +254,19 @@ int main(int argc, char **argv)
 		backend = TWHEEL_BACKEND_USER;
 	lateness_max = late_ms * MSEC;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (test = tests; test; test = test->next)
-		run(test, names);
 	for (i = 0; names[i]; i++) {
-		if (!(matched & 1ULL << i)) {
+		char *one[2] = { names[i] };
+
+		for (test = tests; test && !is_chosen(test, one); test = test->next)
+			;
+		if (!test) {
 			fprintf(stderr, "twheel-library: no test has the name %s; see --list\n",
 				names[i]);
 			return 2;
 		}
 	}
+	for (test = tests; test; test = test->next)
+		if (is_chosen(test, names))
+			run(test);
 	return only_list ? 0 : tap_done();
 }
