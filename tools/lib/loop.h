@@ -197,7 +197,7 @@ void twheel_loop_unregister(struct twheel_loop *loop);
 void twheel_loop_add_checks(struct twheel_loop *loop);
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle);
 
-/* Number this process, unlike its ancestors. Returns -1 if there is no page for the number. */
+/* Give this process a number that no ancestor has. Returns -1 if there is no page for it. */
 int twheel_process_token_new(void);
 
 /* The page with this number, which is zeroed in a child. */
