@@ -172,6 +172,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 void twheel_level_install(struct twheel *w, struct twheel_level *level);
 size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u8 twheel_levels_for(const struct twheel *w, u64 delay);
+u8 twheel_levels_until(const struct twheel *w, u64 deadline);
 u64 twheel_max_delay(const struct twheel *w);
 bool twheel_covers(const struct twheel *w, u64 deadline);
 
@@ -213,7 +214,7 @@ static inline u64 twheel_last_deadline(const struct twheel *w)
 /**
  * twheel_next() - when the wheel has to be advanced next
  * @w: the wheel
- * @tick: set to the tick; or to one that has passed, while twheel_rewind() has more to do
+ * @tick: set to the tick; or to 0, while twheel_rewind() has more to do
  *
  * Return: false, with @tick untouched, if no timer is pending.
  */
@@ -237,6 +238,25 @@ static inline bool twheel_next(const struct twheel *w, u64 *tick)
 static inline bool twheel_is_rewinding(const struct twheel *w)
 {
 	return w->sort && timerqueue_node_queued(&w->sort->rewinding);
+}
+
+/* Return true if something is due that has not expired yet. */
+static inline bool twheel_is_due(const struct twheel *w)
+{
+	u64 next;
+
+	return twheel_next(w, &next) && next <= w->now;
+}
+
+/**
+ * twheel_is_busy() - whether twheel_advance() has work to do even if no tick has passed
+ * @w: the wheel
+ *
+ * Return: true if something is due, or a crowd cascades.
+ */
+static inline bool twheel_is_busy(const struct twheel *w)
+{
+	return w->cascading_levels || twheel_is_due(w);
 }
 
 /*
@@ -313,18 +333,17 @@ static __always_inline bool twheel_lower_head(struct twheel *w, struct twheel_le
 }
 
 /*
- * Add a timer to a bucket of @level. Returns false, and changes nothing, if that needs a call; or
- * if the timer is the first of its bucket and not @first, which needs more registers.
+ * Add a timer to a bucket of @level. Returns false, and changes nothing, if that needs a call.
  */
 static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_level *level,
-						struct twheel_timer *timer, bool first)
+						struct twheel_timer *timer)
 {
 	/* No indexing here: UBSAN's bounds checks are calls. */
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = level->bucket + index;
 
 	if (unlikely(timer->deadline < b->first_expiry)) {
-		if (!first || !b->count || !twheel_lower_head(w, level, timer->deadline))
+		if (!b->count || !twheel_lower_head(w, level, timer->deadline))
 			return false;
 		b->first_expiry = timer->deadline;
 	}
@@ -338,7 +357,7 @@ static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_
 static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
 					   struct twheel_timer *timer)
 {
-	if (unlikely(!twheel_enqueue_fast(w, level, timer, false)))
+	if (unlikely(!twheel_enqueue_fast(w, level, timer)))
 		twheel_enqueue_slowpath(w, level, timer, twheel_index(level, timer->deadline));
 }
 
@@ -390,6 +409,14 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
 {
 	timer->level = TWHEEL_LEVEL_EXPIRED;
 	twheel_link(timer, &w->expired);
+	w->nr_expired++;
+}
+
+/* Let a timer expire again, before all others. */
+static inline void twheel_expire_first(struct twheel *w, struct twheel_timer *timer)
+{
+	timer->level = TWHEEL_LEVEL_EXPIRED;
+	twheel_link(timer, w->expired.next);
 	w->nr_expired++;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The differences between kernel versions and CPUs, and nothing else
+ * The differences between kernel versions, and nothing else
  */
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
@@ -44,11 +44,9 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #define uring_cmd_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, flags)
 #endif
 
-/* 32-bit ARM can read no more than 32 bits without the checks of get_user(). */
-#ifdef CONFIG_ARM
-#define unsafe_get_u64(x, ptr, label)	unsafe_op_wrap(get_user(x, ptr), label)
-#else
-#define unsafe_get_u64(x, ptr, label)	unsafe_get_user(x, ptr, label)
+/* For large arrays, which some kernels would zero on the stack. */
+#ifndef __uninitialized
+#define __uninitialized
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */

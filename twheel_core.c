@@ -610,8 +610,8 @@ bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget)
 	}
 	unplaced = &w->sort->unplaced;
 	if (!timerqueue_node_queued(&w->sort->rewinding)) {
-		/* Before all levels. Not 0: the clock can be moved to the tick before. */
-		w->sort->rewinding.expires = 1;
+		/* Before all levels, and due at any time. */
+		w->sort->rewinding.expires = 0;
 		timerqueue_add(&w->queue, &w->sort->rewinding);
 	}
 	if (now < w->now) {

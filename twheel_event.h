@@ -1,63 +1,74 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events: describing the timer that expired first, and taking it
- *
- * An event is written first, to user memory or to a ring, and its timer is taken after that, with
- * one hold of the lock. Inline, as reading many events is mostly this.
+ * Taking the event of the timer that expired first; inline, as it is hot in read()
  */
 #ifndef _TWHEEL_EVENT_H
 #define _TWHEEL_EVENT_H
 
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 
 #include "twheel_file.h"
 #include "twheel_trace.h"
+
+/* Return true if a read would return an event without another advance. */
+static inline bool twheel_has_event(const struct twheel_file *file)
+{
+	/* What had expired may be pending again after a clock was set back. */
+	return file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
+}
 
 static inline struct twheel_timer *twheel_first_expired(const struct twheel_file *file)
 {
 	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
 }
 
-/* Return how many periods of an expired timer have passed: 1 if it is not periodic. */
-static __always_inline u64 twheel_periods(const struct twheel_file *file,
-					  const struct twheel_entry *entry)
+/*
+ * Return how many periods of an expired timer have passed: all whose tick has ended. If the wheel
+ * lags behind, its clock is not the present; but no more than leave the next deadline within the
+ * levels, which cover @max_delay from the wheel's clock on. A later event counts the others.
+ */
+static inline u64 twheel_periods(const struct twheel_file *file, const struct twheel_entry *entry)
 {
-	if (likely(!entry->interval) || entry->timer.deadline >= file->wheel.time)
+	const struct twheel *w = &file->wheel;
+	u64 last = w->time;
+
+	if (unlikely(twheel_is_due(w)))
+		last = min(twheel_floor(w, file->now) * w->tick.value,
+			   w->time + (file->max_delay - entry->interval));
+	if (last <= entry->timer.deadline)
 		return 1;
-	return div64_u64(file->wheel.time - entry->timer.deadline, entry->interval) + 1;
+	return div64_u64(last - entry->timer.deadline, entry->interval) + 1;
 }
 
-static __always_inline struct twheel_event twheel_event_of(const struct twheel_file *file,
-							   const struct twheel_entry *entry)
+/*
+ * Take the event of the timer that expired first. A periodic timer is rearmed: the levels cover its
+ * next deadline, see twheel_periods(). Any other one is out of the wheel, and its entry has to be
+ * freed. Returns that entry; or NULL if it was periodic.
+ */
+static __always_inline struct twheel_entry *twheel_take(struct twheel_file *file,
+							struct twheel_event *event)
 {
-	return (struct twheel_event) {
+	struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
+	u64 count = likely(!entry->interval) ? 1 : twheel_periods(file, entry);
+
+	lockdep_assert_held(&file->lock);
+	/* It may be memory that the program writes to: it is not read. */
+	*event = (struct twheel_event) {
 		.id = twheel_entry_id(entry),
 		.data = entry->data,
 		.deadline_ns = entry->timer.deadline,
-		.count = twheel_periods(file, entry),
+		.count = count,
 	};
-}
-
-/* Rearm a periodic timer: its next deadline is up to a period later than the wheel's clock. */
-static inline void twheel_rearm(struct twheel_file *file, struct twheel_entry *entry)
-{
-	entry->timer.deadline = min_t(u64, KTIME_MAX, entry->timer.deadline +
-				      twheel_periods(file, entry) * entry->interval);
-	if (WARN_ON_ONCE(!twheel_add(&file->wheel, &entry->timer)))
-		twheel_expire(&file->wheel, &entry->timer);
-}
-
-/* Take the first expired timer, @entry, whose event has been written. */
-static __always_inline void twheel_take(struct twheel_file *file, struct twheel_entry *entry)
-{
-	twheel_pop(&file->wheel);
 	file->delivered++;
 	trace_twheel_deliver(file, entry);
-	if (unlikely(entry->interval))
-		twheel_rearm(file, entry);
-	else
-		twheel_store_put(&file->store, entry);
+	if (likely(!entry->interval))
+		return entry;
+	entry->timer.deadline = min_t(u64, KTIME_MAX,
+				      entry->timer.deadline + count * entry->interval);
+	twheel_add(&file->wheel, &entry->timer);
+	return NULL;
 }
 
 #endif /* _TWHEEL_EVENT_H */

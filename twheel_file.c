@@ -4,14 +4,16 @@
  *
  * Locking
  *
- * file->lock is a spinlock and protects the wheel. The function that takes it drops it, after a
- * bounded number of steps of the wheel. Its holder never sleeps: pages and levels are allocated and
- * freed without it, and user memory is read and written under it only where it is present. Another
- * process may serve a page fault, and never end it, so a call brings in its memory without the
- * lock, and then does the same work again. The hrtimer takes file->wait.lock, a spinlock inside of
+ * file->lock is a spinlock and protects the wheel. Each hold of it is bounded and begins alike:
+ * twheel_file_enter() reads the clock, and brings the wheel up to it within a number of steps. All
+ * that the hold counts, rearms or delivers uses that time. It ends with twheel_file_leave(), which
+ * tells waiters once what has changed. Only cancelling needs no time.
+ *
+ * Its holder never sleeps, and touches no user memory: another process may serve a page fault, and
+ * never end it. So arguments are copied in before, ids and events out after it, and memory is
+ * allocated and freed without it. The hrtimer takes file->wait.lock, a spinlock inside of
  * file->lock; inside of that are epoll's and hrtimers'.
  */
-#include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -43,15 +45,6 @@ size_t twheel_file_bytes(const struct twheel_file *file)
 	return bytes;
 }
 
-/* Charge for memory that is about to be allocated. */
-static int charge(struct twheel_file *file, size_t bytes)
-{
-	if (!twheel_user_charge(file->user, bytes))
-		return -ENOSPC;
-	file->charged += bytes;
-	return 0;
-}
-
 /**
  * twheel_file_credit() - uncharge memory that the file does not hold, or no longer holds
  * @file: the file, locked
@@ -67,25 +60,23 @@ void twheel_file_credit(struct twheel_file *file)
 /* ---- The clock ---- */
 
 /**
- * twheel_file_advance() - advance the wheel to the present, or as far as it gets
+ * twheel_file_advance() - bring the wheel to @file->now, or as far as it gets
  * @file: the file, locked
- * @until: the time to stop at, in ns, if that is earlier
  * @steps: how many steps at most; a move of a timer that the clock was set back for is two
  *
  * Return: true if more is due: drop the lock, and call again.
  */
-bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps)
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps)
 {
 	struct twheel *w = &file->wheel;
 	u64 expired = w->nr_expired, cascaded = w->cascaded;
-	u64 now = twheel_file_now(file);
-	u64 tick = twheel_floor(w, now);
+	u64 tick = twheel_floor(w, file->now);
 	bool more = true;
 
 	lockdep_assert_held(&file->lock);
 	if (likely(tick >= w->now && !twheel_is_rewinding(w)) ||
 	    !twheel_rewind(w, tick, steps / 2))
-		more = twheel_advance(w, until < now ? twheel_floor(w, until) : tick, steps);
+		more = twheel_advance(w, tick, steps);
 	if (w->cascaded != cascaded)
 		trace_twheel_cascade(file, w->cascaded - cascaded);
 	if (w->nr_expired != expired)
@@ -95,12 +86,12 @@ bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps
 
 /**
  * twheel_file_publish_and_unlock() - drop the lock of a file that has changed
- * @file: the file
- * @outcome: what its holder has done
+ * @file: the file, locked
+ * @pause: leave what is due for later
  *
- * Also frees unused memory.
+ * For a look that has found nothing, too: see twheel_file_publish(). Also frees unused memory.
  */
-void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome)
+void twheel_file_publish_and_unlock(struct twheel_file *file, bool pause)
 	__releases(&file->lock)
 {
 	struct twheel_page *pages = NULL;
@@ -110,82 +101,92 @@ void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcom
 		pages = twheel_store_trim(&file->store, TWHEEL_KEEP_PAGES);
 		twheel_file_credit(file);
 	}
-	twheel_file_publish(file, outcome);
-	twheel_file_unlock_unchanged(file);
+	twheel_file_publish(file, pause);
+	spin_unlock(&file->lock);
 	twheel_pages_free(pages);
 }
 
 /* ---- Growing ---- */
 
-/* Add a page to a store without free entries, which may use it for its directory. */
-static int grow_store(struct twheel_file *file, void **page)
+/* Provide free entries, unless another thread has: a page, or first a directory for it. */
+static int provide_entries(struct twheel_file *file)
 {
-	int err = charge(file, twheel_store_growth(&file->store));
+	struct mem_cgroup *old = set_active_memcg(file->memcg);
+	void *page = (void *)get_zeroed_page(TWHEEL_GFP);
+	int err = page ? 0 : -ENOMEM;
+	size_t bytes;
 
-	/* With the lock held, only the directory is allocated: 8 bytes for 43,008 timers. */
-	if (!err)
-		err = twheel_store_grow(&file->store, *page, GFP_ATOMIC | __GFP_NOWARN);
-	if (!err)
-		*page = NULL;
+	if (err)
+		goto out;
+	spin_lock(&file->lock);
+	if (twheel_store_exhausted(&file->store)) {
+		bytes = twheel_store_growth(&file->store);
+		err = -ENOSPC;
+		if (!twheel_user_charge(file->user, bytes))
+			goto unlock;
+		file->charged += bytes;
+		/* Under the lock, only the directory is allocated: 8 bytes for 43,008 timers. */
+		err = twheel_store_grow(&file->store, page,
+					GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+		if (!err)
+			page = NULL;
+		twheel_file_credit(file);
+	}
+unlock:
+	spin_unlock(&file->lock);
+	free_page((unsigned long)page);
+out:
+	set_active_memcg(old);
 	return err;
 }
 
-/*
- * Provide @nr_levels levels in all, and free entries. Another thread may be faster: then what is
- * not needed any more is freed. @growing has been incremented if levels are needed.
- */
-static int provide_memory(struct twheel_file *file, u8 nr_levels)
+/* Provide levels up to @nr_levels in all, unless another thread has. */
+static int provide_levels(struct twheel_file *file, u8 nr_levels)
 {
-	struct mem_cgroup *old = set_active_memcg(file->memcg);
 	struct twheel_level *level[TWHEEL_MAX_LEVELS];
 	struct twheel *w = &file->wheel;
-	u8 first = READ_ONCE(w->nr_levels), nr = first, i;
-	void *page[2] = {};
+	u8 first = READ_ONCE(w->nr_levels), nr = first;
+	struct mem_cgroup *old;
+	size_t bytes = 0;
 	int err = 0;
+	u8 i;
 
-	for (; nr < nr_levels && !err; nr++) {
-		if (!twheel_user_charge(file->user, twheel_level_bytes(w, nr))) {
-			err = -ENOSPC;
-			break;
-		}
-		level[nr] = twheel_level_alloc(w, nr, TWHEEL_GFP);
-		err = level[nr] ? 0 : -ENOMEM;
+	/* Charge for all of them before allocating any: a refused call takes nothing from others. */
+	for (i = first; i < nr_levels; i++)
+		bytes += twheel_level_bytes(w, i);
+	if (bytes && !twheel_user_charge(file->user, bytes)) {
+		bytes = 0;
+		err = -ENOSPC;
 	}
-	/* The first page of a store becomes its directory. */
-	for (i = data_race(file->store.nr_chunks) ? 1 : 0;
-	     i < 2 && !err && twheel_store_exhausted(&file->store); i++) {
-		page[i] = (void *)get_zeroed_page(TWHEEL_GFP);
-		err = page[i] ? 0 : -ENOMEM;
+	old = set_active_memcg(file->memcg);
+	for (; nr < nr_levels && !err; nr++) {
+		level[nr] = twheel_level_alloc(w, nr, TWHEEL_GFP);
+		if (!level[nr])
+			err = -ENOMEM;
 	}
 	set_active_memcg(old);
 
-	twheel_file_lock(file);
-	for (i = first; i < nr; i++) {
-		file->charged += twheel_level_bytes(w, i);
-		if (!err && w->nr_levels == i) {
+	spin_lock(&file->lock);
+	file->charged += bytes;
+	for (i = first; i < nr && !err; i++) {
+		if (w->nr_levels == i) {
 			twheel_level_install(w, level[i]);
 			level[i] = NULL;
 		}
 	}
-	if (nr > first)
-		file->max_delay = twheel_max_delay(w);
-	for (i = 0; i < 2 && !err && twheel_store_exhausted(&file->store); i++)
-		err = page[i] ? grow_store(file, &page[i]) : 0;
+	file->max_delay = twheel_max_delay(w);
+	file->growing--;
 	twheel_file_credit(file);
-	twheel_file_unlock(file);
-	if (nr_levels)
-		atomic_dec(&file->growing);
+	spin_unlock(&file->lock);
 	for (i = first; i < nr; i++)
 		kvfree(level[i]);
-	for (i = 0; i < 2; i++)
-		free_page((unsigned long)page[i]);
 	return err;
 }
 
 /**
  * twheel_file_provide() - provide what a chunk of work lacked
  * @file: the file, not locked
- * @need: one of enum twheel_need, with the number of levels added; but not user memory
+ * @need: one of enum twheel_need, with the number of levels added
  *
  * Another thread can use it up before the caller has the lock again.
  *
@@ -194,13 +195,14 @@ static int provide_memory(struct twheel_file *file, u8 nr_levels)
 int twheel_file_provide(struct twheel_file *file, int need)
 {
 	cond_resched();
-	if (need >= TWHEEL_NEED_MEMORY)
-		return provide_memory(file, need - TWHEEL_NEED_MEMORY);
+	if (need > TWHEEL_NEED_LEVELS)
+		return provide_levels(file, need - TWHEEL_NEED_LEVELS);
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	twheel_file_lock(file);
-	twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
-	twheel_file_unlock(file);
+	if (need == TWHEEL_NEED_ENTRIES)
+		return provide_entries(file);
+	twheel_file_enter(file, TWHEEL_STEPS);
+	twheel_file_leave(file);
 	return 0;
 }
 
@@ -229,8 +231,8 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
 	struct twheel old = {};
 	int err = -EBUSY;
 
-	twheel_file_lock(file);
-	if (!file->is_set_up && !file->added && !atomic_read(&file->growing)) {
+	spin_lock(&file->lock);
+	if (!file->is_set_up && !file->added && !file->growing) {
 		/* A failed add may have left levels behind. */
 		old = file->wheel;
 		init_wheel(file, setup);
@@ -239,7 +241,7 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
 		twheel_file_credit(file);
 		err = 0;
 	}
-	twheel_file_unlock(file);
+	spin_unlock(&file->lock);
 	twheel_destroy(&old);
 	return err;
 }
@@ -264,8 +266,9 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	file->user = twheel_user_get(uid);
 	if (!file->user)
 		goto free;
-	err = charge(file, roundup_pow_of_two(sizeof(*file)));
-	if (err)
+	file->charged = roundup_pow_of_two(sizeof(*file));
+	err = -ENOSPC;
+	if (!twheel_user_charge(file->user, file->charged))
 		goto put;
 
 	spin_lock_init(&file->lock);
@@ -273,7 +276,6 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	twheel_store_init(&file->store);
 	file->due = TWHEEL_NEVER;
 	file->armed = TWHEEL_NEVER;
-	file->visited = jiffies;
 	file->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_wheel(file, setup);
 	return file;

@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/refcount.h>
@@ -27,17 +28,25 @@
 #include "twheel.h"
 #include "twheel_store.h"
 
-/* The most timers that one hold of the lock adds, modifies, cancels or reads. */
+/* The tests define all of these, to reach every state with a handful of timers. */
+#ifndef TWHEEL_CHUNK
+/* The most timers that one hold of the lock cancels; it adds, modifies and reads fewer. */
 #define TWHEEL_CHUNK		84
-/* Each of them may be the last one in its page: all these pages can be freed at once. */
-static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
+/* The most events that one hold of the lock takes for a read, which copies them together. */
+#define TWHEEL_READ_EVENTS	32
 /* Empty pages of timers kept for the next adds. */
 #define TWHEEL_KEEP_PAGES	16
-/* Steps of the wheel with one hold of the lock; and steps, and events, if it does both. */
-#define TWHEEL_STEPS		192
-#define TWHEEL_FEW		64
-/* A call that visits a wheel serves the changes of the next nanoseconds, too. */
-#define TWHEEL_VISIT_NS		4000
+/* Steps of the wheel with one hold of the lock: of a poll, and of a call that does more. */
+#define TWHEEL_STEPS		128
+#define TWHEEL_FEW_STEPS	64
+/*
+ * Delay before waiters look again at a wheel with work left: longer than such a look takes. A task
+ * that runs for more than half of the time has to wait for others when it wakes up.
+ */
+#define TWHEEL_PAUSE_NS		(50 * NSEC_PER_USEC)
+#endif
+/* One hold may empty this many pages, all of which can be freed at once. */
+static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 
 /*
  * Memory is charged to the opener's cgroup. When that is full, the call fails: no
@@ -49,18 +58,10 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_NEVER		U64_MAX
 
 /*
- * A chunk of work lacks a page of user memory, which its caller brings in; or an advance, or free
- * entries or levels: see twheel_file_provide(). The number of levels is added to the last, and
- * @growing has been incremented for it.
+ * What a chunk of work lacks, for twheel_file_provide(): an advance of the wheel; free entries; or
+ * levels, whose number is added, and which @growing has been incremented for.
  */
-enum twheel_need { TWHEEL_NEED_USER = 1, TWHEEL_NEED_ADVANCE, TWHEEL_NEED_MEMORY };
-
-/*
- * What a holder of the lock has done, for twheel_file_publish(): changed the wheel; moved events
- * to the ring, or let a timer expire again; or found nothing to read, at all or before the rest of
- * a sort.
- */
-enum twheel_outcome { TWHEEL_CHANGED, TWHEEL_FILLED, TWHEEL_NOTHING, TWHEEL_UNFINISHED };
+enum twheel_need { TWHEEL_NEED_ADVANCE = 1, TWHEEL_NEED_ENTRIES, TWHEEL_NEED_LEVELS };
 
 /**
  * struct twheel_user - the account of a user with open wheels; see twheel_user.c
@@ -81,10 +82,14 @@ struct twheel_user {
  * @lock: protects all fields except those that open() sets or @wait.lock protects.
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
+ * @now: the time on the wheel's clock at the beginning of this hold: see twheel_file_catch_up().
+ * @news: this hold has made something readable for which no waiter's hrtimer is armed: a timer that
+ *	was due when it was added or modified, an event in the ring, or one that could not be copied.
  * @is_set_up: TWHEEL_SETUP has been done.
- * @has_periods: there may have been a periodic timer.
+ * @unread: something was unread at the last unlock, and waiters know of it; written under both.
  * @clock_id: the clock.
- * @growing: number of calls that allocate a level; TWHEEL_SETUP fails while there are any.
+ * @growing: number of calls that allocate levels; TWHEEL_SETUP fails while there are any.
+ * @taken: number of timers whose events are being copied, and that are not in the wheel.
  * @ring: the ring, which programs map and can write anything to; or NULL. Once set, it stays.
  * @ring_slots: number of its slots; set before @ring.
  * @ring_tail: the kernel's copy of its tail.
@@ -95,9 +100,8 @@ struct twheel_user {
  * @cancelled: see struct twheel_info.
  * @delivered: see struct twheel_info.
  * @fires: see struct twheel_info; under @wait.lock.
- * @visited: the jiffy in which a change last advanced the wheel.
+ * @jiffy: the jiffy of @now.
  * @due: when the wheel has to be advanced next, or TWHEEL_NEVER; written under both locks.
- * @unread: something was unread at the last unlock, and waiters know of it; written under both.
  * @armed: when the hrtimer fires, or TWHEEL_NEVER; written under @wait.lock.
  * @fired: the time for which waiters were last woken; written under @wait.lock.
  * @hrtimer: wakes the waiters, and does nothing else.
@@ -111,11 +115,13 @@ struct twheel_file {
 	spinlock_t lock;	/* see the top of twheel_file.c */
 	struct twheel wheel;
 	struct twheel_store store;
-	bool is_set_up:1;
-	bool has_periods:1;
+	u64 now;
+	bool news;
+	bool is_set_up;
 	bool unread;
 	u8 clock_id;
-	atomic_t growing;
+	u32 growing;
+	u32 taken;
 	struct twheel_ring *ring;
 	u32 ring_slots;
 	u32 ring_tail;
@@ -126,7 +132,7 @@ struct twheel_file {
 	u64 cancelled;
 	u64 delivered;
 	u64 fires;
-	unsigned long visited;
+	unsigned long jiffy;
 	u64 due;
 	u64 armed;
 	u64 fired;
@@ -161,41 +167,19 @@ static inline bool twheel_file_can_be_set(const struct twheel_file *file)
 	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
 }
 
-/* Whether the clock has been set back, so that expired timers may be pending again. */
-static inline bool twheel_file_is_set_back(const struct twheel_file *file)
-{
-	return twheel_file_can_be_set(file) && (twheel_is_rewinding(&file->wheel) ||
-						twheel_file_now(file) < file->wheel.time);
-}
-
+/* Return how many timers there are. */
 static inline u64 twheel_file_timers(const struct twheel_file *file)
 {
-	return file->wheel.nr_pending + file->wheel.nr_expired;
+	return file->wheel.nr_pending + file->wheel.nr_expired + file->taken;
 }
 
-/* Take the lock. Until it is dropped, missing user memory is an error: nobody waits for it. */
-static __always_inline void twheel_file_lock(struct twheel_file *file)
-	__acquires(&file->lock)
-{
-	spin_lock(&file->lock);
-	pagefault_disable();
-}
-
-/* Drop the lock of a file whose due time and memory are as published. */
-static __always_inline void twheel_file_unlock_unchanged(struct twheel_file *file)
-	__releases(&file->lock)
-{
-	pagefault_enable();
-	spin_unlock(&file->lock);
-}
-
-/* Whether waiters have to look without regard to the clock, which can have been set back. */
+/* Return true if waiters have to look without regard to the clock, which may have been set back. */
 static inline bool twheel_file_is_told(const struct twheel_file *file, u64 due)
 {
 	return READ_ONCE(file->unread) || due <= READ_ONCE(file->fired);
 }
 
-/* Whether there is something to read, or to do before a waiter may sleep. */
+/* Return true if there is something to read, or to do before a waiter may sleep. */
 static inline bool twheel_file_is_due(const struct twheel_file *file)
 {
 	u64 due = smp_load_acquire(&file->due); /* then @unread, see twheel_file_publish() */
@@ -220,19 +204,62 @@ static inline size_t twheel_ring_bytes(const struct twheel_file *file)
 struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setup);
 void twheel_file_close(struct twheel_file *file);
 int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setup);
+size_t twheel_file_bytes(const struct twheel_file *file);
 void twheel_file_credit(struct twheel_file *file);
-void twheel_file_publish_and_unlock(struct twheel_file *file, enum twheel_outcome outcome)
+int twheel_file_provide(struct twheel_file *file, int need);
+bool twheel_file_advance(struct twheel_file *file, unsigned int steps);
+void twheel_file_publish_and_unlock(struct twheel_file *file, bool pause)
 	__releases(&file->lock);
 
-/* Drop the lock. Most calls change neither when the wheel is due, nor its memory. */
-static __always_inline void twheel_file_unlock(struct twheel_file *file)
+/**
+ * twheel_file_catch_up() - read the clock, and bring the wheel up to it, or as far as it gets
+ * @file: the file, locked
+ * @steps: how many steps of the wheel at most
+ *
+ * Everything in this hold of the lock happens at @file->now.
+ *
+ * Return: true if more is due, or if the wheel has not yet followed a clock that was set back.
+ */
+static __always_inline bool twheel_file_catch_up(struct twheel_file *file, unsigned int steps)
+{
+	const struct twheel *w = &file->wheel;
+
+	file->now = twheel_file_now(file);
+	file->jiffy = jiffies;
+	/* The difference is also too large if the clock was set back. */
+	if (likely(file->now - w->time < w->tick.value && !twheel_is_busy(w)))
+		return false;
+	return twheel_file_advance(file, steps);
+}
+
+/**
+ * twheel_file_enter() - take the lock, and catch up
+ * @file: the file
+ * @steps: how many steps of the wheel at most
+ *
+ * Return: as twheel_file_catch_up().
+ */
+static __always_inline bool twheel_file_enter(struct twheel_file *file, unsigned int steps)
+	__acquires(&file->lock)
+{
+	spin_lock(&file->lock);
+	return twheel_file_catch_up(file, steps);
+}
+
+/**
+ * twheel_file_leave() - tell waiters what this hold of the lock has changed, and drop the lock
+ * @file: the file, locked
+ */
+static __always_inline void twheel_file_leave(struct twheel_file *file)
 	__releases(&file->lock)
 {
-	if (twheel_file_next(file) != file->due || file->unread == !file->wheel.nr_expired ||
+	/* Most calls change neither when the wheel is due, nor its memory. */
+	if (file->news || twheel_file_next(file) != file->due ||
+	    file->unread == !file->wheel.nr_expired ||
 	    twheel_store_can_trim(&file->store, TWHEEL_KEEP_PAGES))
-		twheel_file_publish_and_unlock(file, TWHEEL_CHANGED);
+		twheel_file_publish_and_unlock(file, false);
 	else
-		twheel_file_unlock_unchanged(file);
+		spin_unlock(&file->lock);
 }
 
 /* twheel_wake.c */
@@ -240,11 +267,7 @@ enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer);
 int twheel_file_wait(struct twheel_file *file);
 bool twheel_file_arm(struct twheel_file *file);
 void twheel_file_wake_next(struct twheel_file *file);
-void twheel_file_publish(struct twheel_file *file, enum twheel_outcome outcome);
-
-bool twheel_file_advance(struct twheel_file *file, u64 until, unsigned int steps);
-int twheel_file_provide(struct twheel_file *file, int need);
-size_t twheel_file_bytes(const struct twheel_file *file);
+void twheel_file_publish(struct twheel_file *file, bool pause);
 
 /* twheel_timers.c */
 long twheel_modify_timer(struct twheel_file *file, const struct twheel_modify *mod);

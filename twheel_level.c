@@ -10,6 +10,7 @@
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
@@ -203,6 +204,29 @@ u8 twheel_levels_for(const struct twheel *w, u64 delay)
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_levels_for);
+
+/**
+ * twheel_levels_until() - how many levels a deadline needs now
+ * @w: the wheel
+ * @deadline: the deadline
+ *
+ * Return: the smallest number of levels with which twheel_covers() would be true.
+ */
+u8 twheel_levels_until(const struct twheel *w, u64 deadline)
+{
+	u64 span = w->tick.value, range = mul_capped(span, w->size.value);
+	u8 nr = 1;
+
+	/* As twheel_sync_level() has it; and a timer that is never due needs a level, too. */
+	while (deadline <= twheel_last_deadline(w) &&
+	       deadline >= div64_u64(w->time, span) * span + range - (w->tick.value - 1)) {
+		span = range;
+		range = mul_capped(span, w->size.value);
+		nr++;
+	}
+	return nr;
+}
+EXPORT_SYMBOL_GPL(twheel_levels_until);
 
 /**
  * twheel_max_delay() - the longest delay that the levels cover

@@ -131,6 +131,13 @@ static int twheel_open(struct inode *inode, struct file *filp)
 	return stream_open(inode, filp);
 }
 
+/* A process that closes its descriptor, or dies, leaves what it was woken for to the next. */
+static int twheel_flush(struct file *filp, fl_owner_t id)
+{
+	twheel_file_wake_next(filp->private_data);
+	return 0;
+}
+
 static int twheel_release(struct inode *inode, struct file *filp)
 {
 	twheel_file_close(filp->private_data);
@@ -140,6 +147,7 @@ static int twheel_release(struct inode *inode, struct file *filp)
 static const struct file_operations twheel_fops = {
 	.owner		= THIS_MODULE,
 	.open		= twheel_open,
+	.flush		= twheel_flush,
 	.release	= twheel_release,
 	.read		= twheel_read,
 	.read_iter	= twheel_read_iter,

@@ -2,148 +2,194 @@
 /*
  * Reading and polling for expired timers
  *
- * Writing an event and removing its timer are one step: the event is written to user memory
- * with the lock held, and the timer leaves the wheel only if that succeeds. If that memory is not
- * present, it is brought in without the lock, and the read goes on.
+ * A read takes events with the lock held, and copies them without it, to pages that are present.
+ * Events that could not be copied are unread again; then their memory is faulted in, and the read
+ * goes on. So a reader that waits for a page keeps nothing from others.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "twheel_compat.h"
 #include "twheel_event.h"
 #include "twheel_file.h"
 
-/* How often a read that may not wait advances a wheel that has more due than that expires. */
-#define TWHEEL_READ_ADVANCES	4
+/* Holds that a read which may not wait spends on timers that are due, but not in order yet. */
+#define TWHEEL_READ_HOLDS	4
 
-/*
- * Write the events of up to @max expired timers to user memory. Returns how many, 0 if that memory
- * is not present, or -EFAULT. No function may be called while it is open: all are inline.
- */
-static int put_events(struct twheel_file *file, struct iov_iter *to, int max)
-{
-	struct twheel_event __user *uevent = to->ubuf + to->iov_offset;
-	struct twheel_timer *timer;
-	int n = 0;
+/* Events that have been taken, and the entries to free; NULL for a periodic timer. */
+struct taken {
+	u64 modified;	/* @modified of the file at that time */
+	struct twheel_event event[TWHEEL_READ_EVENTS];
+	struct twheel_entry *entry[TWHEEL_READ_EVENTS];
+};
 
-	if (!user_write_access_begin(uevent, max * sizeof(*uevent)))
-		return -EFAULT;
-	max = min_t(u64, max, file->wheel.nr_expired);
-	for (timer = twheel_first_expired(file); n < max; timer = list_next_entry(timer, node)) {
-		struct twheel_event event = twheel_event_of(file, to_entry(timer));
-
-		unsafe_put_user(event.id, &uevent[n].id, out);
-		unsafe_put_user(event.data, &uevent[n].data, out);
-		unsafe_put_user(event.deadline_ns, &uevent[n].deadline_ns, out);
-		unsafe_put_user(event.count, &uevent[n].count, out);
-		n++;
-	}
-out:
-	user_write_access_end();
-	iov_iter_advance(to, n * sizeof(*uevent));
-	return n;
-}
-
-/* Copy one event to any other iterator. Returns 1, or 0 if its memory is not present. */
-static noinline int copy_event(struct twheel_file *file, struct iov_iter *to)
-{
-	struct twheel_event event = twheel_event_of(file, to_entry(twheel_first_expired(file)));
-	size_t copied = copy_to_iter(&event, sizeof(event), to);
-
-	if (copied == sizeof(event))
-		return 1;
-	iov_iter_revert(to, copied);
-	return 0;
-}
-
-/*
- * Bring in the memory for an event, by access: no other way is certain to be enough. Returns 1, or
- * -EFAULT.
- */
-static noinline int bring_in(struct iov_iter *to)
-{
-	size_t size = sizeof(struct twheel_event), zeroed = iov_iter_zero(size, to);
-
-	iov_iter_revert(to, zeroed);
-	return zeroed == size ? 1 : -EFAULT;
-}
-
-/* A read, and how far it is. */
+/* A read, and its progress. */
 struct reading {
 	struct iov_iter *to;
 	size_t size;	/* of @to when it began */
+	u64 until;	/* what is due later than its first hold is for other reads */
+	u8 holds;	/* how often it may look for more than has expired */
 	bool may_wait;
-	u8 advances;	/* how often it advances a wheel that has more due than that expires */
-	u64 until;	/* it does not follow the clock beyond this */
 };
 
-/*
- * Advance the wheel and read, with one hold of the lock. Returns 1 to go on, 0 if nothing is left,
- * -EAGAIN if more is due but has to be sorted first, or another errno.
- */
-static int read_chunk(struct twheel_file *file, struct reading *r)
+static bool has_read(const struct reading *r)
 {
-	int max = min_t(size_t, TWHEEL_CHUNK, iov_iter_count(r->to) / sizeof(struct twheel_event));
-	int n = 0, some = 1, i;
-	bool more = true, left, set_back; /* more may be due, until an advance shows */
+	return iov_iter_count(r->to) < r->size;
+}
 
-	twheel_file_lock(file);
-	if (unlikely(file->ring)) {
-		twheel_file_unlock(file);
-		return -EBUSY;
-	}
-	set_back = twheel_file_is_set_back(file);
-	/* When enough has expired, only the counts of periodic timers need the clock, once. */
-	if (set_back || (r->advances && (file->wheel.nr_expired < min(max, TWHEEL_FEW) ||
-					 (file->has_periods && r->until == TWHEEL_NEVER)))) {
-		more = twheel_file_advance(file, r->until, TWHEEL_FEW);
-		set_back = twheel_is_rewinding(&file->wheel);
-		if (more && r->advances && !r->may_wait && !set_back)
-			r->advances--;
-		/* Many events have a hold of their own. */
-		if (file->wheel.nr_expired >= TWHEEL_FEW || set_back) {
-			twheel_file_unlock(file);
-			return 1;
+/* Return true if there is an event that was due when the read began. */
+static bool has_event(const struct twheel_file *file, const struct reading *r)
+{
+	return twheel_has_event(file) && twheel_first_expired(file)->deadline <= r->until;
+}
+
+/* Take the events that are ready and have room; returns how many. No call finds their timers. */
+static unsigned int take_events(struct twheel_file *file, const struct reading *r,
+				struct taken *taken)
+{
+	u64 max = iov_iter_count(r->to) / sizeof(struct twheel_event);
+	struct twheel_entry *entry;
+	unsigned int n;
+
+	taken->modified = file->modified;
+	max = twheel_has_event(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
+	for (n = 0; n < max && twheel_first_expired(file)->deadline <= r->until; n++) {
+		entry = twheel_take(file, &taken->event[n]);
+		taken->entry[n] = entry;
+		if (likely(entry)) {
+			entry->timer.tag = 0;
+			file->taken++;
 		}
 	}
-	while (n < max && file->wheel.nr_expired) {
-		some = iter_is_ubuf(r->to) ? put_events(file, r->to, max - n) :
-					     copy_event(file, r->to);
-		if (some <= 0)
-			break;
-		for (i = 0; i < some; i++)
-			twheel_take(file, to_entry(twheel_first_expired(file)));
-		n += some;
+	return n;
+}
+
+/* Make an event unread again, before all others. */
+static void give_back(struct twheel_file *file, const struct taken *taken, unsigned int i)
+{
+	const struct twheel_event *event = &taken->event[i];
+	struct twheel_entry *entry = taken->entry[i];
+	struct twheel *w = &file->wheel;
+
+	file->delivered--;
+	file->news = true;
+	if (likely(entry)) {
+		file->taken--;
+		entry->timer.tag = event->id >> 32;
+	} else {
+		/* Unless it has been cancelled, or may have another deadline. */
+		if (!twheel_store_find(&file->store, event->id, &entry) ||
+		    file->modified != taken->modified)
+			return;
+		twheel_cancel(w, &entry->timer);
+		/* A later event, which another reader has taken, may have rearmed it again. */
+		entry->timer.deadline = max(event->deadline_ns, entry->timer.deadline -
+					    event->count * entry->interval);
 	}
-	left = file->wheel.nr_expired || (more && r->advances);
-	if (likely(left || iov_iter_count(r->to) < r->size))
-		twheel_file_unlock(file);
+	/* The wheel may have followed a clock that was set back. */
+	if (unlikely(entry->timer.deadline >= w->time + w->tick.value))
+		twheel_add(w, &entry->timer);
 	else
-		twheel_file_publish_and_unlock(file, more ? TWHEEL_UNFINISHED : TWHEEL_NOTHING);
-	if (some <= 0) {
-		/* That may take any time, and the next reader does not wait for it. */
-		twheel_file_wake_next(file);
-		return some ?: bring_in(r->to);
+		twheel_expire_first(w, &entry->timer);
+}
+
+/* Copy events to pages that are present; returns how many. */
+static unsigned int copy_events(struct iov_iter *to, const struct twheel_event *event,
+				unsigned int n)
+{
+	size_t copied;
+
+	pagefault_disable();
+	copied = copy_to_iter(event, n * sizeof(*event), to);
+	pagefault_enable();
+	iov_iter_revert(to, copied % sizeof(*event));
+	return copied / sizeof(*event);
+}
+
+/*
+ * Copy @n events, and free their timers. Returns 0 if all were copied; otherwise the rest is unread
+ * again: 1 if its memory has been faulted in, or -EFAULT.
+ */
+static int deliver(struct twheel_file *file, struct iov_iter *to, const struct taken *taken,
+		   unsigned int n)
+{
+	unsigned int copied = copy_events(to, taken->event, n), i;
+
+	spin_lock(&file->lock);
+	for (i = 0; i < copied; i++) {
+		if (likely(taken->entry[i])) {
+			twheel_store_put(&file->store, taken->entry[i]);
+			file->taken--;
+		}
 	}
-	return left ? 1 : more ? -EAGAIN : 0;
+	for (i = n; unlikely(i-- > copied);)
+		give_back(file, taken, i);
+	twheel_file_leave(file);
+	if (likely(copied == n))
+		return 0;
+	/* That may take any time. */
+	return fault_in_iov_iter_writeable(to, sizeof(*taken->event)) ? -EFAULT : 1;
+}
+
+/*
+ * Take and copy events once. Returns 1 to go on, 0 if nothing is left, -EAGAIN if what is left is
+ * for other reads, or another errno.
+ */
+static int read_once(struct twheel_file *file, struct reading *r)
+{
+	bool more = twheel_file_enter(file, r->holds ? TWHEEL_FEW_STEPS : 0), again, left;
+	struct taken taken __uninitialized;
+	unsigned int n;
+	int err = 0;
+
+	if (unlikely(file->ring)) {
+		twheel_file_leave(file);
+		return -EBUSY;
+	}
+	/* After a clock that was set back within a tick, expired timers can be due later in it. */
+	if (!has_read(r))
+		r->until = max(file->now, file->wheel.time + file->wheel.tick.value - 1);
+	n = take_events(file, r, &taken);
+	if (more && r->holds && !r->may_wait)
+		r->holds--;
+	again = has_event(file, r) || (more && r->holds && !twheel_has_event(file));
+	left = more || file->wheel.nr_expired;
+	if (likely(n || again || has_read(r)))
+		twheel_file_leave(file);
+	else
+		twheel_file_publish_and_unlock(file, more);
+	if (n)
+		err = deliver(file, r->to, &taken, n);
+	if (err)
+		return err;
+	return again ? 1 : left ? -EAGAIN : 0;
+}
+
+/* Read what is due now. Returns 0, or why something is left: 1, or an errno. */
+static int read_due(struct twheel_file *file, struct reading *r)
+{
+	int err;
+
+	do {
+		err = read_once(file, r);
+		cond_resched();
+	} while (err == 1 && iov_iter_count(r->to) >= sizeof(struct twheel_event) &&
+		 !(has_read(r) ? task_sigpending(current) : fatal_signal_pending(current)));
+	/* One reader is woken at a time. */
+	if (err && err != -EFAULT)
+		twheel_file_wake_next(file);
+	return err;
 }
 
 static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait)
 {
 	struct twheel_file *file = filp->private_data;
-	size_t size = iov_iter_count(to);
+	struct reading r = { .to = to, .size = iov_iter_count(to), .may_wait = may_wait };
 	int err;
 
-	if (size < sizeof(struct twheel_event))
+	if (r.size < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
-		struct reading r = {
-			.to = to,
-			.size = size,
-			.may_wait = may_wait,
-			.advances = TWHEEL_READ_ADVANCES,
-			.until = TWHEEL_NEVER,
-		};
-
 		if (READ_ONCE(file->ring))
 			err = -EBUSY;
 		else if (may_wait)
@@ -152,21 +198,11 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (err)
 			return err;
-		for (;;) {
-			err = read_chunk(file, &r);
-			cond_resched();
-			if (err <= 0 || iov_iter_count(to) < sizeof(struct twheel_event) ||
-			    task_sigpending(current))
-				break;
-			if (r.until == TWHEEL_NEVER)
-				r.until = twheel_file_now(file);
-		}
-		/* One reader is woken at a time: it leaves the rest to the next, once. */
-		if (err && err != -EFAULT)
-			twheel_file_wake_next(file);
-		if (iov_iter_count(to) < size)
-			return size - iov_iter_count(to);
-		if (err)
+		r.holds = TWHEEL_READ_HOLDS;
+		err = read_due(file, &r);
+		if (has_read(&r))
+			return r.size - iov_iter_count(to);
+		if (err) /* 1 if killed */
 			return err < 0 ? err : -ERESTARTSYS;
 	} while (may_wait);
 	return -EAGAIN;
@@ -217,13 +253,12 @@ static bool poll_wheel(struct twheel_file *file)
 	/* After its clock has been set back, nothing may be left to read. */
 	if (READ_ONCE(file->unread) && !twheel_file_can_be_set(file))
 		return true;
-	twheel_file_lock(file);
-	more = twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
-	unread = file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
+	more = twheel_file_enter(file, TWHEEL_STEPS);
+	unread = twheel_has_event(file);
 	if (unread)
-		twheel_file_unlock(file);
+		twheel_file_leave(file);
 	else
-		twheel_file_publish_and_unlock(file, more ? TWHEEL_UNFINISHED : TWHEEL_NOTHING);
+		twheel_file_publish_and_unlock(file, more);
 	return unread;
 }
 

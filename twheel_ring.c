@@ -23,7 +23,7 @@ static_assert(sizeof(struct twheel_ring) +
 	      TWHEEL_RING_SLOTS_MAX * sizeof(struct twheel_event) == SZ_64K);
 
 /* How often one poll may take the lock. */
-#define TWHEEL_POLL_HOLDS	8
+#define TWHEEL_POLL_HOLDS	2
 
 /* Give the file a ring, unless another thread has. */
 static int install_ring(struct twheel_file *file, u32 slots)
@@ -41,7 +41,7 @@ static int install_ring(struct twheel_file *file, u32 slots)
 		twheel_user_uncharge(file->user, bytes);
 		return -ENOMEM;
 	}
-	twheel_file_lock(file);
+	spin_lock(&file->lock);
 	file->charged += bytes;
 	if (!file->ring) {
 		file->ring_slots = (bytes - sizeof(struct twheel_ring)) /
@@ -51,7 +51,7 @@ static int install_ring(struct twheel_file *file, u32 slots)
 		ring = NULL;
 	}
 	twheel_file_credit(file);
-	twheel_file_unlock(file);
+	spin_unlock(&file->lock);
 	/* Readers that are blocked fail. */
 	wake_up_interruptible_all(&file->wait);
 	if (ring)
@@ -132,36 +132,27 @@ static bool ring_has_events(const struct twheel_ring *ring)
 }
 
 /*
- * Advance the wheel, and move up to a chunk of events to the ring. Returns whether to go on, and
- * sets @more if due timers are left in the wheel.
+ * Move up to a chunk of events to the ring. Returns true if it has moved any; @more says whether
+ * the wheel has more that is due.
  */
-static bool fill_ring(struct twheel_file *file, bool *more)
+static bool fill_ring(struct twheel_file *file, bool more)
 {
-	bool many = file->wheel.nr_expired >= TWHEEL_FEW && !twheel_file_is_set_back(file);
-	u32 tail = file->ring_tail, room = ring_room(file), n;
 	struct twheel_ring *ring = file->ring;
 	struct twheel_event *event = (struct twheel_event *)(ring + 1);
+	u32 tail = file->ring_tail, room = min_t(u32, ring_room(file), TWHEEL_CHUNK), n;
+	struct twheel_entry *entry;
 
-	/* With many, assume so: another hold of the lock finds out. */
-	*more = many || twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
-	n = min3((u64)room, (u64)TWHEEL_CHUNK, file->wheel.nr_expired);
-	/* Many events have a hold of their own. */
-	if (!many && (file->wheel.nr_expired >= TWHEEL_FEW || twheel_is_rewinding(&file->wheel)))
-		n = 0;
-	room -= n;
-	while (n--) {
-		struct twheel_entry *entry = to_entry(twheel_first_expired(file));
-
-		event[tail] = twheel_event_of(file, entry);
-		twheel_take(file, entry);
+	for (n = 0; n < room && twheel_has_event(file); n++) {
+		entry = twheel_take(file, &event[tail]);
+		if (entry)
+			twheel_store_put(&file->store, entry);
 		tail = tail + 1 < file->ring_slots ? tail + 1 : 0;
 	}
-	*more |= file->wheel.nr_expired > 0;
 	file->ring_tail = tail;
-	WRITE_ONCE(ring->flags, *more ? TWHEEL_RING_MORE : 0);
+	WRITE_ONCE(ring->flags, more || file->wheel.nr_expired ? TWHEEL_RING_MORE : 0);
 	/* The program sees the events, and the flags, before this. */
 	smp_store_release(&ring->tail, tail);
-	return room && *more;
+	return n;
 }
 
 /**
@@ -169,33 +160,29 @@ static bool fill_ring(struct twheel_file *file, bool *more)
  * @file: the file, not locked
  * @ring: its ring
  *
- * Moves what is due to the ring, in a bounded number of holds of the lock.
+ * Moves what is due to the ring, with one hold of the lock.
  *
  * Return: true if the ring has events after that.
  */
 bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring *ring)
 {
-	unsigned int holds = TWHEEL_POLL_HOLDS;
-	bool again, more;
-	u32 tail;
+	u32 left = READ_ONCE(ring->flags);
+	bool more;
 
 	/*
 	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
 	 * finds it polls again. Both need the lock once.
 	 */
-	again = twheel_file_arm(file) || READ_ONCE(ring->flags) ||
-		(ring_has_events(ring) && twheel_file_is_due(file));
-	while (again && holds--) {
-		twheel_file_lock(file);
-		tail = file->ring_tail;
-		again = fill_ring(file, &more);
-		if (file->ring_tail != tail)
-			twheel_file_publish_and_unlock(file, TWHEEL_FILLED);
-		else if (!(again && holds) && !ring_has_events(ring))
-			twheel_file_publish_and_unlock(file, more ? TWHEEL_UNFINISHED :
-								    TWHEEL_NOTHING);
-		else
-			twheel_file_unlock(file);
-	}
+	if (!twheel_file_arm(file) && !left &&
+	    !(ring_has_events(ring) && twheel_file_is_due(file)))
+		return ring_has_events(ring);
+	more = twheel_file_enter(file, TWHEEL_FEW_STEPS);
+	/* Waiters may have taken all that earlier polls moved, or were never woken for this. */
+	if (fill_ring(file, more) && (left || file->due > READ_ONCE(file->fired)))
+		file->news = true;
+	if (ring_has_events(ring))
+		twheel_file_leave(file);
+	else
+		twheel_file_publish_and_unlock(file, more);
 	return ring_has_events(ring);
 }

@@ -11,34 +11,29 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "twheel_compat.h"
 #include "twheel_file.h"
 
-/* Number of timers listed with one hold of the lock. */
-#define TWHEEL_LIST_CHUNK	(4 * TWHEEL_CHUNK)
-/* Number of blocks searched with one hold of the lock: a page with few timers takes longest. */
-#define TWHEEL_LIST_BLOCKS	16
+/* Number of timers that are listed with one hold of the lock, and copied together. */
+#define TWHEEL_LIST_CHUNK	24
+/* Places of the store that are searched with one hold of the lock. */
+#define TWHEEL_LIST_PLACES	1024
 /* Number of buckets counted with one hold of the lock. */
 #define TWHEEL_SHOW_BUCKETS	1024U
 
 /* ---- One timer ---- */
 
-/* What decides whether a timer has expired. */
-struct moment {
-	u64 reached;	/* a read would return timers due by this, even before an advance */
-	u8 set_back;	/* expired ones may be pending again; no bool, as in twheel_level */
-};
-
-static struct moment this_moment(const struct twheel_file *file, u64 now)
+/* Return when the last tick ended: reads return what was due by then, even if the wheel lags. */
+static u64 last_tick(const struct twheel_file *file)
 {
-	return (struct moment) {
-		.reached = twheel_floor(&file->wheel, now) * file->wheel.tick.value,
-		.set_back = twheel_file_is_set_back(file),
-	};
+	return twheel_floor(&file->wheel, file->now) * file->wheel.tick.value;
 }
 
-static __always_inline u32 state_of(const struct twheel_timer *timer, const struct moment *moment)
+static u32 state_of(const struct twheel_file *file, const struct twheel_timer *timer, u64 reached)
 {
-	return (twheel_expired(timer) && !moment->set_back) || timer->deadline <= moment->reached ?
+	/* During a rewind, what has expired may be pending again. */
+	return timer->deadline <= reached ||
+	       (twheel_expired(timer) && !twheel_is_rewinding(&file->wheel)) ?
 	       TWHEEL_EXPIRED : TWHEEL_PENDING;
 }
 
@@ -53,26 +48,22 @@ long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *ar
 {
 	struct twheel_query query;
 	struct twheel_entry *entry;
-	struct moment moment;
 	bool found;
-	u64 now;
 
 	if (copy_from_user(&query, arg, sizeof(query)))
 		return -EFAULT;
 	if (query.reserved)
 		return -EINVAL;
-	twheel_file_lock(file);
+	twheel_file_enter(file, TWHEEL_FEW_STEPS);
 	found = twheel_store_find(&file->store, query.id, &entry);
 	if (found) {
-		now = twheel_file_now(file);
-		moment = this_moment(file, now);
 		query.deadline_ns = entry->timer.deadline;
-		query.remaining_ns = max(entry->timer.deadline, now) - now;
+		query.remaining_ns = max(entry->timer.deadline, file->now) - file->now;
 		query.interval_ns = entry->interval;
 		query.data = entry->data;
-		query.state = state_of(&entry->timer, &moment);
+		query.state = state_of(file, &entry->timer, last_tick(file));
 	}
-	twheel_file_unlock(file);
+	twheel_file_leave(file);
 	if (!found)
 		return -ENOENT;
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
@@ -81,50 +72,43 @@ long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *ar
 /* ---- All timers ---- */
 
 /*
- * List up to @max timers from *@cursor on, with the lock held. Returns how many, -EFAULT, or
- * -EAGAIN if the memory is not present. No function may be called while user memory is open: all
- * are inline.
+ * List timers from *@cursor on, until @max are found or enough places have been searched. Returns
+ * how many.
  */
-static int list_chunk(struct twheel_file *file, u64 *cursor, struct twheel_listed __user *to,
-		      unsigned int max)
+static unsigned int list_chunk(struct twheel_file *file, u64 *cursor, struct twheel_listed *to,
+			       unsigned int max)
 {
 	unsigned long slot = array_index_nospec(*cursor & TWHEEL_SLOT_MASK, TWHEEL_PAGE_ENTRIES);
-	unsigned long nr = *cursor >> TWHEEL_SLOT_BITS, blocks = TWHEEL_LIST_BLOCKS;
-	struct moment moment = this_moment(file, twheel_file_now(file));
-	struct twheel_listed __user *u = to, *end = to + max;
-	struct twheel_entry *entry;
-	int err = -EAGAIN;
+	unsigned long nr = *cursor >> TWHEEL_SLOT_BITS;
+	unsigned int places = TWHEEL_LIST_PLACES, n = 0;
+	u64 reached = last_tick(file);
 
-	if (!user_write_access_begin(to, max * sizeof(*to)))
-		return -EFAULT;
-	for (; u < end && blocks-- && nr < file->store.nr_blocks; nr++, slot = 0) {
+	for (; nr < file->store.nr_blocks && places && n < max; nr++, slot = 0, places--) {
 		struct twheel_page *page = twheel_store_page(&file->store, nr);
-		u32 room = end - u, base = page ? page->base : 0;
 		/* Includes timers before @slot: then the page is searched to its end. */
-		u32 left = page ? min(room, twheel_page_timers(page)) : 0;
+		u32 left = page ? twheel_page_timers(page) : 0;
 
-		entry = page->entry + slot;
-		for (; left && entry < page->entry + TWHEEL_PAGE_ENTRIES; entry++) {
+		for (; left && slot < TWHEEL_PAGE_ENTRIES; slot++) {
+			const struct twheel_entry *entry = page->entry + slot;
+
+			if (n == max || places == 1)
+				goto out;
+			places--;
 			if (!entry->timer.tag)
 				continue;
-			slot = twheel_entry_slot(page, entry);
-			unsafe_put_user((u64)entry->timer.tag << 32 | base | slot, &u->id, out);
-			unsafe_put_user(entry->data, &u->data, out);
-			unsafe_put_user(entry->timer.deadline, &u->deadline_ns, out);
-			unsafe_put_user(entry->interval, &u->interval_ns, out);
-			unsafe_put_user(state_of(&entry->timer, &moment), &u->state, out);
-			unsafe_put_user(0, &u->reserved, out);
+			to[n++] = (struct twheel_listed) {
+				.id = twheel_entry_id(entry),
+				.data = entry->data,
+				.deadline_ns = entry->timer.deadline,
+				.interval_ns = entry->interval,
+				.state = state_of(file, &entry->timer, reached),
+			};
 			left--;
-			u++;
 		}
-		if (u == end && ++slot < TWHEEL_PAGE_ENTRIES)
-			break;
 	}
-	err = 0;
 out:
-	user_write_access_end();
 	*cursor = (u64)nr << TWHEEL_SLOT_BITS | slot;
-	return u > to ? u - to : err;
+	return n;
 }
 
 /**
@@ -136,41 +120,44 @@ out:
  */
 long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg)
 {
+	struct twheel_listed listed[TWHEEL_LIST_CHUNK] __uninitialized;
 	struct twheel_listed __user *to;
+	unsigned int n, missing = 0;
 	struct twheel_list list;
-	long done = 0;
-	bool missing;
-	u64 from;
-	int n;
+	u64 from, done = 0;
 
 	if (copy_from_user(&list, arg, sizeof(list)))
 		return -EFAULT;
 	if (list.flags || list.cursor > U32_MAX ||
 	    (list.cursor & TWHEEL_SLOT_MASK) >= TWHEEL_PAGE_ENTRIES)
 		return -EINVAL;
-	if (!list.count)
-		return 0;
-	list.count = min_t(u32, list.count, INT_MAX);
 	to = u64_to_user_ptr(list.entries);
-	do {
-		cond_resched();
+	list.count = min_t(u32, list.count, INT_MAX);
+	while (done < list.count &&
+	       !(done ? signal_pending(current) : fatal_signal_pending(current))) {
 		from = list.cursor;
-		twheel_file_lock(file);
-		n = list_chunk(file, &list.cursor, to + done,
-			       min_t(long, list.count - done, TWHEEL_LIST_CHUNK));
-		twheel_file_unlock(file);
-		missing = n == -EAGAIN;
-		if (missing) /* bring it in by access: no other way is certain to be enough */
-			n = clear_user(to + done, sizeof(*to)) ? -EFAULT : 0;
-		if (n < 0)
+		twheel_file_enter(file, TWHEEL_FEW_STEPS);
+		n = list_chunk(file, &list.cursor, listed,
+			       min_t(u64, list.count - done, TWHEEL_LIST_CHUNK));
+		twheel_file_leave(file);
+		missing = copy_to_user(to + done, listed, n * sizeof(*listed));
+		if (missing) {
+			missing = DIV_ROUND_UP(missing, sizeof(*listed));
+			done += n - missing;
+			list.cursor = (u32)listed[n - missing].id;
 			break;
+		}
 		done += n;
-		/* Otherwise the cursor stays only at the end. */
-	} while ((missing || list.cursor != from) && done < list.count &&
-		 !(done ? signal_pending(current) : fatal_signal_pending(current)));
+		/* No progress: the end. */
+		if (list.cursor == from)
+			break;
+		cond_resched();
+	}
+	if (missing && !done)
+		return -EFAULT;
 	if (done && put_user(list.cursor, &arg->cursor))
 		return -EFAULT;
-	return done ?: n;
+	return done;
 }
 
 /* ---- The wheel ---- */
@@ -185,7 +172,7 @@ static void fill_info(struct twheel_file *file, struct twheel_info *info)
 		.max_timers = file->max_timers,
 		.wheel_size = w->size.value,
 		.clock_id = file->clock_id,
-		.now_ns = twheel_file_now(file),
+		.now_ns = file->now,
 		.pending = w->nr_pending,
 		.expired = w->nr_expired,
 		.added = file->added,
@@ -217,11 +204,10 @@ long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		twheel_file_lock(file);
-		more = twheel_file_advance(file, TWHEEL_NEVER, TWHEEL_STEPS);
+		more = twheel_file_enter(file, TWHEEL_STEPS);
 		if (!more)
 			fill_info(file, &info);
-		twheel_file_unlock(file);
+		twheel_file_leave(file);
 	} while (more);
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
@@ -236,7 +222,7 @@ static void show_level(struct seq_file *m, struct twheel_file *file, unsigned in
 		const struct twheel_level *level = NULL;
 
 		cond_resched();
-		twheel_file_lock(file);
+		spin_lock(&file->lock);
 		/* TWHEEL_SETUP can have freed it. */
 		if (nr < file->wheel.nr_levels)
 			level = file->wheel.level[nr];
@@ -245,7 +231,7 @@ static void show_level(struct seq_file *m, struct twheel_file *file, unsigned in
 		end = min(i + TWHEEL_SHOW_BUCKETS, size);
 		while (i < end)
 			timers += level->bucket[i++].count;
-		twheel_file_unlock(file);
+		spin_unlock(&file->lock);
 	} while (i < size);
 	seq_printf(m, "twheel-level-%u-timers:\t%llu\n", nr, timers);
 	seq_printf(m, "twheel-level-%u-busy:\t%u\n", nr, busy);
@@ -262,9 +248,9 @@ void twheel_show_fdinfo(struct seq_file *m, struct file *filp)
 	struct twheel_info info;
 	unsigned int nr;
 
-	twheel_file_lock(file);
+	twheel_file_enter(file, TWHEEL_FEW_STEPS);
 	fill_info(file, &info);
-	twheel_file_unlock(file);
+	twheel_file_leave(file);
 	seq_printf(m, "twheel-id:\t%llu\n", file->id);
 	seq_printf(m, "twheel-tick-ns:\t%llu\n", info.tick_ns);
 	seq_printf(m, "twheel-wheel-size:\t%u\n", info.wheel_size);

@@ -63,7 +63,9 @@ struct twheel_page {
 #define TWHEEL_PAGE_FULL	S32_MIN
 
 /* The bits of an id that number the entries of a page: a byte for pages of 4 KiB. */
+#ifndef TWHEEL_SLOT_BITS
 #define TWHEEL_SLOT_BITS	(PAGE_SHIFT - 4)
+#endif
 #define TWHEEL_SLOT_MASK	(BIT(TWHEEL_SLOT_BITS) - 1)
 
 /* A chunk of the directory fills a page. */

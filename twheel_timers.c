@@ -4,13 +4,13 @@
  *
  * A single call returns 0 or an errno. A batch is done in chunks, each of them a bounded hold
  * of the lock, up to the first entry that fails. It returns the number of entries that were
- * done, or the errno of the first one.
+ * done, or the errno of the first one. The entries of a chunk are copied in before its hold, and
+ * the ids of added timers written after it.
  *
- * A chunk that lacks user memory, a level, a page, or an advance of the wheel ends with enum
- * twheel_need. Its caller provides that with the lock dropped, and retries from the same entry:
- * all checks are repeated, as other threads may have changed the wheel.
+ * A chunk that lacks a level, an entry, or an advance of the wheel ends with enum twheel_need. Its
+ * caller provides that with the lock dropped, and retries from the same entry: all checks are
+ * repeated, as other threads may have changed the wheel.
  */
-#include <linux/jiffies.h>
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -19,59 +19,68 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* Cost of a slow add, in fast ones. */
-#define TWHEEL_SLOW_ADD_COST	4
-
-/* Compute a deadline; returns false if the arguments are not valid. */
-static bool compute_deadline(u64 time_ns, u32 flags, u32 reserved, u64 now, u64 *deadline)
+/* Enter to add or modify timers. Returns false during a rewind: nothing can be placed. */
+static __always_inline bool enter_to_place(struct twheel_file *file)
 {
-	*deadline = flags ? time_ns : min_t(u64, now + time_ns, KTIME_MAX);
+	return likely(!twheel_file_enter(file, TWHEEL_FEW_STEPS) ||
+		      !twheel_is_rewinding(&file->wheel));
+}
+
+/*
+ * Compute the deadline of a timer, and find its level. Returns false if the arguments are not
+ * valid, if it is already due, or if no level covers it.
+ */
+static __always_inline bool find_level(const struct twheel_file *file, u64 time_ns, u32 flags,
+				       u32 reserved, u64 *deadline, struct twheel_level **level)
+{
+	*deadline = time_ns + (flags ? 0 : file->now);
+	/* The signed comparison also catches a sum out of range. */
+	return likely(!((flags & ~TWHEEL_ABSTIME) | reserved) &&
+		      (s64)*deadline > (s64)file->now &&
+		      twheel_find_level(&file->wheel, *deadline, level));
+}
+
+/* Compute the deadline of any timer; returns false if the arguments are not valid. */
+static bool compute_deadline(const struct twheel_file *file, u64 time_ns, u32 flags, u32 reserved,
+			     u64 *deadline)
+{
+	*deadline = flags ? time_ns : min_t(u64, file->now + time_ns, KTIME_MAX);
 	return !((flags & ~TWHEEL_ABSTIME) | reserved | time_ns >> 63);
 }
 
 /*
- * Advance a wheel up to what is due, whose expiry is left to readers, and cascade a part of a
- * crowd. Returns false if the clock is still set back.
+ * Return what is needed before a timer can be placed: one of enum twheel_need, or 0. For levels,
+ * this increments @growing, which keeps TWHEEL_SETUP away until they exist.
  */
-static noinline bool visit_slowpath(struct twheel_file *file)
-{
-	file->visited = jiffies;
-	twheel_file_advance(file, twheel_file_next(file) - 1, TWHEEL_FEW);
-	return !twheel_file_is_set_back(file);
-}
-
-/*
- * Visit a wheel that is about to change if a tick and some time have passed, or while a crowd
- * cascades. So near timers get low levels, and crowds are opened ahead of their time by the
- * calls that come anyway. Returns false if the clock was set back, and the wheel is not yet.
- */
-static __always_inline bool visit(struct twheel_file *file, u64 now)
+static int need_for(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	const struct twheel *w = &file->wheel;
+	u8 levels;
 
-	/* The difference is also too large if the clock was set back. */
-	return likely(now - w->time < max_t(u64, w->tick.value, TWHEEL_VISIT_NS) &&
-		      !w->cascading_levels) ||
-	       visit_slowpath(file);
+	/* What has been due for longer expires first. */
+	if (deadline <= file->now && twheel_is_due(w))
+		return TWHEEL_NEED_ADVANCE;
+	if (w->nr_levels && interval <= file->max_delay && twheel_covers(w, deadline))
+		return 0;
+	/* A clock that can be set can come to any time; a period begins at any time in a tick. */
+	levels = twheel_levels_for(w, twheel_file_can_be_set(file) ? KTIME_MAX : interval);
+	file->growing++;
+	return TWHEEL_NEED_LEVELS + max(levels, twheel_levels_until(w, deadline));
 }
 
-/* The same for a call that reads no clock: once in each jiffy. */
-static __always_inline void visit_by_jiffies(struct twheel_file *file)
+/* Put a timer into the wheel, whose levels cover it. */
+static void place(struct twheel_file *file, struct twheel_entry *entry)
 {
-	if (unlikely(time_after(jiffies, file->visited) || file->wheel.cascading_levels))
-		visit_slowpath(file);
+	if (entry->timer.deadline <= file->now) {
+		twheel_expire(&file->wheel, &entry->timer);
+		trace_twheel_expire(file, 1);
+		file->news = true;
+	} else {
+		twheel_add(&file->wheel, &entry->timer);
+	}
 }
 
-/* Whether due timers must expire before another due timer is added. */
-static __always_inline bool has_to_advance(const struct twheel_file *file, u64 deadline, u64 now)
-{
-	u64 next;
-
-	return deadline <= now && twheel_next(&file->wheel, &next) &&
-	       next <= twheel_floor(&file->wheel, now);
-}
-
-/* Whether to stop between two chunks: a signal shows as a short count. */
+/* Return true to stop between two chunks: a signal shows as a short count. */
 static bool interrupted(void)
 {
 	cond_resched();
@@ -79,238 +88,118 @@ static bool interrupted(void)
 	return task_sigpending(current);
 }
 
-/*
- * Adding. Most timers take a few instructions each: their entries are read, and their ids
- * written, in user memory, without a copy.
- */
+/* ---- Adding ---- */
 
-static __always_inline struct twheel_entry *fill(struct twheel_entry *entry, u64 data,
-						 u64 interval, u64 deadline)
+/* Return true if a period is valid, and no longer than @max. */
+static __always_inline bool is_period(const struct twheel_file *file, u64 interval, u64 max)
 {
-	entry->data = data;
-	entry->interval = interval;
-	entry->timer.deadline = deadline;
-	return entry;
+	return !interval || (interval >= file->wheel.tick.value && interval <= max);
 }
 
-/*
- * Add up to @n timers, and stop at one that is not valid or not present, or needs memory or an
- * advance of the wheel. Returns how many were added. The id is written before arming, which then
- * cannot fail. No function may be called while user memory is open: all are inline.
- */
-static __always_inline unsigned int add_fast(struct twheel_file *file,
-					     struct twheel_add __user *u,
-					     unsigned int n, u64 now)
+/* Check a timer of any kind; returns 0 to add it with place(), an errno, or enum twheel_need. */
+static noinline int check_add(struct twheel_file *file, const struct twheel_add *add,
+			      u64 *deadline)
 {
-	struct twheel_add __user *end;
-	/* The flags, followed by the reserved field, which must be zero. */
-	const union {
-		u32 field[2];
-		u64 word;
-	} absolute = { .field = { TWHEEL_ABSTIME } };
-	struct twheel *w = &file->wheel;
-	struct twheel_run run;
-	unsigned int past = 0;
-
-	/* Tracepoints are calls. */
-	if (trace_twheel_add_enabled() || trace_twheel_expire_enabled())
-		return 0;
-	n = min(n, twheel_run_begin(&file->store, &run));
-	if (!n || !user_access_begin(u, n * sizeof(*u)))
-		return 0;
-	end = u + n;
-	do {
-		u64 flags, interval, time, data;
-		struct twheel_level *level;
-		struct twheel_entry *entry;
-
-		unsafe_get_u64(flags, (u64 __user *)&u->flags, out);
-		unsafe_get_u64(interval, &u->interval_ns, out);
-		unsafe_get_u64(time, &u->time_ns, out);
-		unsafe_get_u64(data, &u->data, out);
-		if (likely(!flags))
-			time += now;
-		else if (flags != absolute.word)
-			break;
-		if (interval) {
-			if (interval < file->wheel.tick.value || interval > file->max_delay)
-				break;
-			file->has_periods = true;
-		}
-		/* The deadline has passed, is not valid, or the sum is out of range. */
-		if (unlikely((s64)time <= (s64)now)) {
-			if ((s64)time < 0 || (!flags && time != now) || !w->nr_levels ||
-			    has_to_advance(file, time, now))
-				break;
-			unsafe_put_user(run.id, &u->id, out);
-			entry = fill(twheel_run_take(&run), data, interval, time);
-			twheel_expire(&file->wheel, &entry->timer);
-			past++;
-			continue;
-		}
-		if (unlikely(!twheel_find_level(w, time, &level)))
-			break;
-		unsafe_put_user(run.id, &u->id, out);
-		entry = fill(twheel_run_take(&run), data, interval, time);
-		if (likely(twheel_enqueue_fast(w, level, &entry->timer, true)))
-			continue;
-		user_access_end();
-		twheel_enqueue_slowpath(w, level, &entry->timer, twheel_index(level, time));
-		if (!user_access_begin(u, (end - u) * sizeof(*u)))
-			goto end;
-	} while (++u < end);
-out:
-	user_access_end();
-end:
-	n = twheel_run_end(&file->store, &run);
-	w->nr_pending += n - past;
-	file->added += n;
-	return n;
-}
-
-/* Put a timer into the wheel, whose levels cover it. */
-static void place(struct twheel_file *file, struct twheel_entry *entry, u64 now)
-{
-	if (entry->timer.deadline <= now) {
-		twheel_expire(&file->wheel, &entry->timer);
-		trace_twheel_expire(file, 1);
-	} else {
-		twheel_add(&file->wheel, &entry->timer);
-	}
-}
-
-/*
- * Return what has to be done before a timer can be placed: one of enum twheel_need, or 0. If it
- * needs levels, this keeps TWHEEL_SETUP away until they exist.
- */
-static int need_for(struct twheel_file *file, u64 deadline, u64 interval, u64 now)
-{
-	const struct twheel *w = &file->wheel;
-	/* A clock that can be set can come to any time. */
-	u64 delay = twheel_file_can_be_set(file) ? KTIME_MAX : max(deadline, w->time) - w->time;
-
-	if (has_to_advance(file, deadline, now))
-		return TWHEEL_NEED_ADVANCE;
-	/* The levels have to cover the interval whenever it begins. */
-	if (w->nr_levels && interval <= file->max_delay && twheel_covers(w, deadline))
-		return 0;
-	atomic_inc(&file->growing);
-	return TWHEEL_NEED_MEMORY + max_t(u8, w->nr_levels + 1,
-					  twheel_levels_for(w, max(delay, interval)));
-}
-
-/* Add one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
-static noinline int add_slowpath(struct twheel_file *file, struct twheel_add __user *uadd,
-				 u64 now)
-{
-	struct twheel_entry *entry;
-	struct twheel_add add;
-	struct twheel_run run;
-	u64 deadline;
-	int need;
-
-	if (copy_from_user(&add, uadd, sizeof(add)))
-		return TWHEEL_NEED_USER;
-	if (!compute_deadline(add.time_ns, add.flags, add.reserved, now, &deadline))
-		return -EINVAL;
-	if (add.interval_ns && (add.interval_ns < file->wheel.tick.value ||
-				add.interval_ns > KTIME_MAX))
+	if (!compute_deadline(file, add->time_ns, add->flags, add->reserved, deadline) ||
+	    !is_period(file, add->interval_ns, KTIME_MAX))
 		return -EINVAL;
 	if (twheel_file_timers(file) >= file->max_timers)
 		return -ENOSPC;
-	need = need_for(file, deadline, add.interval_ns, now);
-	if (need)
-		return need;
-	if (!twheel_run_begin(&file->store, &run))
-		return TWHEEL_NEED_MEMORY;
-	/* A timer whose id its caller cannot know does not exist. */
-	if (put_user(run.id, &uadd->id))
-		return TWHEEL_NEED_USER;
-	entry = fill(twheel_run_take(&run), add.data, add.interval_ns, deadline);
-	twheel_run_end(&file->store, &run);
-	file->has_periods |= add.interval_ns;
-	file->added++;
+	return need_for(file, *deadline, add->interval_ns);
+}
+
+/* Add a timer, in the next entry of a run; returns 0, an errno, or one of enum twheel_need. */
+static __always_inline int add_entry(struct twheel_file *file, struct twheel_run *run,
+				     struct twheel_add *add)
+{
+	struct twheel_level *level = NULL;
+	struct twheel_entry *entry;
+	u64 deadline;
+	int err;
+
+	if (unlikely(!is_period(file, add->interval_ns, file->max_delay)) ||
+	    !find_level(file, add->time_ns, add->flags, add->reserved, &deadline, &level)) {
+		err = check_add(file, add, &deadline);
+		if (err)
+			return err;
+		level = NULL;
+	}
+	add->id = run->id;
+	entry = twheel_run_take(run);
+	entry->data = add->data;
+	entry->interval = add->interval_ns;
+	entry->timer.deadline = deadline;
 	trace_twheel_add(file, entry);
-	place(file, entry, now);
+	if (likely(level)) {
+		file->wheel.nr_pending++;
+		twheel_enqueue(&file->wheel, level, &entry->timer);
+	} else {
+		place(file, entry);
+	}
 	return 0;
 }
 
 /*
- * Add up to @n timers with one hold of the lock; returns how many. @err is 0, an errno, or
- * one of enum twheel_need.
+ * Add up to @n timers with one hold of the lock, and set their ids; returns how many. @err is 0, an
+ * errno, or one of enum twheel_need.
  */
-static unsigned int add_chunk(struct twheel_file *file, struct twheel_add __user *uadd,
-			      unsigned int n, int *err)
+static __always_inline unsigned int add_chunk(struct twheel_file *file, struct twheel_add *add,
+					      unsigned int n, int *err)
 {
-	unsigned int done = 0, fast;
-	u64 now, room;
+	unsigned int done = 0, room;
+	struct twheel_add *end;
+	struct twheel_run run;
+	u64 timers, deadline;
 
-	*err = 0;
-	twheel_file_lock(file);
-	now = twheel_file_now(file);
-	if (unlikely(!visit(file, now))) {
-		*err = TWHEEL_NEED_ADVANCE;
-		goto unlock;
-	}
-	do {
-		room = file->max_timers - twheel_file_timers(file);
-		fast = add_fast(file, uadd + done, min_t(u64, n - done, room), now);
-		done += fast;
-		if (likely(fast))
-			continue;
-		*err = add_slowpath(file, uadd + done, now);
-		if (*err)
+	*err = enter_to_place(file) ? 0 : TWHEEL_NEED_ADVANCE;
+	while (done < n && !*err) {
+		timers = twheel_file_timers(file);
+		room = min(twheel_run_begin(&file->store, &run), n - done);
+		if (unlikely(!room || timers >= file->max_timers)) {
+			*err = check_add(file, add, &deadline) ?: TWHEEL_NEED_ENTRIES;
 			break;
-		done++;
-		n -= min(TWHEEL_SLOW_ADD_COST - 1U, n - done);
-	} while (done < n && !twheel_store_exhausted(&file->store));
-	/* Otherwise the next chunk finds that out, after all its checks. */
-	if (!*err && twheel_store_exhausted(&file->store))
-		*err = TWHEEL_NEED_MEMORY;
-unlock:
-	twheel_file_unlock(file);
+		}
+		end = add + min_t(u64, room, file->max_timers - timers);
+		do {
+			*err = add_entry(file, &run, add);
+		} while (likely(!*err) && ++add < end);
+		done += twheel_run_end(&file->store, &run);
+	}
+	file->added += done;
+	twheel_file_leave(file);
 	return done;
 }
 
-/* Bring in an entry, which stays as it is, by access: no other way is certain to be enough. */
-static int bring_in(struct twheel_add __user *uadd)
+/* Cancel a timer whose id cannot be handed back: it was never added, unless it has been read. */
+static noinline void withdraw(struct twheel_file *file, u64 id)
 {
-	struct twheel_add add;
+	struct twheel_entry *entry;
 
-	if (copy_from_user(&add, uadd, sizeof(add)) || put_user(add.id, &uadd->id))
-		return -EFAULT;
-	/* It can be gone again, each time. */
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	spin_lock(&file->lock);
+	if (twheel_store_find(&file->store, id, &entry)) {
+		twheel_cancel(&file->wheel, &entry->timer);
+		twheel_store_put(&file->store, entry);
+		file->added--;
+	}
+	twheel_file_leave(file);
 }
 
-/* Add @count timers, at least one. */
-static noinline long add_timers(struct twheel_file *file, struct twheel_add __user *uadd, u32 count)
-{
-	long done = 0;
-	int err;
-
-	do {
-		done += add_chunk(file, uadd + done, min_t(u32, count - done, TWHEEL_CHUNK), &err);
-		if (err == TWHEEL_NEED_USER)
-			err = bring_in(uadd + done);
-		else if (err > 0 && done < count)
-			err = twheel_file_provide(file, err);
-	} while (!err && done < count && !(interrupted() && done));
-	return done ?: err;
-}
-
-/* Add one timer: on the fast path, or as a batch. */
-static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd)
+/* Hand back the ids of @n timers; returns how many. The others are cancelled. */
+static __always_inline unsigned int hand_back(struct twheel_file *file,
+					      struct twheel_add __user *uadd,
+					      const struct twheel_add *add, unsigned int n)
 {
 	unsigned int done = 0;
-	u64 now;
 
-	twheel_file_lock(file);
-	now = twheel_file_now(file);
-	if (likely(visit(file, now) && twheel_file_timers(file) < file->max_timers))
-		done = add_fast(file, uadd, 1, now);
-	twheel_file_unlock(file);
-	return likely(done) ? 0 : min(add_timers(file, uadd, 1), 0L);
+	if (user_write_access_begin(uadd, n * sizeof(*uadd))) {
+		for (; done < n; done++)
+			unsafe_put_user(add[done].id, &uadd[done].id, out);
+out:
+		user_write_access_end();
+	}
+	for (; n > done; n--)
+		withdraw(file, add[n - 1].id);
+	return done;
 }
 
 /* ---- Modifying and cancelling ---- */
@@ -331,48 +220,39 @@ static unsigned int copy_entries(void *to, const void __user *from, unsigned int
 	return n ?: !copy_from_user(to, from, size);
 }
 
-/* Modify one timer of any kind; returns 0, an errno, or one of enum twheel_need. */
-static noinline int modify_slowpath(struct twheel_file *file, const struct twheel_modify *mod,
-				    u64 now)
+/* Modify a timer of any kind; returns 0, an errno, or one of enum twheel_need. */
+static noinline int modify_slowpath(struct twheel_file *file, const struct twheel_modify *mod)
 {
 	struct twheel_entry *entry;
 	u64 deadline;
-	bool again;
 	int need;
 
-	if (!compute_deadline(mod->time_ns, mod->flags, mod->reserved, now, &deadline))
+	if (!compute_deadline(file, mod->time_ns, mod->flags, mod->reserved, &deadline))
 		return -EINVAL;
 	if (!twheel_store_find(&file->store, mod->id, &entry))
 		return -ENOENT;
-	need = need_for(file, deadline, 0, now);
+	need = need_for(file, deadline, 0);
 	if (need)
 		return need;
-	again = twheel_expired(&entry->timer);
 	twheel_cancel(&file->wheel, &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
-	place(file, entry, now);
-	/* A waiter that was told of it, and is edge-triggered, is told again. */
-	if (again && twheel_expired(&entry->timer))
-		twheel_file_publish(file, TWHEEL_FILLED);
+	place(file, entry);
 	return 0;
 }
 
-/* Modify one timer; on the fast path if it is pending and the levels cover its new delay. */
-static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod,
-				  u64 now)
+/* Modify a timer; on the fast path if it is pending and the levels cover its new delay. */
+static __always_inline int modify(struct twheel_file *file, const struct twheel_modify *mod)
 {
-	u64 deadline = mod->time_ns + (mod->flags ? 0 : now);
 	struct twheel *w = &file->wheel;
 	struct twheel_entry *entry;
 	struct twheel_level *level;
+	u64 deadline;
 
-	/* The signed comparison also catches a sum out of range. */
-	if (unlikely(mod->flags & ~TWHEEL_ABSTIME || mod->reserved || (s64)deadline <= (s64)now) ||
-	    unlikely(!twheel_find_level(w, deadline, &level)) ||
+	if (!find_level(file, mod->time_ns, mod->flags, mod->reserved, &deadline, &level) ||
 	    unlikely(!twheel_store_find(&file->store, mod->id, &entry)) ||
 	    unlikely(!twheel_in_bucket(&entry->timer)))
-		return modify_slowpath(file, mod, now);
+		return modify_slowpath(file, mod);
 	twheel_dequeue(w, w->level[entry->timer.level], &entry->timer);
 	entry->timer.deadline = deadline;
 	trace_twheel_modify(file, entry);
@@ -388,26 +268,24 @@ static __always_inline unsigned int modify_chunk(struct twheel_file *file,
 						 const struct twheel_modify *mods,
 						 unsigned int n, int *err)
 {
-	unsigned int i;
-	u64 now;
+	unsigned int i = 0;
 
-	*err = 0;
-	twheel_file_lock(file);
-	now = twheel_file_now(file);
-	if (unlikely(!visit(file, now))) {
-		*err = TWHEEL_NEED_ADVANCE;
-		n = 0;
-	}
-	for (i = 0; i < n; i++) {
-		*err = modify(file, mods + i, now);
-		if (unlikely(*err))
-			break;
+	*err = enter_to_place(file) ? 0 : TWHEEL_NEED_ADVANCE;
+	while (i < n && likely(!*err)) {
+		*err = modify(file, mods + i);
+		if (likely(!*err))
+			i++;
 	}
 	file->modified += i;
-	twheel_file_unlock(file);
+	twheel_file_leave(file);
 	return i;
 }
 
+/*
+ * Cancel @n timers with one hold of the lock; returns how many. That needs no time. But crowds of a
+ * wheel that sees only cancels have to be opened ahead of their time, so it is brought up to date
+ * once in a jiffy, and while a crowd cascades.
+ */
 static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const u64 *id,
 						 unsigned int n, int *err)
 {
@@ -415,8 +293,9 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	unsigned int i;
 
 	*err = 0;
-	twheel_file_lock(file);
-	visit_by_jiffies(file);
+	spin_lock(&file->lock);
+	if (unlikely(file->jiffy != jiffies || file->wheel.cascading_levels))
+		twheel_file_catch_up(file, TWHEEL_FEW_STEPS);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
 			*err = -ENOENT;
@@ -427,7 +306,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 		twheel_store_put(&file->store, entry);
 	}
 	file->cancelled += i;
-	twheel_file_unlock(file);
+	twheel_file_leave(file);
 	return i;
 }
 
@@ -466,31 +345,50 @@ long twheel_cancel_timer(struct twheel_file *file, u64 id)
 	return err;
 }
 
-/* Modify or cancel @count timers, at least one. */
-static noinline long change_timers(struct twheel_file *file, const void __user *entries, u32 count,
-				   bool cancel)
+/* Entries of a chunk, copied in. */
+union chunk {
+	struct twheel_add add[DIV_ROUND_UP(TWHEEL_CHUNK, 3)];
+	struct twheel_modify mod[DIV_ROUND_UP(TWHEEL_CHUNK, 2)];
+	u64 id[TWHEEL_CHUNK];
+};
+
+/* Do up to @n entries of @from; returns how many. @err is 0, an errno, or one of enum twheel_need. */
+static __always_inline unsigned int change_chunk(struct twheel_file *file, unsigned int cmd,
+						 void __user *from, size_t size, unsigned int n,
+						 int *err)
 {
-	union {
-		struct twheel_modify mod[TWHEEL_CHUNK / 2];
-		u64 id[TWHEEL_CHUNK];
-	} chunk;
-	u32 size = cancel ? sizeof(*chunk.id) : sizeof(*chunk.mod);
-	u32 max = cancel ? ARRAY_SIZE(chunk.id) : ARRAY_SIZE(chunk.mod), n;
+	union chunk chunk __uninitialized;
+	unsigned int done, added;
+
+	n = copy_entries(&chunk, from, min_t(size_t, n, sizeof(chunk) / size), size);
+	*err = -EFAULT;
+	if (!n)
+		return 0;
+	if (cmd == TWHEEL_CANCEL_BATCH)
+		return cancel_chunk(file, chunk.id, n, err);
+	if (cmd == TWHEEL_MODIFY_BATCH)
+		return modify_chunk(file, chunk.mod, n, err);
+	added = add_chunk(file, chunk.add, n, err);
+	done = hand_back(file, from, chunk.add, added);
+	if (unlikely(done < added))
+		*err = -EFAULT;
+	return done;
+}
+
+/* Add, modify or cancel @count timers, at least one. */
+static noinline long change_timers(struct twheel_file *file, unsigned int cmd,
+				   void __user *entries, u32 count)
+{
+	size_t size = cmd == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
+		      cmd == TWHEEL_MODIFY_BATCH ? sizeof(struct twheel_modify) : sizeof(u64);
 	long done = 0;
 	int err;
 
 	do {
-		n = copy_entries(&chunk, entries + done * size,
-				 min_t(u32, count - done, max), size);
-		if (!n)
-			err = -EFAULT;
-		else if (cancel)
-			done += cancel_chunk(file, chunk.id, n, &err);
-		else
-			done += modify_chunk(file, chunk.mod, n, &err);
+		done += change_chunk(file, cmd, entries + done * size, size, count - done, &err);
 		if (err > 0)
 			err = twheel_file_provide(file, err);
-	} while (!err && done < count && !(interrupted() && done));
+	} while (!err && done < count && !(done && interrupted()));
 	return done ?: err;
 }
 
@@ -507,10 +405,26 @@ static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
 		return 0;
 	/* The result is an int in user space. */
 	batch.count = min_t(u32, batch.count, INT_MAX);
-	if (cmd == TWHEEL_ADD_BATCH)
-		return add_timers(file, u64_to_user_ptr(batch.entries), batch.count);
-	return change_timers(file, u64_to_user_ptr(batch.entries), batch.count,
-			     cmd == TWHEEL_CANCEL_BATCH);
+	return change_timers(file, cmd, u64_to_user_ptr(batch.entries), batch.count);
+}
+
+static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd)
+{
+	struct twheel_add add;
+	int err;
+
+	if (copy_from_user(&add, uadd, sizeof(add)))
+		return -EFAULT;
+	while (unlikely(!add_chunk(file, &add, 1, &err))) {
+		if (err > 0)
+			err = twheel_file_provide(file, err);
+		if (err)
+			return err;
+	}
+	if (likely(!put_user(add.id, &uadd->id)))
+		return 0;
+	withdraw(file, add.id);
+	return -EFAULT;
 }
 
 static noinline long modify_timer(struct twheel_file *file, struct twheel_modify __user *umod)
@@ -528,17 +442,15 @@ static noinline long modify_timer(struct twheel_file *file, struct twheel_modify
  * @cmd: the ioctl
  * @argp: its argument
  *
- * Tail calls keep it without a stack frame.
- *
  * Return: what the ioctl returns.
  */
 long twheel_change(struct twheel_file *file, unsigned int cmd, void __user *argp)
 {
 	u64 id;
 
-	if (likely(cmd == TWHEEL_ADD))
-		return add_one(file, argp);
 	switch (cmd) {
+	case TWHEEL_ADD:
+		return add_one(file, argp);
 	case TWHEEL_CANCEL:
 		if (get_user(id, (u64 __user *)argp))
 			return -EFAULT;

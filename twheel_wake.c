@@ -10,41 +10,35 @@
  * @fired. They know of all that was due by @fired, since they look at the wheel after that, and of
  * nothing later.
  *
- *	reader, poller                  every change of the wheel           hrtimer
- *	--------------                  -------------------------           -------
+ *	reader, poller                  every hold of file->lock            hrtimer
+ *	--------------                  ------------------------            -------
  *	wait.lock                       file->lock                          wait.lock
- *	  queue                           change it                           any waiters?
- *	unlock                            wait.lock                           due > armed? then arm
- *	unread or due? then advance,        news after fired? then wake       else fired = armed,
- *	  read                              due after fired, and before         and wake
- *	due < armed? then arm                 armed? then arm               unlock
- *	sleep                               due = ...
+ *	  queue                           enter, change it                    any waiters?
+ *	unlock                            wait.lock                           unread or due <= armed?
+ *	unread or due? then enter,          unread = ..., due = ...           then fired = armed, wake
+ *	  read                              news? then fired = now, wake      else arm
+ *	due < armed? then arm               else due after fired, nothing   unlock
+ *	sleep                               unread, before armed? arm
  *	                                  unlock
  *	                                unlock
  *
  * No wake-up is lost, and none is duplicated. A waiter queues before it looks, under the lock
  * under which the times change: it sees a change, or the change sees it. After each column,
- * if there are waiters, what is due is not after @fired, and they have been woken for it; or the
- * hrtimer is armed for it, or for an earlier time, and is armed again then. What has become
- * readable was due when the wheel was last @due, or has been added since: if that is after @fired,
- * waiters are woken directly. While events are left unread, the hrtimer is armed only for a timer
- * that is due before all others: edge-triggered waiters need that.
+ * if there are waiters and nothing is unread, what is due is not after @fired, and they have been
+ * woken for it; or the hrtimer is armed for it, or for an earlier time, and is armed again then.
+ * What becomes readable was @due, and is announced by the hrtimer, whoever advances the wheel; or
+ * it is news, and announced at once. While something is unread, the hrtimer is not armed: waiters
+ * have been told, and look again after they have read all of it.
  *
- * A look that finds nothing forgets @fired, as timers can be added that are due earlier. If it has
- * left work, the wheel is due again after a pause. Blocked readers wait exclusively; one that
- * leaves events, is killed, or waits for its memory, wakes the next.
+ * A look that leaves work undone makes the wheel due again after a pause, and forgets @fired.
+ * Blocked readers wait exclusively; one that leaves events, is killed, closes the file or waits for
+ * its memory, wakes the next.
  */
 #include <linux/sched.h>
 
 #include "twheel_compat.h"
 #include "twheel_file.h"
 #include "twheel_trace.h"
-
-/*
- * How long a waiter sleeps after a poll that left work undone: longer than such a poll takes. A
- * task that runs for more than half of the time has to wait for others when it wakes up.
- */
-#define TWHEEL_PAUSE_NS		(25 * NSEC_PER_USEC)
 
 static void arm_if_earlier(struct twheel_file *file, u64 time)
 {
@@ -85,7 +79,7 @@ enum hrtimer_restart twheel_file_fire(struct hrtimer *hrtimer)
 		WRITE_ONCE(file->armed, TWHEEL_NEVER);
 		WRITE_ONCE(file->fires, file->fires + 1);
 		if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-			if (file->due > now)
+			if (!file->unread && file->due > now)
 				arm_if_earlier(file, file->due);
 			else
 				wake(file, now);
@@ -106,32 +100,32 @@ static bool may_come_again(const struct twheel_file *file, u64 time)
 /**
  * twheel_file_publish() - publish when a file is due, and wake waiters or arm the hrtimer for them
  * @file: the file, locked
- * @outcome: what its holder has done
+ * @pause: its holder leaves what is due for later
  */
-void twheel_file_publish(struct twheel_file *file, enum twheel_outcome outcome)
+void twheel_file_publish(struct twheel_file *file, bool pause)
 {
-	bool idle = outcome == TWHEEL_NOTHING || outcome == TWHEEL_UNFINISHED;
-	bool unread = file->wheel.nr_expired && !idle;
-	bool news = outcome == TWHEEL_FILLED || (unread && !file->unread);
-	u64 due = outcome == TWHEEL_UNFINISHED ? twheel_file_now(file) + TWHEEL_PAUSE_NS :
-						 twheel_file_next(file);
-	u64 was_due = file->due;
+	bool unread = file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
+	/* A rewind is due at 0, which stands for nothing in @fired. */
+	u64 due = max(twheel_file_next(file), 1ULL);
 
 	lockdep_assert_held(&file->lock);
+	/* No pause on a clock that can be set: its end may never come. */
+	if (pause && !twheel_file_can_be_set(file))
+		due = file->now + TWHEEL_PAUSE_NS;
 	spin_lock_irq(&file->wait.lock);
-	/* What an earlier poll left for the ring has long been due. */
-	if (idle || (outcome == TWHEEL_FILLED && file->unread) || may_come_again(file, file->fired))
+	if (pause || may_come_again(file, file->fired))
 		WRITE_ONCE(file->fired, 0);
 	/* A poller looks without a lock: it sees a later @due only with what was due before. */
 	WRITE_ONCE(file->unread, unread);
 	smp_store_release(&file->due, due); /* pairs with the acquire in twheel_file_is_due() */
 	if (waitqueue_active(&file->wait)) { /* no barrier: wait.lock is held */
-		if (news && was_due > file->fired)
-			wake(file, twheel_file_now(file));
-		if (due > file->fired && (!unread || due < was_due))
+		if (file->news)
+			wake(file, file->now);
+		if (due > file->fired && !unread)
 			arm_if_earlier(file, due);
 	}
 	spin_unlock_irq(&file->wait.lock);
+	file->news = false;
 }
 
 /* Return true if a waiter must not sleep; otherwise arm the hrtimer for it. */
@@ -195,7 +189,7 @@ int twheel_file_wait(struct twheel_file *file)
  * twheel_file_wake_next() - wake the next reader, if the wheel is due
  * @file: the file, not locked
  *
- * For a reader that leaves events, is killed, or may be delayed.
+ * For a reader that leaves events, is killed, closes the file, or may be delayed.
  */
 void twheel_file_wake_next(struct twheel_file *file)
 {

@@ -313,7 +313,7 @@ static void check_file(void)
 
 	if (waitqueue_active(&file->wait)) /* no barrier: no coroutine runs */
 		broken("an entry is left in the wait queue");
-	if (atomic_read(&file->growing))
+	if (file->growing || file->taken)
 		broken("the calls that allocate are counted wrongly");
 	check_charge(wheel);
 }

@@ -120,9 +120,12 @@ struct kiocb {
 	int ki_flags;
 };
 
+typedef void *fl_owner_t;
+
 struct file_operations {
 	void *owner;
 	int (*open)(struct inode *inode, struct file *filp);
+	int (*flush)(struct file *filp, fl_owner_t id);
 	int (*release)(struct inode *inode, struct file *filp);
 	ssize_t (*read)(struct file *filp, char *to, size_t size, loff_t *pos);
 	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);

@@ -11,12 +11,18 @@
 /* Large allocations may fail, and must not fill the log then. */
 #undef __GFP_NOWARN
 #define __GFP_NOWARN	8U
+#define __GFP_ACCOUNT	16U
 
 #include "../../kernel.h"
 
 #define kmalloc(size, gfp)	(out_of_memory() ? NULL : kmalloc(size, gfp))
 /* The driver does that with a spin lock held. */
-#define krealloc(p, size, gfp)	(out_of_memory_now() ? NULL : krealloc(p, size, gfp))
+#define krealloc(p, size, gfp)						\
+({									\
+	if (!((gfp) & __GFP_ACCOUNT))					\
+		broken("memory is not charged to the cgroup");		\
+	out_of_memory_now() ? NULL : krealloc(p, size, gfp);		\
+})
 #define kzalloc(size, gfp)	(out_of_memory() ? NULL : kzalloc(size, gfp))
 #define __vmalloc(size, gfp)						\
 ({									\

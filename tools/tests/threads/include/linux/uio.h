@@ -50,6 +50,15 @@ static inline size_t copy_to_iter(const void *from, size_t bytes, struct iov_ite
 	return n;
 }
 
-#define iov_iter_zero(bytes, i)	copy_to_iter(zeros, bytes, i)
+/* Returns how many bytes cannot be brought in. */
+static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_t bytes)
+{
+	const void __user *p = i->ubuf + i->iov_offset;
+
+	may_sleep();
+	if (fails_now() || !user_range(p, i->count))
+		return bytes;
+	return bytes - user_bytes(p, bytes, current->unwritable);
+}
 
 #endif /* _DRIVER_LINUX_UIO_H */
