@@ -88,6 +88,83 @@ TEST_F(periodic, the_shortest_interval_counts_every_tick) /* SECURITY: expiry */
 	EXPECT_EQ(0, tw_cancel(self->fd, event->id));
 }
 
+/* Count the events of the next read or poll in @taken, and the periods of them in @periods. */
+static int take_periods(struct mapped *map, int fd, __u64 *periods)
+{
+	int n = !map->ring ? read_events(fd, MAX_EVENTS) :
+		readable(fd) ? take(map, MAX_EVENTS) : 0;
+
+	for (int i = 0; i < n; i++)
+		*periods += event[i].count;
+	return n;
+}
+
+/* Each has one event, in one bucket with all others, which has to be sorted while it is read. */
+TEST_F(periodic, missed_periods_of_many_collapse_into_one_event_each)
+{
+	const int count = 300;
+	const __u64 interval = 10 * MSEC, deadline = now_ns() + 300 * MSEC;
+	const __u64 end = deadline + 100 * interval - interval / 2;
+
+	for (int by_ring = 0; by_ring < 2; by_ring++) {
+		struct mapped map = {};
+		__u64 periods = 0;
+		int fd = by_ring ? open_wheel(_metadata, O_NONBLOCK) : self->fd, events = 0, n;
+
+		if (by_ring)
+			ASSERT_TRUE(map_ring(&map, fd, TWHEEL_RING_SLOTS_MAX));
+		/* With it, the levels cover all periods that have passed. */
+		ASSERT_NE(0, add_after(fd, HOUR, 0));
+		fill_adds(count, deadline + by_ring * SEC, 0, TWHEEL_ABSTIME);
+		for (int i = 0; i < count; i++)
+			adds[i].interval_ns = interval;
+		ASSERT_EQ(count, tw_batch(fd, TWHEEL_ADD_BATCH, adds, count));
+		sleep_until(end + by_ring * SEC);
+		while ((n = take_periods(&map, fd, &periods)) > 0 || (by_ring && map.ring->flags))
+			events += n > 0 ? n : 0;
+		/* On a slow machine, another period may pass while they are read. */
+		if (now_ns() < end + by_ring * SEC + interval / 2) {
+			EXPECT_EQ(count, events);
+			EXPECT_EQ(count * 100, periods);
+		}
+	}
+}
+
+/* With this interval, the next deadline is the last one that the levels cover. */
+TEST_F(periodic, the_longest_interval_of_the_levels_is_not_early) /* SECURITY: expiry */
+{
+	const __u64 interval = 254 * USEC + 1;
+
+	for (int by_ring = 0; by_ring < 2; by_ring++) {
+		struct mapped map = {};
+		int fd = by_ring ? open_wheel(_metadata, O_NONBLOCK) : self->fd;
+
+		ASSERT_EQ(0, tw_setup(fd, USEC, 256, CLOCK_MONOTONIC, 0));
+		if (by_ring)
+			ASSERT_TRUE(map_ring(&map, fd, 200));
+		ASSERT_EQ(0, tw_cancel(fd, tw_add(fd, 0, 0, interval, 0)));
+		for (int round = 0; round < 70; round++) {
+			__u64 end, periods = 0;
+			int n;
+
+			fill_adds(70, 0, 0, 0);
+			adds[69].interval_ns = interval;
+			tw_info(fd);
+			for (volatile int spin = 0; spin < 10 * round; spin++)
+				;
+			ASSERT_EQ(70, tw_batch(fd, TWHEEL_ADD_BATCH, adds, 70));
+			n = take_periods(&map, fd, &periods);
+			end = now_ns();
+			EXPECT_LT(0, n);
+			for (int i = 0; i < n; i++)
+				ASSERT_GE(end, event[i].deadline_ns + (event[i].count - 1) * interval);
+			for (int i = 0; i < 70; i++)
+				tw_cancel(fd, adds[i].id);
+			take_periods(&map, fd, &periods);
+		}
+	}
+}
+
 /* The next period, perhaps beyond the end of time. */
 TEST_F(periodic, lives_on_after_it_is_read) /* SECURITY: extreme times and sizes */
 {

@@ -69,6 +69,27 @@ TEST_F(reading, to_a_buffer_that_ends_returns_what_fits_before_the_end)
 	EXPECT_EQ(3, in_order(read_events(self->fd, 10), 2));
 }
 
+/* A signal comes in the middle of the first read. */
+TEST_F(reading, without_waiting_is_never_eintr)
+{
+	struct itimerval stop = {}, once = {};
+	int done, n;
+
+	ASSERT_TRUE(start_signals(0, 0));
+	for (int i = 1; i <= 60; i++) {
+		ASSERT_TRUE(add_many(self->fd, 300, 7 * MSEC, USEC, 0));
+		sleep_for(10 * MSEC);
+		once.it_value.tv_usec = i;
+		ASSERT_EQ(0, setitimer(ITIMER_REAL, &once, NULL));
+		for (done = 0; done < 300; done += n > 0 ? n : 0) {
+			n = read_events(self->fd, MAX_EVENTS);
+			ASSERT_NE(-EINTR, n);
+		}
+		ASSERT_EQ(0, setitimer(ITIMER_REAL, &stop, NULL));
+		ASSERT_EQ(300, done);
+	}
+}
+
 /*
  * Blocking reads.
  */

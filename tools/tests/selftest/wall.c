@@ -165,6 +165,65 @@ TEST_F(wall_clock, set_back_leaves_nothing_to_read)
 	EXPECT_EQ(NR_WALL, tw_info(self->fd).pending);
 }
 
+/* Also a read that may not wait does a part of that work. SECURITY: clocks that are set; polls */
+TEST_F(wall_clock, set_back_makes_no_call_long_that_may_not_wait)
+{
+	static __u64 id[40 * MAX_EVENTS];
+	__u64 time;
+
+	ASSERT_TRUE(add_crowd(self->fd, id, ARRAY_SIZE(id)));
+	ASSERT_NE(0, add_at(self->fd, 0, 1));
+	for (int polls = 0; polls < 2; polls++) {
+		ASSERT_TRUE(move(&self->moved, -(__s64)MINUTE));
+		time = now_ns();
+		if (polls)
+			readable(self->fd);
+		else
+			read_one(self->fd);
+		EXPECT_GT(MSEC + lateness_max, now_ns() - time);
+		EXPECT_EQ(ARRAY_SIZE(id) + 1, tw_info(self->fd).pending + tw_info(self->fd).expired);
+	}
+}
+
+/* While a poll's rest of the work waits for its turn. */
+TEST_F(wall_clock, set_back_during_a_sort_delays_nothing_that_is_due)
+{
+	const __u64 bucket = 256 * 256 * MSEC;
+	int got = 0, n;
+	__u64 base = (now_on(variant->clock) / bucket + 2) * bucket;
+
+	/* In one bucket, the first one at its end. */
+	fill_adds(MAX_EVENTS, base + SEC, 10 * MSEC, TWHEEL_ABSTIME);
+	adds[MAX_EVENTS - 1].time_ns = base + SEC / 2;
+	ASSERT_EQ(MAX_EVENTS, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, MAX_EVENTS));
+	ASSERT_TRUE(move(&self->moved, base + 55 * SEC - now_on(variant->clock)));
+	/* This poll leaves work; 25 of 50 seconds' timers stay due. */
+	readable(self->fd);
+	ASSERT_TRUE(move(&self->moved, -25 * (__s64)SEC));
+	while (got < MAX_EVENTS / 2 && poll_for(self->fd, POLLIN, 5000) == POLLIN) {
+		while ((n = read_events(self->fd, MAX_EVENTS)) > 0)
+			got += n;
+	}
+	EXPECT_LE(MAX_EVENTS / 2, got);
+	EXPECT_GE(MAX_EVENTS * 2 / 3, got);
+}
+
+/* In the first tick of all. */
+TEST_F(wall_clock, set_back_to_1970_leaves_due_timers_readable)
+{
+	int fd = open_wheel(_metadata, O_NONBLOCK);
+
+	ASSERT_EQ(0, tw_setup(fd, HOUR, 256, variant->clock, 0));
+	ASSERT_TRUE(add_many(fd, 32, 0, 0, TWHEEL_ABSTIME));
+	ASSERT_NE(0, add_at(fd, 10 * MINUTE + 37 * SEC, 32));
+	ASSERT_NE(0, add_at(fd, 2 * HOUR, 33));
+	ASSERT_TRUE(move(&self->moved, 5 * MINUTE - now_on(CLOCK_REALTIME)));
+	EXPECT_EQ(POLLIN, poll_for(fd, POLLIN, 5000));
+	EXPECT_EQ(32, read_events(fd, MAX_EVENTS));
+	EXPECT_EQ(2, tw_info(fd).pending);
+	close(fd);
+}
+
 /* SECURITY: clocks that are set */
 TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 {
