@@ -9,8 +9,8 @@
  * that the hold counts, rearms or delivers uses that time. It ends with twheel_file_leave(), which
  * tells waiters once what has changed. Only cancelling needs no time.
  *
- * Its holder never sleeps, and touches no user memory: another process may serve a page fault, and
- * never end it. So arguments are copied in before, ids and events out after it, and memory is
+ * Its holder never sleeps, and touches no user memory: userfaultfd or FUSE may block a fault
+ * forever. So arguments are copied in before, ids and events out after it, and memory is
  * allocated and freed without it. The hrtimer takes file->wait.lock, a spinlock inside of
  * file->lock; inside of that are epoll's and hrtimers'.
  */

@@ -58,8 +58,8 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
 #define TWHEEL_NEVER		U64_MAX
 
 /*
- * What a chunk of work lacks, for twheel_file_provide(): an advance of the wheel; free entries; or
- * levels, whose number is added, and which @growing has been incremented for.
+ * Lacking for a chunk of work, to be passed to twheel_file_provide(): an advance of the wheel; free
+ * entries; or levels, whose number is added, and which @growing has been incremented for.
  */
 enum twheel_need { TWHEEL_NEED_ADVANCE = 1, TWHEEL_NEED_ENTRIES, TWHEEL_NEED_LEVELS };
 
@@ -282,7 +282,6 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait);
 /* twheel_ring.c */
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg);
 int twheel_mmap(struct file *filp, struct vm_area_struct *vma);
-bool twheel_ring_poll(struct twheel_file *file, struct twheel_ring *ring);
 
 /* twheel_show.c */
 long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *arg);

@@ -6,15 +6,80 @@
  * Events that could not be copied are unread again; then their memory is faulted in, and the read
  * goes on. So a reader that waits for a page keeps nothing from others.
  */
+#include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "twheel_compat.h"
-#include "twheel_event.h"
 #include "twheel_file.h"
+#include "twheel_trace.h"
 
 /* Holds that a read which may not wait spends on timers that are due, but not in order yet. */
 #define TWHEEL_READ_HOLDS	4
+
+/* ---- Events ---- */
+
+/* Return true if a read would return an event without another advance. */
+static bool has_expired(const struct twheel_file *file)
+{
+	/* Expired timers may be pending again after a clock was set back. */
+	return file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
+}
+
+static struct twheel_timer *first_expired(const struct twheel_file *file)
+{
+	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
+}
+
+/*
+ * Return how many periods of an expired timer have passed: all whose tick has ended. If the wheel
+ * lags behind, its clock is not the present; but no more than leave the next deadline within the
+ * levels, which cover @max_delay from the wheel's clock on. A later event counts the others.
+ */
+static u64 count_periods(const struct twheel_file *file, const struct twheel_entry *entry)
+{
+	const struct twheel *w = &file->wheel;
+	u64 last = w->time;
+
+	if (unlikely(twheel_is_due(w)))
+		last = min(twheel_floor(w, file->now) * w->tick.value,
+			   w->time + (file->max_delay - entry->interval));
+	if (last <= entry->timer.deadline)
+		return 1;
+	return div64_u64(last - entry->timer.deadline, entry->interval) + 1;
+}
+
+/*
+ * Take the event of the timer that expired first. A periodic timer is rearmed: the levels cover its
+ * next deadline, see count_periods(). Any other one is out of the wheel, and its entry has to be
+ * freed. Returns that entry; or NULL if it was periodic.
+ */
+static __always_inline struct twheel_entry *take(struct twheel_file *file,
+						 struct twheel_event *event)
+{
+	struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
+	u64 count = likely(!entry->interval) ? 1 : count_periods(file, entry);
+
+	lockdep_assert_held(&file->lock);
+	/* It may be memory that the program writes to: it is not read. */
+	*event = (struct twheel_event) {
+		.id = twheel_entry_id(entry),
+		.data = entry->data,
+		.deadline_ns = entry->timer.deadline,
+		.count = count,
+	};
+	file->delivered++;
+	trace_twheel_deliver(file, entry);
+	if (likely(!entry->interval))
+		return entry;
+	entry->timer.deadline = min_t(u64, KTIME_MAX,
+				      entry->timer.deadline + count * entry->interval);
+	twheel_add(&file->wheel, &entry->timer);
+	return NULL;
+}
+
+/* ---- Reading ---- */
 
 /* Events that have been taken, and the entries to free; NULL for a periodic timer. */
 struct taken {
@@ -40,7 +105,7 @@ static bool has_read(const struct reading *r)
 /* Return true if there is an event that was due when the read began. */
 static bool has_event(const struct twheel_file *file, const struct reading *r)
 {
-	return twheel_has_event(file) && twheel_first_expired(file)->deadline <= r->until;
+	return has_expired(file) && first_expired(file)->deadline <= r->until;
 }
 
 /* Take the events that are ready and have room; returns how many. No call finds their timers. */
@@ -52,9 +117,9 @@ static unsigned int take_events(struct twheel_file *file, const struct reading *
 	unsigned int n;
 
 	taken->modified = file->modified;
-	max = twheel_has_event(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
-	for (n = 0; n < max && twheel_first_expired(file)->deadline <= r->until; n++) {
-		entry = twheel_take(file, &taken->event[n]);
+	max = has_expired(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
+	for (n = 0; n < max && first_expired(file)->deadline <= r->until; n++) {
+		entry = take(file, &taken->event[n]);
 		taken->entry[n] = entry;
 		if (likely(entry)) {
 			entry->timer.tag = 0;
@@ -152,7 +217,7 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;
-	again = has_event(file, r) || (more && r->holds && !twheel_has_event(file));
+	again = has_event(file, r) || (more && r->holds && !has_expired(file));
 	left = more || file->wheel.nr_expired;
 	if (likely(n || again || has_read(r)))
 		twheel_file_leave(file);
@@ -243,6 +308,71 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 						iocb->ki_filp->f_flags & O_NONBLOCK));
 }
 
+/* ---- Polling ---- */
+
+/* Return how many empty slots can be filled; none if the program's head is invalid. */
+static u32 ring_room(const struct twheel_file *file)
+{
+	u32 head = smp_load_acquire(&file->ring->head); /* after the program's reads */
+
+	if (head >= file->ring_slots)
+		return 0;
+	return (head > file->ring_tail ? 0 : file->ring_slots) + head - file->ring_tail - 1;
+}
+
+static bool ring_has_events(const struct twheel_ring *ring)
+{
+	return READ_ONCE(ring->head) != READ_ONCE(ring->tail);
+}
+
+/*
+ * Move up to a chunk of events to the ring. Returns true if it has moved any; @more says whether
+ * the wheel has more that is due.
+ */
+static bool fill_ring(struct twheel_file *file, bool more)
+{
+	struct twheel_ring *ring = file->ring;
+	struct twheel_event *event = (struct twheel_event *)(ring + 1);
+	u32 tail = file->ring_tail, room = min_t(u32, ring_room(file), TWHEEL_CHUNK), n;
+	struct twheel_entry *entry;
+
+	for (n = 0; n < room && has_expired(file); n++) {
+		entry = take(file, &event[tail]);
+		if (entry)
+			twheel_store_put(&file->store, entry);
+		tail = tail + 1 < file->ring_slots ? tail + 1 : 0;
+	}
+	file->ring_tail = tail;
+	WRITE_ONCE(ring->flags, more || file->wheel.nr_expired ? TWHEEL_RING_MORE : 0);
+	/* The program sees the events, and the flags, before this. */
+	smp_store_release(&ring->tail, tail);
+	return n;
+}
+
+/* Poll a wheel with a ring: move what is due there. Returns true if the ring has events then. */
+static bool poll_ring(struct twheel_file *file, struct twheel_ring *ring)
+{
+	u32 left = READ_ONCE(ring->flags);
+	bool more;
+
+	/*
+	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
+	 * finds it polls again. Both need the lock once.
+	 */
+	if (!twheel_file_arm(file) && !left &&
+	    !(ring_has_events(ring) && twheel_file_is_due(file)))
+		return ring_has_events(ring);
+	more = twheel_file_enter(file, TWHEEL_FEW_STEPS);
+	/* Waiters may have taken all that earlier polls moved, or were never woken for this. */
+	if (fill_ring(file, more) && (left || file->due > READ_ONCE(file->fired)))
+		file->news = true;
+	if (ring_has_events(ring))
+		twheel_file_leave(file);
+	else
+		twheel_file_publish_and_unlock(file, more);
+	return ring_has_events(ring);
+}
+
 /* Poll a wheel without a ring. Returns true if there is something to read after that. */
 static bool poll_wheel(struct twheel_file *file)
 {
@@ -254,7 +384,7 @@ static bool poll_wheel(struct twheel_file *file)
 	if (READ_ONCE(file->unread) && !twheel_file_can_be_set(file))
 		return true;
 	more = twheel_file_enter(file, TWHEEL_STEPS);
-	unread = twheel_has_event(file);
+	unread = has_expired(file);
 	if (unread)
 		twheel_file_leave(file);
 	else
@@ -282,6 +412,6 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 	/* epoll polls all files that it has reported, one after the other. */
 	cond_resched();
 	poll_wait(filp, &file->wait, wait);
-	unread = ring ? twheel_ring_poll(file, ring) : poll_wheel(file);
+	unread = ring ? poll_ring(file, ring) : poll_wheel(file);
 	return unread ? EPOLLIN | EPOLLRDNORM : 0;
 }

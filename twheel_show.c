@@ -86,7 +86,7 @@ static unsigned int list_chunk(struct twheel_file *file, u64 *cursor, struct twh
 	for (; nr < file->store.nr_blocks && places && n < max; nr++, slot = 0, places--) {
 		struct twheel_page *page = twheel_store_page(&file->store, nr);
 		/* Includes timers before @slot: then the page is searched to its end. */
-		u32 left = page ? twheel_page_timers(page) : 0;
+		u32 left = page ? page->used : 0;
 
 		for (; left && slot < TWHEEL_PAGE_ENTRIES; slot++) {
 			const struct twheel_entry *entry = page->entry + slot;

@@ -43,7 +43,7 @@ void twheel_store_init(struct twheel_store *store)
 
 /**
  * twheel_store_destroy() - free a store with all that is in it
- * @store: the store, which has no other user any more
+ * @store: the store, which has no other user
  *
  * May sleep.
  */
@@ -63,7 +63,7 @@ void twheel_store_destroy(struct twheel_store *store)
 	kfree(store->dir);
 }
 
-/* Whether the next page becomes a chunk of the directory. */
+/* Return true if the next page becomes a chunk of the directory. */
 static bool needs_chunk(const struct twheel_store *store)
 {
 	return store->unbacked == TWHEEL_NO_BLOCK &&
@@ -130,7 +130,6 @@ int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 		page->generation = 1;
 	}
 	page->base = nr << TWHEEL_SLOT_BITS;
-	page->more = -1;
 	*twheel_store_block(store, nr) = (unsigned long)page;
 	list_add_tail(&page->link, &store->partial);
 	store->nr_pages++;
@@ -161,13 +160,9 @@ void twheel_pages_free(struct twheel_page *page)
  */
 void twheel_store_page_changed(struct twheel_store *store, struct twheel_page *page)
 {
-	bool full = page->more < -1;
-
-	if (full)
-		page->more -= TWHEEL_PAGE_FULL;
 	if (unlikely(twheel_page_out_of_generations(page)))
 		return;
-	if (full) {
+	if (page->used) {
 		list_add(&page->link, &store->partial);
 	} else {
 		/* Empty pages are used last and freed first. */

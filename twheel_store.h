@@ -38,12 +38,11 @@ static_assert(sizeof(struct list_head) != 16 || sizeof(struct twheel_entry) == 4
 
 /**
  * struct twheel_page - the memory of a block: a page of entries
- * @link: on the store's list of pages with free entries.
+ * @link: on the store's list of pages with free entries; else empty.
  * @next: links pages that have been taken out of the store.
  * @base: number of the block, shifted to its place in an id.
  * @generation: the generation that the next entry taken gets.
- * @more: number of entries in use, minus one. TWHEEL_PAGE_FULL is added while all are in use. So
- *	after freeing an entry it is negative if the page was full or has fallen empty.
+ * @used: number of entries in use.
  * @free: the slot of the first free entry, or TWHEEL_PAGE_ENTRIES.
  * @entry: the entries.
  */
@@ -52,15 +51,13 @@ struct twheel_page {
 	struct twheel_page *next;
 	u32 base;
 	u32 generation;
-	s32 more;
+	u32 used;
 	u16 free;
 	struct twheel_entry entry[] __aligned(8);
 };
 
 #define TWHEEL_PAGE_ENTRIES \
 	((PAGE_SIZE - offsetof(struct twheel_page, entry)) / sizeof(struct twheel_entry))
-
-#define TWHEEL_PAGE_FULL	S32_MIN
 
 /* The bits of an id that number the entries of a page: a byte for pages of 4 KiB. */
 #ifndef TWHEEL_SLOT_BITS
@@ -129,7 +126,7 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned
 	return &store->dir[nr >> TWHEEL_DIR_CHUNK_BITS][nr % TWHEEL_DIR_CHUNK_BLOCKS];
 }
 
-/* Whether there are more than @keep empty pages. */
+/* Return true if there are more than @keep empty pages. */
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
 	return store->nr_empty > keep;
@@ -162,18 +159,12 @@ static __always_inline struct twheel_page *twheel_store_page(const struct twheel
 }
 
 /*
- * Whether a page may not have a generation left for each of its entries, after four billion
+ * Return true if a page may not have a generation left for each of its entries, after four billion
  * timers. Then no more entries are taken from it, and it is kept when it falls empty.
  */
 static inline bool twheel_page_out_of_generations(const struct twheel_page *page)
 {
 	return page->generation > U32_MAX - TWHEEL_PAGE_ENTRIES;
-}
-
-/* Return how many entries of a page are in use. */
-static inline u32 twheel_page_timers(const struct twheel_page *page)
-{
-	return (u32)(page->more + 1) & ~TWHEEL_PAGE_FULL;
 }
 
 static __always_inline u32 twheel_entry_slot(const struct twheel_page *page,
@@ -226,7 +217,7 @@ static inline u32 twheel_run_begin(const struct twheel_store *store, struct twhe
 	if (list_entry_is_head(page, &store->partial, link))
 		return 0;
 	run->id = (u64)page->generation << 32 | page->base | page->free;
-	return TWHEEL_PAGE_ENTRIES - 1 - page->more;
+	return TWHEEL_PAGE_ENTRIES - page->used;
 }
 
 /**
@@ -259,20 +250,16 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 {
 	struct twheel_page *page = run->page;
 	u32 n = (run->id >> 32) - page->generation;
-	bool full;
 
 	if (!n)
 		return 0;
-	if (page->more < 0)
+	if (!page->used)
 		store->nr_empty--;
 	page->free = run->id & TWHEEL_SLOT_MASK;
 	page->generation += n;
-	page->more += n;
-	full = page->more == TWHEEL_PAGE_ENTRIES - 1;
-	if (unlikely(full || twheel_page_out_of_generations(page))) {
-		page->more += full ? TWHEEL_PAGE_FULL : 0;
+	page->used += n;
+	if (unlikely(page->used == TWHEEL_PAGE_ENTRIES || twheel_page_out_of_generations(page)))
 		list_del_init(&page->link);
-	}
 	return n;
 }
 
@@ -291,8 +278,8 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 	entry->timer.tag = 0;
 	entry->data = (u64)page->free - slot - 1;
 	page->free = slot;
-	/* The page was full, or has fallen empty. */
-	if (unlikely(--page->more < 0))
+	/* The page was full, and is not listed; or it has fallen empty. */
+	if (unlikely(!--page->used || list_empty(&page->link)))
 		twheel_store_page_changed(store, page);
 }
 

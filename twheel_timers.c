@@ -57,7 +57,7 @@ static int need_for(struct twheel_file *file, u64 deadline, u64 interval)
 	const struct twheel *w = &file->wheel;
 	u8 levels;
 
-	/* What has been due for longer expires first. */
+	/* Timers that have been due for longer expire first. */
 	if (deadline <= file->now && twheel_is_due(w))
 		return TWHEEL_NEED_ADVANCE;
 	if (w->nr_levels && interval <= file->max_delay && twheel_covers(w, deadline))

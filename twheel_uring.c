@@ -5,9 +5,8 @@
  * A command is an ioctl that changes timers: cmd_op is the ioctl's number, and the first eight
  * bytes of the command are the address of its argument. Two more hold their arguments instead.
  *
- * Commands are executed at once, in the order of submission: nothing that they wait for depends
- * on another program, except that their own memory may have to be brought in, as for reads of
- * files.
+ * Commands complete inline, in the order of submission; they may fault their own memory in, as
+ * reads of files do.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>

@@ -103,9 +103,8 @@ void twheel_user_put(struct twheel_user *user)
  * @user: the account
  * @bytes: how much
  *
- * CAP_SYS_RESOURCE is exempt from the limit; it is checked without auditing. A request that is
- * refused is never charged, not even for a moment: otherwise a concurrent request of another
- * wheel that fits would be refused, too.
+ * CAP_SYS_RESOURCE is exempt from the limit; it is checked without auditing. Checked before
+ * charging: a transient overcharge would fail concurrent calls.
  *
  * Return: false, and nothing is charged, if that would be above the limit.
  */
