@@ -321,7 +321,7 @@ static __always_inline u64 twheel_key(const struct twheel_level *level)
 static __always_inline bool twheel_lower_head(struct twheel *w, struct twheel_level *level,
 					      u64 deadline)
 {
-	u64 key = twheel_tick(w, deadline);
+	u64 key = twheel_divide(&w->tick, deadline - 1) + 1;
 
 	if (key >= twheel_key(level))
 		return true;

@@ -428,7 +428,8 @@ static void cascade(struct twheel *w, unsigned int max)
 	struct twheel_level *level = w->level[__ffs64(w->cascading_levels)];
 	struct list_head *cascading = &level->cascading;
 	struct twheel_bucket *b = level->crowd;
-	unsigned int n, stay = 0;
+	u32 count = b->count;
+	unsigned int n;
 
 	for (n = 0; n < max && !list_empty(cascading); n++) {
 		struct list_head *node = n & 1 ? cascading->prev : cascading->next;
@@ -436,12 +437,11 @@ static void cascade(struct twheel *w, unsigned int max)
 
 		twheel_unlink(timer);
 		twheel_add(w, timer);
-		stay += timer->level == level->nr;
 	}
-	/* Each was counted when it was first added, and again now. */
+	/* Those that have stayed in the bucket were counted there again. */
+	w->cascaded += n - (b->count - count);
 	w->nr_pending -= n;
 	b->count -= n;
-	w->cascaded += n - stay;
 	if (!b->count) {
 		twheel_bucket_emptied(w, level, b - level->bucket);
 	} else if (list_empty(cascading)) {
