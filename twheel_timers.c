@@ -358,9 +358,11 @@ static __always_inline unsigned int change_chunk(struct twheel_file *file, unsig
 						 int *err)
 {
 	union chunk chunk __uninitialized;
-	unsigned int done, added;
+	unsigned int done, added, max;
 
-	n = copy_entries(&chunk, from, min_t(size_t, n, sizeof(chunk) / size), size);
+	max = cmd == TWHEEL_ADD_BATCH ? ARRAY_SIZE(chunk.add) :
+	      cmd == TWHEEL_MODIFY_BATCH ? ARRAY_SIZE(chunk.mod) : ARRAY_SIZE(chunk.id);
+	n = copy_entries(&chunk, from, min(n, max), size);
 	*err = -EFAULT;
 	if (!n)
 		return 0;

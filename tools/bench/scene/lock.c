@@ -8,7 +8,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "facility/wheel.h"
@@ -145,6 +149,112 @@ static int open_epoll(int watched)
 	return epoll;
 }
 
+/* A read to segments of a byte, whose copies must not take place under the lock. */
+static void read_segments(void)
+{
+	static char bytes[2 * CHUNK * sizeof(struct twheel_event)];
+	static struct iovec to[1024];
+	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
+	struct twheel_add adds[CHUNK] = { };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(to); i++)
+		to[i] = (struct iovec) { &bytes[2 * i], 1 };
+	bench_add_all(fd, adds, CHUNK);
+	for (i = 0; i < CHUNK; i += ARRAY_SIZE(to) / sizeof(struct twheel_event))
+		if (readv(fd, to, ARRAY_SIZE(to)) != ARRAY_SIZE(to))
+			err(1, "readv");
+	close(fd);
+}
+
+/* Each modify lets a timer expire again, while epolls watch by edges. */
+static void modify_watched(void)
+{
+	int fd = bench_wheel(MSEC, 256, O_NONBLOCK), epoll[10];
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct twheel_add adds[CHUNK] = { };
+	struct twheel_modify mods[CHUNK];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(epoll); i++) {
+		epoll[i] = epoll_create1(EPOLL_CLOEXEC);
+		if (epoll_ctl(epoll[i], EPOLL_CTL_ADD, fd, &event))
+			err(1, "epoll");
+	}
+	bench_add_all(fd, adds, CHUNK);
+	for (i = 0; i < CHUNK; i++)
+		mods[i] = (struct twheel_modify) { .id = adds[i].id };
+	for (i = 0; i < ROUNDS; i++)
+		if (twheel_modify_batch(fd, mods, NULL, CHUNK) != CHUNK)
+			err(1, "TWHEEL_MODIFY_BATCH");
+	for (i = 0; i < ARRAY_SIZE(epoll); i++)
+		close(epoll[i]);
+	close(fd);
+}
+
+static void poll_all(int fd, struct twheel_ring *ring)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	while (poll(&pfd, 1, 0) > 0)
+		ring->head = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+/* Everything in one bucket, half of it periodic with many levels, moved to a ring. */
+static void fill_ring(void)
+{
+	struct twheel_ring_setup setup = { .slots = TWHEEL_RING_SLOTS_MAX };
+	int fd = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
+	uint64_t due = now_ns() + SEC;
+	struct twheel_ring *ring;
+	unsigned int i, k;
+
+	if (ioctl(fd, TWHEEL_RING, &setup))
+		err(1, "TWHEEL_RING");
+	ring = mmap(NULL, setup.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED)
+		err(1, "mmap");
+	for (i = 0; i < ROUNDS; i++) {
+		struct twheel_add adds[CHUNK] = { };
+
+		for (k = 0; k < CHUNK; k++) {
+			adds[k].time_ns = due + (i * CHUNK + k) * 7919 % SEC;
+			adds[k].flags = TWHEEL_ABSTIME;
+			adds[k].interval_ns = k % 2 ? HOUR << k % 16 : 0;
+		}
+		bench_add_all(fd, adds, CHUNK);
+	}
+	sleep_until(due + SEC);
+	poll_all(fd, ring);
+	munmap(ring, setup.size);
+	close(fd);
+}
+
+/* Three levels have each a bucket that is sorted by insertion, in the worst order. */
+static void falling(void)
+{
+	int fd = bench_wheel(MSEC, 16, O_NONBLOCK);
+	uint64_t due = (now_ns() / (4096 * MSEC) + 3) * 4096 * MSEC + MSEC;
+	static const uint64_t before[] = { 8 * SEC, 2 * SEC, 100 * MSEC };
+	struct twheel_event events[CHUNK];
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		struct twheel_add adds[64] = { };
+
+		sleep_until(due - before[i]);
+		for (k = 0; k < 64; k++) {
+			adds[k].time_ns = due + 63 - k;
+			adds[k].flags = TWHEEL_ABSTIME;
+		}
+		bench_add_all(fd, adds, 64);
+	}
+	sleep_until(due + 2 * MSEC);
+	while (twheel_read(fd, events, CHUNK) > 0)
+		;
+	close(fd);
+}
+
 /* Wait until the only timer is due, repeatedly: in read(), or in an epoll if there is one. */
 static void wait_for_one(int fd, int epoll)
 {
@@ -191,6 +301,10 @@ static const struct {
 	{ "long periods", long_periods },
 	{ "new levels", new_levels },
 	{ "list", list_all },
+	{ "segments", read_segments },
+	{ "modify, watched", modify_watched },
+	{ "ring", fill_ring },
+	{ "falling", falling },
 	{ "wait in read", wait_in_read },
 	{ "wait in epoll", wait_in_epoll },
 };
