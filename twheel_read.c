@@ -50,6 +50,11 @@ static u64 count_periods(const struct twheel_file *file, const struct twheel_ent
 	return div64_u64(last - entry->timer.deadline, entry->interval) + 1;
 }
 
+static u64 next_deadline(u64 deadline, u64 count, u64 interval)
+{
+	return min_t(u64, KTIME_MAX, deadline + count * interval);
+}
+
 /*
  * Take the event of the timer that expired first. A periodic timer is rearmed: the levels cover its
  * next deadline, see count_periods(). Any other one is out of the wheel, and its entry has to be
@@ -73,8 +78,7 @@ static __always_inline struct twheel_entry *take(struct twheel_file *file,
 	trace_twheel_deliver(file, entry);
 	if (likely(!entry->interval))
 		return entry;
-	entry->timer.deadline = min_t(u64, KTIME_MAX,
-				      entry->timer.deadline + count * entry->interval);
+	entry->timer.deadline = next_deadline(entry->timer.deadline, count, entry->interval);
 	twheel_add(&file->wheel, &entry->timer);
 	return NULL;
 }
@@ -142,12 +146,13 @@ static void give_back(struct twheel_file *file, const struct taken *taken, unsig
 		file->taken--;
 		entry->timer.tag = event->id >> 32;
 	} else {
-		/* Unless it has been cancelled, or may have another deadline. */
+		/* Another reader may have taken a later event, and rearmed it again. */
 		if (!twheel_store_find(&file->store, event->id, &entry) ||
-		    file->modified != taken->modified)
-			return;
+		    (file->modified != taken->modified &&
+		     entry->timer.deadline != next_deadline(event->deadline_ns, event->count,
+							    entry->interval)))
+			return; /* cancelled or modified, which counts as before the read */
 		twheel_cancel(w, &entry->timer);
-		/* A later event, which another reader has taken, may have rearmed it again. */
 		entry->timer.deadline = max(event->deadline_ns, entry->timer.deadline -
 					    event->count * entry->interval);
 	}
