@@ -22,11 +22,6 @@
 #include "uring.c"
 #include "options.h"
 
-/* It also has the order of the tests; main() below runs those that are wanted. */
-#define main run_all_tests
-TEST_HARNESS_MAIN
-#undef main
-
 static void usage(FILE *out)
 {
 	fputs("Usage: twheel-selftest [--late-max MS | --list] [NAME...]\n"
@@ -47,27 +42,26 @@ static bool is_selected(const char *name, const char *plain, char **names)
 	return !*names || names[i];
 }
 
-/* Print the names of the tests that are selected, run them, or neither; returns how many. */
-static int act_on_tests(char **names, bool print, struct __test_results *results)
+enum act { COUNT, PRINT, RUN };
+
+/* Do this to the tests that are selected; return how many there are, or how many failed. */
+static int act_on_tests(char **names, enum act act)
 {
-	static struct __fixture_variant_metadata none = { .name = "" };
+	static const struct variant none = { .name = "" };
 	char name[256], plain[256];
 	int n = 0;
 
-	for (struct __fixture_metadata *f = __fixture_list; f; f = f->next) {
-		for (struct __fixture_variant_metadata *v = f->variant ?: &none; v; v = v->next) {
+	for (struct fixture *f = fixtures; f; f = f->next) {
+		for (const struct variant *v = f->variants ?: &none; v; v = v->next) {
 			for (struct __test_metadata *t = f->tests; t; t = t->next) {
 				snprintf(plain, sizeof(plain), "%s.%s", f->name, t->name);
 				snprintf(name, sizeof(name), "%s%s%s.%s", f->name,
 					 *v->name ? "." : "", v->name, t->name);
 				if (!is_selected(name, plain, names))
 					continue;
-				n++;
-				if (print)
+				if (act == PRINT)
 					puts(name);
-				t->results = results;
-				if (results)
-					__run_test(f, v, t);
+				n += act != RUN || !run_test(t, v, name);
 			}
 		}
 	}
@@ -77,7 +71,6 @@ static int act_on_tests(char **names, bool print, struct __test_results *results
 int main(int argc, char **argv)
 {
 	bool list = argc > 1 && !strcmp(argv[1], "--list");
-	struct __test_results *results;
 	char **names;
 
 	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
@@ -97,17 +90,13 @@ int main(int argc, char **argv)
 	for (int i = 0; names[i]; i++) {
 		char *one[2] = { names[i] };
 
-		if (!act_on_tests(one, false, NULL)) {
+		if (!act_on_tests(one, COUNT)) {
 			fprintf(stderr, "twheel-selftest: no test \"%s\"; see --list\n", names[i]);
 			return 2;
 		}
 	}
 	if (list)
-		return !act_on_tests(names, true, NULL);
-	results = map_fd(-1, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			 0);
-	ksft_print_header();
-	ksft_set_plan(act_on_tests(names, false, NULL));
-	act_on_tests(names, false, results);
-	ksft_finished();
+		return !act_on_tests(names, PRINT);
+	printf("TAP version 13\n1..%d\n", act_on_tests(names, COUNT));
+	return act_on_tests(names, RUN) > 0;
 }

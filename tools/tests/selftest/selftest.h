@@ -6,8 +6,8 @@
  * here returns the result of the system call, or minus its errno, so that a test names
  * the error it expects.
  *
- * kselftest's harness keeps its list of tests in static variables. The sources of
- * this folder are therefore one translation unit: main.c includes them.
+ * The harness keeps its list of tests in static variables. The sources of this folder are
+ * therefore one translation unit: main.c includes them.
  */
 #ifndef _TWHEEL_SELFTEST_H
 #define _TWHEEL_SELFTEST_H
@@ -41,7 +41,7 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wpointer-to-int-cast"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #include "chance.h"
 #include "clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue of nodes ordered by time, on the kernel's red-black tree
+ * A queue of nodes ordered by time, on a tree
  */
 #ifndef _NATIVE_LINUX_TIMERQUEUE_H
 #define _NATIVE_LINUX_TIMERQUEUE_H
