@@ -162,11 +162,11 @@ module-install: module-build
 # ---- Tools -----------------------------------------------------------------
 
 # The set of packages of tools/vm/deps that a target needs.
-DEPS ?= test
+DEPS ?= $(if $(filter-out running stock,$(KERNEL)),test-all,test)
 deps:
 	@tools/vm/deps $(DEPS)
 
-TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test quick \
+TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
 	check test-matrix coverage mutants fuzz-core
 .PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave interleave-planted \
 	libraries module module-build module-install needs tools uninstall user \
@@ -175,6 +175,7 @@ $(TOOLS): deps
 $(foreach d,demo html bench,$(eval $d: export DEPS = $d))
 demo-jobs bench-jobs: export DEPS = jobs
 deb test-packages: export DEPS = packages
+test-all check test-matrix coverage mutants fuzz-core bench-native: export DEPS = test-all
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ; @tools/packages/build ## Debian packages, in build/deb
@@ -192,9 +193,9 @@ demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are kille
 html: ; @tools/html/run $(BUILD)/html ## the documentation as HTML, in build/html
 
 ## Test it
-quick: ; @tools/tests/run --quick ## the tests to run while editing: two minutes
-test: ## all tests; SUITE="a b" of tools/tests/run --list; TEST=part of a test's name
+test: ## the proof that it works; SUITE="a b" of tools/tests/run --list; TEST=part of a test's name
 	@tools/tests/$(if $(TEST),one '$(subst ','\'',$(TEST))',run $(SUITE))
+test-all: ; @tools/tests/run --all ## every test, also those that need debug kernels
 check: ; @tools/tests/check ## style, documents, licences, warnings of the compilers
 test-matrix: ## self-tests on other kernels, 32 bits, arm64; ROW=... of tools/tests/matrix --list
 	@tools/tests/matrix $(ROW)
@@ -205,7 +206,7 @@ coverage: ; @tools/tests/coverage ## lines of the module that tests in user spac
 mutants: drivers fuzzers libraries ## small changes that tests have to detect; MUTANTS=--help
 	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
-fuzz-core: fuzzers ## random operations on the core, for SECONDS=n
+fuzz-core: $(NATIVE)/fuzz-core ## random operations on the core, for SECONDS=n
 	@tools/tests/fuzz-core/run $(or $(SECONDS),60)
 
 ## Measure it
