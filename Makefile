@@ -123,13 +123,14 @@ uninstall-module:
 
 # A module is built in build/KERNEL, in a tree of links to the sources, so that builds for
 # several kernels do not collide and the source stays clean. A lock admits one make at a
-# time. KUnit suites and -Werror are for the kernels of tools/vm/kernel.
+# time. KUnit suites and -Werror are for the kernels of tools/vm/kernel. make check runs kernel-doc,
+# which needs more of perl than Debian installs with a compiler.
 
 MODULE_DIR = $(BUILD)/$(KERNEL)
 # For the shell: module-build writes this file.
 KERNEL_DIR = $$(cat $(MODULE_DIR)/kernel)
 KBUILD = $(MAKE) -C $(KERNEL_DIR)/build M=$(CURDIR)/$(MODULE_DIR) \
-	CONFIG_DEBUG_INFO_BTF_MODULES= $(KBUILD_ARGS)
+	CONFIG_DEBUG_INFO_BTF_MODULES= cmd_checkdoc= $(KBUILD_ARGS)
 KBUILD_ARGS ?= $(if $(filter running,$(KERNEL)),CONFIG_KUNIT=,W=1 KCFLAGS=-Werror \
 	$(if $(filter stock 6.12 7.2 newest,$(KERNEL)),CONFIG_TWHEEL_BENCH=m))
 SOURCES := $(wildcard Kbuild dkms.conf *.c *.h include kunit/*.[ch] tools/bench/module/*.[ch])
