@@ -43,12 +43,8 @@ explains()
 	return 1
 }
 
-# files: all files of the project, also those not yet committed.
+# files: all files of the project
 files()
 {
-	local f
-
-	{ git ls-files --cached --others --exclude-standard 2>/dev/null ||
-		find . \( -path ./build -o -path ./.git \) -prune -o -type f -printf '%P\n'; } |
-		while read -r f; do [ ! -f "$f" ] || echo "$f"; done
+	tools/tests/files
 }
