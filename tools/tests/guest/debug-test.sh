@@ -5,6 +5,8 @@
 # --leaks, has the kernel look for leaks. Prints TAP, with the programs' own as subtests. Runs as
 # root in the virtual machine under busybox sh, with the module loaded.
 
+# shellcheck disable=SC2317 # a test is called by name
+
 leaks=/sys/kernel/debug/kmemleak
 # shellcheck source=tools/tests/guest/tap.sh
 . ./tap.sh
@@ -14,7 +16,7 @@ reports()
 {
 	awk '/^unreferenced object/ { first = $0; getline; ours = !/comm "swapper/
 				      if (ours) print first }
-	     ours { print "# " $0 }' $leaks
+	     ours { print "# " $0 }' "$leaks"
 }
 
 # kmemleak ignores memory younger than five seconds, and memory that a first scan sees may
@@ -23,10 +25,9 @@ nothing_left()
 {
 	sleep 6
 	dmesg -n 6 # it prints how many it found, those of the kernel included
-	{ echo scan >$leaks && echo scan >$leaks; } 2>/tmp/why && reports >/tmp/reports || {
-		said="kmemleak is off: $(cat /tmp/why)"
-		return 1
-	}
+	said="kmemleak is off"
+	echo scan >"$leaks" && echo scan >"$leaks" && reports >/tmp/reports || return
+	said=
 	cat /tmp/reports
 	[ ! -s /tmp/reports ]
 }
