@@ -135,7 +135,7 @@ static void cancel_batch(const uint32_t *which, size_t n)
 }
 
 /* Wait for the poll; there may be nothing to read after it. */
-static void wait(void)
+static void wait_for_some(void)
 {
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe *cqe;
@@ -163,7 +163,7 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 
 	for (;;) {
 		if (!more)
-			wait();
+			wait_for_some();
 		n = twheel_read(wheel.fd, wheel.events, max);
 		more = n == (ssize_t)max;
 		if (n > 0)

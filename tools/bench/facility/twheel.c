@@ -116,7 +116,7 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-static void wait(void)
+static void wait_for_some(void)
 {
 	struct epoll_event event;
 
@@ -130,7 +130,7 @@ static size_t deliver_in_epoll(size_t max, bool waits, uint64_t *sum)
 	size_t n, done;
 
 	if (waits)
-		wait();
+		wait_for_some();
 	n = deliver(max, waits, sum);
 	for (done = n; n == max; done += n)
 		n = deliver(max, false, sum);
@@ -143,7 +143,7 @@ static size_t deliver_by_ring(size_t max, bool waits, uint64_t *sum)
 	size_t n, done = 0;
 
 	if (waits)
-		wait();
+		wait_for_some();
 	else if (!is_readable())
 		return 0;
 	do {
