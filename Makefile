@@ -9,8 +9,13 @@ MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# A kernel of tools/vm/kernel, or "running": the one this machine runs.
+# A kernel of tools/vm/kernel, or "running": the one this machine runs. With KERNEL=host, virtual
+# machines run that, too, instead of Debian's.
 KERNEL ?= running
+ifeq ($(KERNEL),host)
+override KERNEL := stock
+export TWHEEL_STOCK := host
+endif
 BUILD := build
 NATIVE := $(BUILD)/native
 LIB := $(BUILD)/lib/libtwheel.a
@@ -194,7 +199,7 @@ demo-jobs: ## jobs in PostgreSQL, while workers, hosts and the primary are kille
 html: ; @tools/html/run $(BUILD)/html ## the documentation as HTML, in build/html
 
 ## Test it
-test: ## the proof that it works; SUITE="a b" of tools/tests/run --list; TEST=part of a test's name
+test: ## the proof; SUITE="a b" of tools/tests/run --list, TEST=part of a name, KERNEL=host
 	@tools/tests/$(if $(TEST),one '$(subst ','\'',$(TEST))',run $(SUITE))
 test-all: ; @tools/tests/run --all ## every test, also those that need debug kernels
 check: ; @tools/tests/check ## style, documents, licences, warnings of the compilers
