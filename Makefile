@@ -173,7 +173,7 @@ deps:
 	@tools/vm/deps $(DEPS)
 
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
-	check test-matrix coverage mutants fuzz-core
+	check test-matrix test-hosts coverage mutants fuzz-core
 .PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave interleave-planted \
 	libraries module module-build module-install needs tools uninstall user \
 	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
@@ -181,7 +181,7 @@ $(TOOLS): deps
 $(foreach d,demo html bench,$(eval $d: export DEPS = $d))
 demo-jobs bench-jobs: export DEPS = jobs
 deb test-packages: export DEPS = packages
-test-all check test-matrix coverage mutants fuzz-core bench-native: export DEPS = test-all
+test-all check test-matrix test-hosts coverage mutants fuzz-core: export DEPS = test-all
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ; @tools/packages/build ## Debian packages, in build/deb
@@ -205,6 +205,8 @@ test-all: ; @tools/tests/run --all ## every test, also those that need debug ker
 check: ; @tools/tests/check ## style, documents, licences, warnings of the compilers
 test-matrix: ## self-tests on other kernels, 32 bits, arm64; ROW=... of tools/tests/matrix --list
 	@tools/tests/matrix $(ROW)
+test-hosts: ## demo and test on Debian 12, 13, sid, from nothing; ROW=... of tools/tests/hosts --list
+	@tools/tests/hosts $(ROW)
 test-packages: ## install, upgrade and remove the packages in a Debian system
 	@$(STOCK) $(LIB)
 	@tools/tests/packages/run
