@@ -26,7 +26,8 @@
 #include <linux/bug.h>
 #define TWHEEL_EXPECT(condition)	WARN_ON_ONCE(!(condition))
 #else
-#define TWHEEL_EXPECT(condition)	do { } while (0)
+#include <linux/build_bug.h>
+#define TWHEEL_EXPECT(condition)	BUILD_BUG_ON_INVALID(condition)
 #endif
 
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)

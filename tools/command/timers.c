@@ -167,7 +167,7 @@ struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, 
 	timer = calloc(1, sizeof(*timer) + strlen(label) + 1);
 	if (!timer)
 		return NULL;
-	strcpy(timer->label, label);
+	memcpy(timer->label, label, strlen(label) + 1);
 	timer->number = ++last;
 	timer->periodic = periodic;
 	timer->left = options.count;

@@ -119,12 +119,12 @@ char *format_value(const struct wheel *wheel, int column, char text[SHORT_TEXT])
 	double n = value_of(wheel, column);
 
 	if (n < 0)
-		return strcpy(text, "-");
-	if (column == MEMORY)
-		return short_bytes(n, text);
-	if (column == USER && n > 999)
-		return strcpy(text, ">999%");
-	if (column == USER)
+		snprintf(text, SHORT_TEXT, "-");
+	else if (column == MEMORY)
+		short_bytes(n, text);
+	else if (column == USER && n > 999)
+		snprintf(text, SHORT_TEXT, ">999%%");
+	else if (column == USER)
 		snprintf(text, SHORT_TEXT, "%.*f%%", n < 9.95, n);
 	else if (column == PID || column == FD)
 		snprintf(text, SHORT_TEXT, "%.0f", n);

@@ -6,5 +6,6 @@
 #include <assert.h>
 #undef static_assert
 #define static_assert(condition, ...)	_Static_assert(condition, #condition)
+#define BUILD_BUG_ON_INVALID(condition)	((void)sizeof((long)(condition)))
 
 #endif /* _LIBTWHEEL_LINUX_BUILD_BUG_H */
