@@ -35,6 +35,7 @@ SUBTEST = re.compile(r"^( *)# Subtest: (.*)")
 PATIENCE = 10
 # A command that hangs uses no CPU time. It may take so many times its limit.
 IDLE = 10
+ENDS = {signal.SIGTERM, signal.SIGINT}
 # What is shown of a line.
 WIDTH = 400
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -244,20 +245,26 @@ def run_command(command, limit, line):
     They are of its CPU time, so that it does not depend on what else the machine does. Each line of
     its output is passed to line().
     """
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True)
-    late = False
+    late, process = False, None
+    # No signal comes between its start and the block that ends it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     try:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for text in lines_of(process, limit):
             if text is None:
                 late = True
                 break
             line(text.decode(errors="replace").rstrip("\r"))
     finally:
-        if late or process.poll() is None or session(process.pid):
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if process and (late or process.poll() is None or session(process.pid)):
             end(process)
-        process.stdout.close()
+        if process:
+            process.stdout.close()
     return None if late else process.wait()
 
 
@@ -269,19 +276,20 @@ def children_seconds():
 def end_on_signals():
     """End cleanly on SIGTERM or SIGINT; further ones do not disturb that."""
     def stop(number, _):
-        for name in signal.SIGTERM, signal.SIGINT:
+        for name in ENDS:
             signal.signal(name, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    for name in signal.SIGTERM, signal.SIGINT:
+    for name in ENDS:
         signal.signal(name, stop)
 
 
 def forget_caller():
     """Forget what a caller passes on: make its own settings, and a shell that runs this in the
-    background ignored signals, which the tests send."""
+    background ignored signals, which the tests send. A service may have no HOME."""
     for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         os.environ.pop(variable, None)
+    os.environ.setdefault("HOME", os.path.expanduser("~"))
