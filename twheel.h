@@ -163,7 +163,7 @@ struct twheel {
 void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time);
 bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer);
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
-			     struct twheel_timer *timer, u32 index);
+			     struct twheel_timer *timer);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
 
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now);
@@ -315,49 +315,59 @@ static __always_inline u64 twheel_key(const struct twheel_level *level)
 	return level->node.expires;
 }
 
-/*
- * Open a level with timers earlier, if its new first @deadline needs that. Returns false, and
- * changes nothing, if it may have to overtake another level in the queue.
- */
-static __always_inline bool twheel_lower_head(struct twheel *w, struct twheel_level *level,
-					      u64 deadline)
+static __always_inline void twheel_insert(struct twheel_level *level, unsigned long index,
+					  struct twheel_timer *timer)
 {
-	u64 key = twheel_divide(&w->tick, deadline - 1) + 1;
+	level->bucket[index].count++;
+	timer->level = level->nr;
+	timer->bucket = index;
+	twheel_link(timer, &level->bucket[index].timers);
+}
 
-	if (key >= twheel_key(level))
-		return true;
-	if (timerqueue_getnext(&w->queue) != &level->node)
+/* Add a timer to a bucket that begins earlier; returns false, and changes nothing, if it does not. */
+static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
+						struct twheel_timer *timer)
+{
+	unsigned long index = twheel_index(level, timer->deadline);
+
+	if (unlikely(timer->deadline < level->bucket[index].first_expiry))
 		return false;
-	level->node.expires = key;
+	twheel_insert(level, index, timer);
 	return true;
 }
 
 /*
- * Add a timer to a bucket of @level. Returns false, and changes nothing, if that needs a call.
+ * Let a busy bucket, and its level, begin with a timer that is earlier. Returns false, and changes
+ * nothing, if the bucket is empty, or the level may have to overtake another one in the queue.
  */
-static __always_inline bool twheel_enqueue_fast(struct twheel *w, struct twheel_level *level,
-						struct twheel_timer *timer)
+static __always_inline bool twheel_begin_earlier(struct twheel *w, struct twheel_level *level,
+						 struct twheel_bucket *b, u64 deadline)
+{
+	u64 key = twheel_divide(&w->tick, deadline - 1) + 1;
+
+	if (!b->count)
+		return false;
+	if (key < twheel_key(level)) {
+		if (timerqueue_getnext(&w->queue) != &level->node)
+			return false;
+		level->node.expires = key;
+	}
+	b->first_expiry = deadline;
+	return true;
+}
+
+/* Add a timer to a bucket of @level, where timers in falling order cost little more than others. */
+static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
+					   struct twheel_timer *timer)
 {
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = &level->bucket[index];
 
-	if (unlikely(timer->deadline < b->first_expiry)) {
-		if (!b->count || !twheel_lower_head(w, level, timer->deadline))
-			return false;
-		b->first_expiry = timer->deadline;
-	}
-	b->count++;
-	timer->level = level->nr;
-	timer->bucket = index;
-	twheel_link(timer, &b->timers);
-	return true;
-}
-
-static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
-					   struct twheel_timer *timer)
-{
-	if (unlikely(!twheel_enqueue_fast(w, level, timer)))
-		twheel_enqueue_slowpath(w, level, timer, twheel_index(level, timer->deadline));
+	if (unlikely(timer->deadline < b->first_expiry) &&
+	    !twheel_begin_earlier(w, level, b, timer->deadline))
+		twheel_enqueue_slowpath(w, level, timer);
+	else
+		twheel_insert(level, index, timer);
 }
 
 /* Find the lowest level that covers a deadline. Fails without one, or if it has passed. */
@@ -393,7 +403,8 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 	if (unlikely(!twheel_find_level(w, timer->deadline, &level)))
 		return twheel_add_slowpath(w, timer);
 	w->nr_pending++;
-	twheel_enqueue(w, level, timer);
+	if (unlikely(!twheel_enqueue_fast(level, timer)))
+		twheel_enqueue_slowpath(w, level, timer);
 	return true;
 }
 

@@ -159,8 +159,9 @@ static void close_crowd(struct twheel *w, struct twheel_level *level)
 
 /* Add a timer to a bucket that is empty, or holds only later timers. */
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
-			     struct twheel_timer *timer, u32 index)
+			     struct twheel_timer *timer)
 {
+	u32 index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = &level->bucket[index];
 	u64 key = twheel_tick(w, timer->deadline);
 

@@ -165,7 +165,7 @@ static bool add(struct model *m, struct twheel_timer *timer)
 
 	m->without_call = !m->without_call;
 	if (!m->without_call || !twheel_find_level(&m->wheel, timer->deadline, &level) ||
-	    !twheel_enqueue_fast(&m->wheel, level, timer))
+	    !twheel_enqueue_fast(level, timer))
 		return twheel_add(&m->wheel, timer);
 	m->wheel.nr_pending++;
 	return true;

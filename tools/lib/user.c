@@ -60,7 +60,7 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	handle->armed = handle->deadline;
 	if (unlikely(!twheel_find_level(w, handle->deadline, &level)) ||
-	    unlikely(!twheel_enqueue_fast(w, level, timer_of(handle))))
+	    unlikely(!twheel_enqueue_fast(level, timer_of(handle))))
 		return arm_slowpath(loop, handle);
 	w->nr_pending++;
 	handle->state |= ARMED;
