@@ -186,7 +186,7 @@ static noinline int arm_flushing(struct twheel_loop *loop)
 	return error ? fail(error) : 0;
 }
 
-/* Place all timers again if the clock has been set back. */
+/* Place all timers again if the clock has been set back, also those that have been collected. */
 static noinline void follow_back(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -194,6 +194,8 @@ static noinline void follow_back(struct twheel_loop *loop)
 
 	if (tick >= w->now)
 		return;
+	list_splice_tail_init(&w->expired, &loop->expired);
+	list_splice_tail_init(&loop->expired, &w->expired);
 	while (twheel_rewind(w, tick, UINT_MAX))
 		;
 }

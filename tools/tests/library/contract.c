@@ -205,6 +205,46 @@ TEST(a_callback_may_leave_by_longjmp)
 	CHECK(twheel_loop_dispatch(loop) == 0 && !is_readable());
 }
 
+/* A callback sets the clock back while others wait to be called, and dispatches or leaves. */
+static bool leaves;
+
+static void set_back(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	if (++*(int *)handle->data > 1)
+		return;
+	mocked_ns -= 5 * SEC;
+	if (leaves)
+		longjmp(out, 1);
+	CHECK(!twheel_loop_dispatch(loop));
+}
+
+USER_TEST(a_clock_that_is_set_back_during_a_dispatch_loses_no_timer)
+{
+	enum { SOME = 10 };
+	static int round;
+	int i;
+
+	for (round = 0; round < 2; round++) {
+		leaves = round;
+		mocked_ns = HOUR;
+		called = 0;
+		new_loop_of((struct twheel_loop_config) { .clock = TWHEEL_CLOCK_REALTIME });
+		for (i = 0; i < SOME; i++) {
+			timers[i].callback = set_back;
+			CHECK(!twheel_start(loop, &timers[i], (i + 1) * MSEC));
+		}
+		CHECK(!twheel_loop_flush(loop));
+		mocked_ns += 20 * MSEC;
+		if (!setjmp(out))
+			CHECK(twheel_loop_dispatch(loop) == 1);
+		CHECK(!twheel_loop_flush(loop));
+		CHECK(called == 1 && twheel_loop_count(loop) == SOME - 1);
+		CHECK(!twheel_loop_dispatch(loop));
+		mocked_ns += 6 * SEC;
+		CHECK(twheel_loop_dispatch(loop) == SOME - 1 && !twheel_loop_count(loop));
+	}
+}
+
 /* ---- Other threads ------------------------------------------------------------- */
 
 struct request {
