@@ -52,9 +52,9 @@ static int check_flush(struct twheel_loop *loop)
 	return checked(loop)->flush(loop);
 }
 
-static int check_collect(struct twheel_loop *loop)
+static int check_collect(struct twheel_loop *loop, bool again)
 {
-	return checked(loop)->collect(loop);
+	return checked(loop)->collect(loop, again);
 }
 
 void twheel_loop_add_checks(struct twheel_loop *loop)

@@ -30,6 +30,8 @@ struct device {
 	uint64_t nr_armed;		/* timers of the kernel, stopped and inherited ones too */
 	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
 	size_t taken;			/* number of events that have been taken, in the ring */
+	uint64_t due;			/* with @resolve, number of events that a dispatch may take */
+	uint64_t until;			/* deadlines that it may take */
 	size_t inherited;		/* number of next ones that another process had received */
 	unsigned int nr_stopped;	/* number of timers to be cancelled by the next flush */
 	uint64_t stopped[BATCH + 1];	/* their ids, and a place for @alarm */
@@ -279,6 +281,15 @@ static int arm_flushing(struct device *device)
 	return 0;
 }
 
+/* Return how many events are in the ring, taken ones too. */
+static size_t nr_in_ring(const struct device *device)
+{
+	const struct twheel_ring *ring = device->ring.ring;
+
+	return (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + device->ring.slots -
+		ring->head) % device->ring.slots;
+}
+
 /* Release the taken events: their callbacks have returned, so no other process needs them. */
 static void drop_taken(struct device *device)
 {
@@ -293,8 +304,9 @@ static int device_flush(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	int error;
 
-	/* A callback that did not return leaves timers, for which the program is woken. */
-	if (!twheel_loop_has_left(loop))
+	/* What is left by a callback that did not return, or due later, wakes the program. */
+	if (!twheel_loop_has_left(loop) &&
+	    (!loop->config.resolve || nr_in_ring(device) == device->taken))
 		stop_alarm(device);
 	else if (device_alarm(loop))
 		return -1;
@@ -346,44 +358,56 @@ static void inherit_event(struct device *device, const struct twheel_event *even
 	}
 }
 
-/* Take events, which stay in the ring until their callbacks have returned. */
-static int collect_resolved(struct device *device)
+/*
+ * Take events, which stay in the ring until their callbacks have returned: so those that were due
+ * when the dispatch began may need several rounds.
+ */
+static int collect_resolved(struct device *device, bool again)
 {
 	struct twheel_loop *loop = &device->loop;
 	struct twheel_event *events;
-	size_t i;
+	size_t count, i;
 
+	if (!again) {
+		device->due = device->nr_armed;
+		device->until = read_clock(loop->clock_id);
+	}
 	/* A callback did not return: the rest is called first. */
 	if (!list_empty(&loop->expired))
 		return true;
 	drop_taken(device);
 	if (fill_ring(device))
 		return -1;
-	events = twheel_ring_peek(&device->ring, &device->taken);
-	for (i = 0; i < device->taken; i++) {
+	events = twheel_ring_peek(&device->ring, &count);
+	for (i = 0; i < count && events[i].deadline_ns <= device->until; i++) {
+		/* A deadline of 0 is for events that only wake the program. */
+		if (events[i].deadline_ns && !device->due--)
+			break;
 		if (unlikely(device->inherited))
 			inherit_event(device, &events[i]);
 		else
 			collect_event(device, &events[i]);
 	}
+	device->taken = i;
 	/* In a child that @resolve has forked, nothing is called. */
-	return twheel_loop_check(loop) ?: device->taken > 0;
+	return twheel_loop_check(loop) ?: i > 0;
 }
 
-/* Take all events. */
 static int collect_events(struct device *device)
 {
-	if (fill_ring(device))
-		return -1;
-	collect_ring(device, NULL, 0);
-	return twheel_ring_more(&device->ring);
+	do {
+		if (fill_ring(device))
+			return -1;
+		collect_ring(device, NULL, 0);
+	} while (twheel_ring_more(&device->ring));
+	return 0;
 }
 
-static int device_collect(struct twheel_loop *loop)
+static int device_collect(struct twheel_loop *loop, bool again)
 {
 	struct device *device = device_of(loop);
 	int ret = cancel_stopped(device) ?:
-		  loop->config.resolve ? collect_resolved(device) : collect_events(device);
+		  loop->config.resolve ? collect_resolved(device, again) : collect_events(device);
 
 	/* Not before: no event is later than that. If it can wait, until it is needed. */
 	end_turn(loop);
@@ -514,14 +538,12 @@ static int adopt(struct device *device, struct twheel_handle *handle,
 int twheel_device_adopt(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
-	const struct twheel_ring *ring = device->ring.ring;
 	struct twheel_listed listed[LIST_BATCH];
 	uint64_t cursor = 0;
 	ssize_t n, i;
 
 	/* Events stay in the ring until their callbacks have returned. */
-	device->inherited = (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + device->ring.slots -
-			     ring->head) % device->ring.slots;
+	device->inherited = nr_in_ring(device);
 	device->nr_armed += device->inherited;
 	while ((n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0) {
 		device->nr_armed += n;

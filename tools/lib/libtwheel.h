@@ -255,8 +255,8 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * twheel_loop_dispatch() - call back for all timers that have expired
  * @loop: the loop.
  *
- * Reads the clock, and runs the messages that other threads posted, then the callbacks in the
- * order of their ticks. Flushes, unless the program calls twheel_loop_timeout(). Does not wait. A
+ * Reads the clock, and runs the messages that other threads posted, then the callbacks of the
+ * timers that are due by then, in the order of their ticks. Flushes, unless the program calls twheel_loop_timeout(). Does not wait. A
  * timer that a callback starts is called by the next dispatch at the earliest, even if it is due
  * at once. After that, the descriptor is readable again only for new events: edge-triggered epoll
  * may be used.

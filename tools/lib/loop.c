@@ -483,10 +483,10 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messages)
 {
 	struct twheel_handle *handle;
-	int more;
+	int more = false;
 
 	do {
-		more = loop->backend->collect(loop);
+		more = loop->backend->collect(loop, more);
 		if (more < 0)
 			return -1;
 		if (unlikely(has_messages(loop)) && run_messages(loop, messages))

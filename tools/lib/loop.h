@@ -50,10 +50,11 @@ struct backend {
 	/* Arm the handles of @flushing. Returns 0, or fails. */
 	int (*flush)(struct twheel_loop *loop);
 	/*
-	 * Read the clock, and move expired timers to @expired, after all that it found before have
-	 * been taken. Returns whether there may be more, or fails.
+	 * Read the clock, and move all expired timers to @expired. Returns 0; or 1 if it has to be
+	 * called @again when these have been called, for the rest that was due the first time; or
+	 * fails.
 	 */
-	int (*collect)(struct twheel_loop *loop);
+	int (*collect)(struct twheel_loop *loop, bool again);
 	/* Make the descriptor readable, in any thread or signal handler. Returns 0, or fails. */
 	int (*wake)(struct twheel_loop *loop);
 	/* The same until the next flush, for the loop's thread. */

@@ -15,9 +15,6 @@
 #include "loop.h"
 #include "twheel.h"
 
-/* How many steps the wheel takes before callbacks are called. */
-#define BUDGET		4096
-
 /* The time of the timerfd is unknown: it has fired, or a message has set it. */
 #define UNSET		UINT64_MAX
 
@@ -209,13 +206,13 @@ static int user_flush(struct twheel_loop *loop)
 	return loop->fd >= 0 ? set_next(loop) : 0;
 }
 
-static int user_collect(struct twheel_loop *loop)
+static int user_collect(struct twheel_loop *loop, bool again)
 {
 	struct user *user = user_of(loop);
 	struct twheel *w = &user->wheel;
 	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
 	uint64_t tick;
-	bool due, more;
+	bool due;
 	u64 next;
 
 	set_time(loop);
@@ -227,9 +224,9 @@ static int user_collect(struct twheel_loop *loop)
 		__atomic_store_n(&user->set_ns, UNSET, __ATOMIC_SEQ_CST);
 	due = twheel_next(w, &next) && next <= tick;
 	/* Cascading ahead of time may wait. */
-	more = twheel_advance(w, tick, due || w->cascading_levels ? BUDGET : 0);
+	twheel_advance(w, tick, due || w->cascading_levels ? UINT_MAX : 0);
 	list_splice_tail_init(&w->expired, &loop->expired);
-	return more;
+	return 0;
 }
 
 static uint64_t user_count(struct twheel_loop *loop)

@@ -3,11 +3,12 @@
  * Loops over a wheel that had another loop: its timers continue, and events that the
  * previous process had not finished are delivered again. Only for the device.
  */
+#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include "library.h"
 
-#define TIMERS	100
+#define TIMERS	1200
 
 static struct twheel_handle handles[TIMERS];
 /* How often each callback was called; shared with children. */
@@ -249,6 +250,39 @@ DEVICE_TEST(events_of_a_killed_process_are_called)
 	/* The process after that calls none of them. */
 	adopt_again(TIMERS);
 	CHECK(run_for(loop, 1, 50) == 0);
+}
+
+static void start_and_flush(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	count_number(loop, handle);
+	/* Due at once, or soon. */
+	CHECK(!twheel_start(loop, handle, (uintptr_t)handle->data % 2 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	if ((uintptr_t)handle->data % 100 == 0)
+		sleep_for(MSEC);
+}
+
+/* They are more than the ring holds; the rest of it wakes the program. */
+DEVICE_TEST(a_dispatch_with_events_in_the_ring_ends)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int epoll = epoll_create1(EPOLL_CLOEXEC), turn, i;
+
+	adopt(new_wheel(), TIMERS);
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event));
+	for (i = 0; i < TIMERS; i++) {
+		handles[i].callback = start_and_flush;
+		CHECK(!twheel_start(loop, &handles[i], MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(3 * MSEC);
+	for (turn = 1; turn <= 3; turn++) {
+		CHECK(epoll_wait(epoll, &event, 1, 1000) == 1);
+		CHECK(twheel_loop_dispatch(loop) == TIMERS);
+		for (i = 0; i < TIMERS; i++)
+			CHECK(calls[i] == (unsigned int)turn);
+		sleep_for(3 * MSEC);
+	}
 }
 
 DEVICE_TEST(bad_configs_of_adopting_are_einval)

@@ -156,6 +156,28 @@ TEST(what_a_callback_starts_waits_for_all_that_has_expired)
 	CHECK(twheel_loop_dispatch(loop) == 1 && called == TIMERS + 1);
 }
 
+/* It takes longer than the delay until all of them have been called. */
+static void start_and_flush(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	CHECK(++*(int *)handle->data <= NR_TIMERS);
+	CHECK(!twheel_start(loop, handle, MSEC) && !twheel_loop_flush(loop));
+	if (called % 1000 == 0)
+		sleep_for(MSEC);
+}
+
+TEST(a_dispatch_calls_what_was_due_when_it_began)
+{
+	int i;
+
+	for (i = 0; i < NR_TIMERS; i++) {
+		timers[i].callback = start_and_flush;
+		CHECK(!twheel_start(loop, &timers[i], MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	sleep_for(3 * MSEC);
+	CHECK(twheel_loop_dispatch(loop) == NR_TIMERS);
+}
+
 TEST(edge_triggered_epoll_tells_of_all_that_is_new)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
