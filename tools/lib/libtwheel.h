@@ -63,8 +63,10 @@ typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *han
  * @error: why: ENOSPC at a limit, ENOMEM without memory.
  *
  * A limit is hit when the loop is flushed, or when a timer that was postponed or repeats is
- * rearmed. The callback may do the same as other callbacks. A timer that it starts waits for the
- * next flush, so that the current one returns even if each timer is restarted.
+ * rearmed. The callback may do the same as other callbacks. A timer that it starts is armed in the
+ * same flush if there is room. If not, the next flush reports it again, so that the current one
+ * returns even if each timer is restarted. That comes after a tenth of a second at most; in a
+ * program that waits for the descriptor of the device, when a timer expires, or is started.
  */
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 

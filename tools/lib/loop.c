@@ -19,9 +19,6 @@
 /* The end of a wait without a timeout. */
 #define FOR_EVER	UINT64_MAX
 
-/* How long to wait for timers to expire while others cannot be armed. */
-#define RETRY_NS	(100 * TWHEEL_MSEC)
-
 /* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
 
@@ -410,9 +407,9 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	int error = errno;
 
-	if (!loop->config.unarmed)
+	if (!loop->config.unarmed || loop->is_quiet)
 		return -1;
-	/* What the callback starts is flushed before the program waits. */
+	/* What the callback starts is flushed before the program waits, by flush_started(). */
 	if (!loop->delay_limit)
 		set_time(loop);
 	unlink_handle(loop, handle);
@@ -430,6 +427,18 @@ static inline void leave(struct twheel_loop **inside)
 		(*inside)->backend->alarm(*inside);
 }
 
+/* Arm what @unarmed has started, if there is room. What is refused again waits for a flush. */
+static noinline int flush_started(struct twheel_loop *loop)
+{
+	int ret;
+
+	list_splice_tail_init(&loop->changes, &loop->flushing);
+	loop->is_quiet = true;
+	ret = loop->backend->flush(loop);
+	loop->is_quiet = false;
+	return ret && is_no_room(errno) ? 0 : ret;
+}
+
 /* Let the changes take effect, and end the turn. */
 static inline int flush(struct twheel_loop *loop)
 {
@@ -438,6 +447,8 @@ static inline int flush(struct twheel_loop *loop)
 
 	list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend->flush(loop);
+	if (unlikely(!list_empty(&loop->changes)) && !ret)
+		ret = flush_started(loop);
 	end_turn(loop);
 	inside = NULL;
 	return ret;
@@ -474,7 +485,7 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 	loop->waiting = WAITS_FOR_TIME;
 	ret = flush(loop);
 	left = time_left(loop);
-	if (unlikely(ret))
+	if (unlikely(ret || !list_empty(&loop->flushing)))
 		left = min(left, RETRY_NS);
 	return left == FOR_EVER ? -1 : (int64_t)left;
 }
@@ -562,7 +573,7 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 	error = flush(loop) ? errno : 0;
 	if (error && !is_no_room(error))
 		return -1;
-	if (error)
+	if (error || !list_empty(&loop->flushing))
 		end = min(end, read_clock(CLOCK_MONOTONIC) + RETRY_NS);
 	/* The flush could have overwritten the wake-up of a stop; that of a later one stays. */
 	if (stops && is_stopped(loop))

@@ -23,6 +23,9 @@
 /* How many timers are armed, cancelled or read in one call of the kernel. */
 #define BATCH			512
 
+/* How long to wait for timers to expire while others cannot be armed. */
+#define RETRY_NS		(100 * TWHEEL_MSEC)
+
 /* @armed of an idle handle: later than any deadline. */
 #define IDLE			UINT64_MAX
 
@@ -83,6 +86,7 @@ struct twheel_loop {
 	const struct backend *backend;	/* the one to call: @own, or one that refuses */
 	enum waiting waiting;
 	bool stopped;			/* twheel_loop_stop() was called */
+	bool is_quiet;			/* a flush does not report refused timers */
 	u64 nr_linked;			/* number of linked handles */
 	u64 *nr_expired;		/* number of those in @expired, where the backend has it */
 	struct list_head changes;	/* handles that wait to be armed by the next flush */

@@ -146,7 +146,12 @@ static uint64_t user_next(struct twheel_loop *loop)
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
 static int set_next(struct twheel_loop *loop)
 {
-	if (set_timerfd(user_of(loop), needs_alarm(loop) ? user_next(loop) : 0))
+	uint64_t next = needs_alarm(loop) ? user_next(loop) : 0;
+
+	/* Timers that were refused, and started again. */
+	if (unlikely(needs_alarm(loop) && loop->config.unarmed && !list_empty(&loop->flushing)))
+		next = min(next ?: U64_MAX, read_clock(loop->clock_id) + RETRY_NS);
+	if (set_timerfd(user_of(loop), next))
 		return -1;
 	/* After that: a message could have been posted and its wake-up overwritten. */
 	return twheel_loop_has_left(loop) ? set_timerfd(user_of(loop), 1) : 0;

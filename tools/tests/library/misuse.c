@@ -88,6 +88,47 @@ TEST(a_wait_at_the_limit_does_not_spin)
 	CHECK(now_on(CLOCK_PROCESS_CPUTIME_ID) < 200 * MSEC);
 }
 
+/* Make room for the timer that was refused, or not, and start it again. */
+static bool makes_room;
+
+static void start_again(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	CHECK(error == ENOSPC && handle == &timers[1]);
+	CHECK(!makes_room || twheel_stop(&timers[0]) == 1);
+	CHECK(!twheel_start(loop, handle, 10 * MSEC));
+	messages++;
+}
+
+static void check_started_again(bool room, bool by_descriptor)
+{
+	uint64_t began = now_ns();
+
+	makes_room = room;
+	messages = 0;
+	new_loop_of((struct twheel_loop_config) { .max_timers = 1, .unarmed = start_again });
+	if (by_descriptor)
+		CHECK(twheel_loop_fd(loop) >= 0);
+	CHECK(!twheel_start(loop, &timers[0], room ? HOUR : 100 * MSEC));
+	CHECK(!twheel_start(loop, &timers[1], 10 * MSEC));
+	for (called = 0; called < 2 - room; ) {
+		if (by_descriptor)
+			CHECK(becomes_readable() && twheel_loop_dispatch(loop) >= 0);
+		else
+			CHECK(twheel_loop_wait(loop, SEC) > 0);
+	}
+	CHECK(now_ns() - began < SEC / 2 + lateness_max && !twheel_loop_count(loop));
+	/* It does not spin while there is no room. */
+	CHECK(messages < 20);
+}
+
+TEST(what_is_started_again_at_the_limit_expires)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		check_started_again(i % 2, i / 2);
+}
+
 TEST(nothing_wakes_a_program_that_asks)
 {
 	const bool device = backend == TWHEEL_BACKEND_DEVICE;
