@@ -3,13 +3,14 @@
  * A loop without the module: the same wheel in the program's memory
  *
  * The private part of a handle is a struct twheel_timer of the core. A start puts its handle
- * into the wheel. But handles that need another level or are due, and all of a loop with a
- * limit, wait for the next flush. A loop has a timerfd if the program asks for its descriptor, or
+ * into the wheel. But handles that are due, and all of a loop with a limit, wait for the next
+ * flush. A loop has a timerfd if the program asks for its descriptor, or
  * waits in twheel_loop_wait(), which messages have to end.
  */
 #include <stdlib.h>
 #include <sys/timerfd.h>
 
+#include <linux/bitmap.h>
 #include <linux/gfp.h>
 
 #include "loop.h"
@@ -44,8 +45,10 @@ static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle 
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
-	if (unlikely(handle->deadline <= w->time) || !twheel_add(w, timer_of(handle)))
+	/* One that is due at once waits for the next dispatch. */
+	if (handle->deadline <= w->time)
 		return link_change(loop, handle);
+	twheel_add(w, timer_of(handle));
 	handle->state |= ARMED;
 	return 0;
 }
@@ -72,10 +75,10 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	return 1;
 }
 
-/* Add the levels that a deadline and a delay need. Returns 0, or -1 with errno set. */
-static int grow(struct twheel *w, uint64_t deadline, uint64_t delay)
+/* Add levels for all of time, so that a timer can be placed whenever it is due. */
+static int add_levels(struct twheel *w)
 {
-	while (!twheel_covers(w, deadline) || twheel_max_delay(w) < delay) {
+	while (twheel_max_delay(w) < S64_MAX) {
 		struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
 
 		if (!level)
@@ -93,8 +96,6 @@ static int arm_linked(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (max && w->nr_pending + w->nr_expired >= max)
 		return fail(ENOSPC);
-	if (grow(w, handle->deadline, 0))
-		return -1;
 	list_del(handle_link(handle));
 	handle->armed = handle->deadline;
 	handle->state ^= LINKED | ARMED;
@@ -279,8 +280,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.real = &user_backend;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
 		    read_clock(setup->clock_id) / setup->tick_ns);
-	/* For all of time, so that timers can be placed whatever the clock is set to. */
-	if (setup->clock_id == CLOCK_REALTIME && grow(&user->wheel, 0, S64_MAX)) {
+	if (add_levels(&user->wheel)) {
 		twheel_destroy(&user->wheel);
 		free(user);
 		return NULL;

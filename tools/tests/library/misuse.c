@@ -56,6 +56,19 @@ TEST(the_memory_of_a_loop_is_freed)
 	CHECK(mallinfo2().uordblks == used);
 }
 
+/* The first starts of a loop cost no more than the others, and cannot fail for want of memory. */
+USER_TEST(the_levels_come_with_the_loop)
+{
+	static const uint64_t delays[] = { 0, MSEC, SEC, HOUR, YEAR, TWHEEL_TIME_MAX_NS };
+	unsigned int i;
+
+	mallocs_left = 0;
+	for (i = 0; i < ARRAY_SIZE(delays); i++)
+		CHECK(!twheel_start(loop, &timers[i], delays[i]));
+	CHECK(!twheel_loop_flush(loop));
+	mallocs_left = -1;
+}
+
 TEST(messages_of_a_loop_that_was_freed_may_be_posted_again)
 {
 	struct twheel_message second = message;
