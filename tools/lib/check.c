@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The checks of TWHEEL_DEBUG, which cost O(1) in each call
+ * The checks of TWHEEL_DEBUG
  *
- * They stand in front of functions of the loop's backend.
+ * They stand in front of functions of the loop's backend. A dispatch checks the lists that the
+ * wheel will go through; other calls check in O(1).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <linux/limits.h>
 
 #include "loop.h"
 
@@ -18,12 +21,11 @@ static void die(const struct twheel_loop *loop, const struct twheel_handle *hand
 	abort();
 }
 
-static const struct backend *checked(struct twheel_loop *loop)
+static void check_thread(struct twheel_loop *loop)
 {
 	loop->thread = loop->thread ?: gettid();
 	if (loop->thread != gettid())
 		die(loop, NULL, "two threads dispatch; twheel_loop_post() is for others");
-	return loop->real;
 }
 
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -41,6 +43,23 @@ void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *ha
 		die(loop, handle, "its links or a neighbour's were changed while it was running");
 }
 
+/* The device has the handle's address. */
+void twheel_loop_check_event(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t id)
+{
+	twheel_loop_check_handle(loop, handle);
+	if (!(handle->state & ARMED) || handle->where != id)
+		die(loop, handle, "it was initialised again while it was running");
+}
+
+/* A handle is checked before its link is followed. */
+static void check_list(struct twheel_loop *loop, struct list_head *list)
+{
+	struct list_head *link;
+
+	for (link = list->next; link != list; link = link->next)
+		twheel_loop_check_handle(loop, linked_handle(link));
+}
+
 static int check_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	twheel_loop_check_handle(loop, handle);
@@ -49,12 +68,20 @@ static int check_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 
 static int check_flush(struct twheel_loop *loop)
 {
-	return checked(loop)->flush(loop);
+	check_thread(loop);
+	check_list(loop, &loop->flushing);
+	return loop->real->flush(loop);
 }
 
 static int check_collect(struct twheel_loop *loop, bool again)
 {
-	return checked(loop)->collect(loop, again);
+	const bool can_be_set = loop->clock_id == CLOCK_REALTIME;
+
+	check_thread(loop);
+	if (loop->real->each_list)
+		loop->real->each_list(loop, can_be_set ? S64_MAX : read_clock(loop->clock_id),
+				      check_list);
+	return loop->real->collect(loop, again);
 }
 
 void twheel_loop_add_checks(struct twheel_loop *loop)

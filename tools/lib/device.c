@@ -70,6 +70,9 @@ static void collect_event(struct device *device, const struct twheel_event *even
 	struct twheel_handle *handle = handle_of(&device->loop, event);
 
 	if (handle) {
+		/* With TWHEEL_DEBUG. */
+		if (unlikely(device->loop.thread))
+			twheel_loop_check_event(&device->loop, handle, event->id);
 		link_expired(device, handle);
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;

@@ -38,6 +38,8 @@
 #define RUNNING			(LINKED | ARMED)
 #define REPEATS			0x10
 
+typedef void list_function(struct twheel_loop *loop, struct list_head *list);
+
 /* What a loop runs over. Functions that can fail return -1 with errno set. */
 struct backend {
 	int number;	/* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER */
@@ -64,6 +66,11 @@ struct backend {
 	int (*alarm)(struct twheel_loop *loop);
 	/* Return when to dispatch next, 0 without a timer. NULL if only the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
+	/*
+	 * Call a function for each list of armed handles, at least for those with handles that are
+	 * due by a time. NULL if they are in no list.
+	 */
+	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
 	/* Return how many timers it holds, without linked handles. */
 	uint64_t (*count)(struct twheel_loop *loop);
 };
@@ -201,6 +208,7 @@ void twheel_loop_unregister(struct twheel_loop *loop);
 /* With TWHEEL_DEBUG, let the loop check the memory of its timers, and which thread uses it. */
 void twheel_loop_add_checks(struct twheel_loop *loop);
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle);
+void twheel_loop_check_event(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t id);
 
 /* Give this process a number that no ancestor has. Returns -1 if there is no page for it. */
 int twheel_process_token_new(void);

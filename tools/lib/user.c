@@ -235,6 +235,27 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	return 0;
 }
 
+static void user_each_list(struct twheel_loop *loop, uint64_t until, list_function *act)
+{
+	struct twheel *w = &user_of(loop)->wheel;
+	unsigned int nr, i;
+
+	for (nr = 0; nr < w->nr_levels; nr++) {
+		struct twheel_level *level = w->level[nr];
+
+		/* A crowd is opened ahead of its time. */
+		for (i = find_first_bit(level->busy, level->size); i < level->size;
+		     i = find_next_bit(level->busy, level->size, i + 1))
+			if (level->bucket[i].first_expiry <= until + level->span.value)
+				act(loop, &level->bucket[i].timers);
+		act(loop, &level->cascading);
+	}
+	for (i = 0; i < TWHEEL_BINS; i++)
+		act(loop, &w->sort->bins[i]);
+	act(loop, &w->sort->never_due);
+	act(loop, &w->expired);
+}
+
 static uint64_t user_count(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -257,6 +278,7 @@ static const struct backend user_backend = {
 	.wake = user_wake,
 	.alarm = user_wake,
 	.next = user_next,
+	.each_list = user_each_list,
 	.count = user_count,
 };
 

@@ -209,6 +209,32 @@ TEST(debugging_finds_memory_that_changed)
 	}
 }
 
+/* What is done to the memory of a timer between others. */
+static enum { ZEROED, OVERWRITTEN, INITIALISED, RESTARTED, WAYS } way;
+
+static void change_between_others(void)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		CHECK(!twheel_start(loop, &timers[i], 5 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	if (way < INITIALISED)
+		memset(&timers[2], way == ZEROED ? 0 : 0xff, sizeof(timers[2]));
+	else
+		twheel_handle_init(&timers[2], count_call, &called);
+	if (way == RESTARTED)
+		CHECK(!twheel_start(loop, &timers[2], 6 * MSEC));
+	sleep_for(20 * MSEC);
+	twheel_loop_dispatch(loop);
+}
+
+TEST(debugging_finds_memory_that_changed_between_others)
+{
+	for (way = 0; way < WAYS; way++)
+		CHECK(aborts(change_between_others));
+}
+
 TEST(debugging_finds_a_second_thread)
 {
 	CHECK(aborts(use_in_two_threads));
