@@ -409,13 +409,18 @@ static int collect_events(struct device *device)
 static int device_collect(struct twheel_loop *loop, bool again)
 {
 	struct device *device = device_of(loop);
-	int ret = cancel_stopped(device) ?:
-		  loop->config.resolve ? collect_resolved(device, again) : collect_events(device);
+	struct list_head *last;
+	int ret;
 
+	if (cancel_stopped(device))
+		return -1;
+	last = loop->expired.prev;
+	ret = loop->config.resolve ? collect_resolved(device, again) : collect_events(device);
 	/* Not before: no event is later than that. If it can wait, until it is needed. */
 	end_turn(loop);
 	if (needs_alarm(loop))
 		set_time(loop);
+	twheel_loop_order(loop, &loop->expired, last);
 	return ret;
 }
 

@@ -347,6 +347,45 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 	return true;
 }
 
+/* Merge handles in the order of their deadlines into a list behind @place, after equal ones. */
+static void merge(struct list_head *sorted, struct list_head *list, struct list_head *place)
+{
+	while (!list_empty(sorted)) {
+		uint64_t deadline = linked_handle(sorted->next)->armed;
+
+		while (place->next != list && linked_handle(place->next)->armed <= deadline)
+			place = place->next;
+		list_move_tail(sorted->next, place->next);
+	}
+}
+
+void twheel_loop_order(struct twheel_loop *loop, struct list_head *list, struct list_head *after)
+{
+	struct list_head bins[64], carry, *link, *next;
+	unsigned int nr = 0, i;
+
+	for (link = after->next; link != list; link = next) {
+		struct twheel_handle *handle = linked_handle(link);
+
+		next = link->next;
+		if (likely(handle->deadline <= handle->armed) || handle->deadline > loop_now(loop))
+			continue;
+		/* Bin i holds 2^i handles in order, or none. */
+		handle->armed = handle->deadline;
+		INIT_LIST_HEAD(&carry);
+		list_move_tail(link, &carry);
+		for (i = 0; i < nr && !list_empty(&bins[i]); i++) {
+			merge(&carry, &bins[i], &bins[i]);
+			list_splice_tail_init(&bins[i], &carry);
+		}
+		if (i == nr)
+			INIT_LIST_HEAD(&bins[nr++]);
+		list_splice_tail_init(&carry, &bins[i]);
+	}
+	while (nr--)
+		merge(&bins[nr], list, after);
+}
+
 /* ---- Messages ---- */
 
 /* Call all messages except those that they post, so that this ends. */

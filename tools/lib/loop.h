@@ -233,6 +233,9 @@ static inline int twheel_loop_check(struct twheel_loop *loop)
 /* Whether something is left for dispatch(), so that the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
+/* In a list of expired handles, put those behind @after that were postponed to their places. */
+void twheel_loop_order(struct twheel_loop *loop, struct list_head *list, struct list_head *after);
+
 /* Report that a linked handle cannot be armed, by errno. 0 after the callback; or -1. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle);
 

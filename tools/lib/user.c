@@ -231,6 +231,7 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	due = twheel_next(w, &next) && next <= tick;
 	/* Cascading ahead of time may wait. */
 	twheel_advance(w, tick, due || w->cascading_levels ? UINT_MAX : 0);
+	twheel_loop_order(loop, &w->expired, &w->expired);
 	list_splice_tail_init(&w->expired, &loop->expired);
 	return 0;
 }

@@ -30,6 +30,24 @@ TEST(timers_come_in_the_order_of_their_ticks)
 	CHECK(twheel_loop_dispatch(loop) == ARRAY_SIZE(ms));
 }
 
+/* More than a few, and in another order than that in which they were armed. */
+TEST(postponed_timers_come_in_the_order_of_their_ticks)
+{
+	enum { TIMERS = 100 };
+	unsigned int i, j;
+
+	for (i = 0; i < TIMERS; i++) {
+		j = i * 37 % TIMERS;
+		twheel_handle_init(&timers[i], note_place, (void *)(uintptr_t)(10 * (j + 1)));
+		CHECK(!twheel_start(loop, &timers[i], j % 3 ? MSEC : (2 * j + 20) * MSEC));
+	}
+	CHECK(!twheel_loop_flush(loop));
+	for (i = 0; i < TIMERS; i++)
+		CHECK(!twheel_again(&timers[i], (2 * (uintptr_t)timers[i].data / 10 + 18) * MSEC));
+	sleep_for((2 * TIMERS + 50) * MSEC);
+	CHECK(twheel_loop_dispatch(loop) == TIMERS);
+}
+
 static void set_calendar_by(int64_t change_ns)
 {
 	struct timespec ts = timespec_of(now_on(CLOCK_REALTIME) + change_ns);

@@ -22,13 +22,14 @@ struct kind {
 
 /*
  * The model of a timer: it is running, and is due at @deadline. @same is what
- * TWHEEL_SAME_DELAY stands for. If it was put off, it may expire too early in the order. A
- * dispatch does not call what it, or a callback in it, has started.
+ * TWHEEL_SAME_DELAY stands for. If it was put off since the dispatch began, it may come too early
+ * in the order. A dispatch does not call what it, or a callback in it, has started.
  */
 struct account {
 	struct twheel_handle *handle;
 	bool running;
 	bool put_off;
+	unsigned int put_off_in;
 	uint64_t deadline;
 	uint64_t interval;
 	uint64_t same;
@@ -39,9 +40,9 @@ static struct account accounts[TIMERS];
 static struct kind kind;
 static struct chance chance;
 static const char *wrong;
-static unsigned int nr_called, nr_running, nr_refused, dispatches;
+static unsigned int nr_called, nr_running, nr_refused, dispatches, outermost;
 static uint64_t last_tick;
-static bool asked, ending;
+static bool asked, ending, is_inside;
 
 static void complain_if(bool bad, const char *what)
 {
@@ -123,6 +124,7 @@ static void note_start(struct account *account, int ret, uint64_t before, uint64
 	complain_if(deadline < before + delay || deadline > twheel_loop_now(loop) + delay,
 		    "a start with another deadline");
 	account->put_off = account->running;
+	account->put_off_in = dispatches;
 	if (!account->running)
 		account->started_in = dispatches;
 	set_running(account, true);
@@ -222,6 +224,8 @@ static void dispatch(void)
 	int ret;
 
 	dispatches++;
+	if (!is_inside)
+		outermost = dispatches;
 	last_tick = 0;
 	if (kind.how != BY_WAIT) {
 		check_call(twheel_loop_dispatch(loop));
@@ -243,7 +247,8 @@ static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle)
 	complain_if(now < account->deadline, "a callback that came early");
 	complain_if(account->started_in == dispatches, "a callback in the dispatch of its start");
 	/* Deadlines that have passed when the backend gets them have one tick. */
-	if (backend == TWHEEL_BACKEND_USER && !kind.config.max_timers && !account->put_off) {
+	if (backend == TWHEEL_BACKEND_USER && !kind.config.max_timers &&
+	    !(account->put_off && account->put_off_in >= outermost)) {
 		complain_if(tick_of(account) < last_tick, "callbacks in another order");
 		last_tick = tick_of(account);
 	}
@@ -264,8 +269,13 @@ static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (chance_hit(&chance, 10))
 		account_renew(account);
 	/* Only then, the rest of the outer dispatch has the same time. */
-	if (kind.how == BY_TIMEOUT && !kind.config.max_timers && chance_hit(&chance, 3))
+	if (kind.how == BY_TIMEOUT && !kind.config.max_timers && chance_hit(&chance, 3)) {
+		bool was_inside = is_inside;
+
+		is_inside = true;
 		dispatch();
+		is_inside = was_inside;
+	}
 }
 
 /* A timer may be started again, or make room for another. */
