@@ -263,7 +263,12 @@ static void stop_alarm(struct device *device)
 {
 	if (!device->alarm || device->nr_stopped > BATCH)
 		return;
-	device->stopped[device->nr_stopped++] = device->alarm;
+	/* With @resolve, timers are armed first, and one may need this place. */
+	if (device->loop.config.resolve &&
+	    !twheel_cancel_timer(device->loop.fd, device->alarm))
+		device->nr_armed--;
+	else
+		device->stopped[device->nr_stopped++] = device->alarm;
 	device->alarm = 0;
 }
 
@@ -486,7 +491,6 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 	}
 	for (i = 0; i < BATCH; i++)
 		device->adds[i].flags = TWHEEL_ABSTIME;
-	device->loop.waiting = WAITS_FOR_FD;
 	device->loop.nr_expired = &device->loop.nr_linked;
 	device->loop.real = &device_backend;
 	return &device->loop;

@@ -3,10 +3,9 @@
  * libtwheel - millions of timers for programs
  *
  * Timers with a callback, for any event loop. They are in a wheel in the program's own memory, or
- * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. A program with an event
- * loop of its own waits for twheel_loop_timeout() at most, and calls twheel_loop_dispatch() after
- * that. A program whose event loop belongs to a library lets it wait for twheel_loop_fd() instead,
- * and one without an event loop calls twheel_loop_run().
+ * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. An event loop waits for
+ * twheel_loop_fd(); or, with TWHEEL_LOOP_TIMEOUT, as long as twheel_loop_timeout() says. After that,
+ * it calls twheel_loop_dispatch(). A program without an event loop calls twheel_loop_run().
  *
  * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
  * fails has changed nothing.
@@ -85,10 +84,13 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_BACKEND_USER	2	/* the program's memory */
 
 /*
- * The bit of @flags in struct twheel_loop_config: the timers are kept in the kernel if the device
- * exists. Its tools and tracepoints show them, its limits and accounting hold, and it cascades.
+ * The bits of @flags in struct twheel_loop_config. _KERNEL: the timers are kept in the kernel if the
+ * device exists. Its tools and tracepoints show them, its limits and accounting hold, and it
+ * cascades. _TIMEOUT: the program waits as long as twheel_loop_timeout() says, not for the
+ * descriptor or in twheel_loop_wait(); for this, the timers are in the program's memory.
  */
-#define TWHEEL_LOOP_KERNEL	0x4U
+#define TWHEEL_LOOP_KERNEL	0x1U
+#define TWHEEL_LOOP_TIMEOUT	0x2U
 
 /*
  * The values of @clock in struct twheel_loop_config. They are not those of clock_gettime(), of
@@ -139,7 +141,7 @@ struct twheel_loop_config {
  * @config: the parameters, or NULL for the defaults.
  *
  * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
- * variable, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
+ * variable, as for the device with TWHEEL_LOOP_TIMEOUT, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
  * a device that is not a wheel, or an error of open() if the required device cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
@@ -182,8 +184,8 @@ void twheel_loop_free(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
- * do nothing but wait for it. It is closed on exec. A program that calls twheel_loop_timeout()
- * needs it for messages that other threads post, and over the device.
+ * do nothing but wait for it. It is closed on exec. With TWHEEL_LOOP_TIMEOUT, it is readable only
+ * for messages that other threads post: they can do so from the first call on.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, EMFILE,
  * ENOMEM, EBADF, EOWNERDEAD after fork().
@@ -192,17 +194,16 @@ int twheel_loop_fd(struct twheel_loop *loop);
 
 /**
  * twheel_loop_timeout() - make all changes take effect, and return how long to wait
- * @loop: the loop.
+ * @loop: the loop, with TWHEEL_LOOP_TIMEOUT.
  *
- * For programs that call it before each wait, and twheel_loop_dispatch() after it. Ends the turn of
- * the program: the next use of the loop's time reads the clock. From the first call on, the
- * descriptor shows only messages, and timers of the device. On a clock that can be set, or that
- * runs while the machine is suspended, it returns a second at most.
+ * Called before each wait, with twheel_loop_dispatch() after it. Ends the turn of the program: the
+ * next use of the loop's time reads the clock. On a clock that can be set, or that runs while the
+ * machine is suspended, it returns a second at most.
  *
- * Return: nanoseconds until the next timer expires, 0 if one has; -1 if there is none, or if the
- * descriptor of the device shows it. If it cannot make all changes, as at a limit, a tenth of a
- * second at most, with errno set as for twheel_loop_flush(); the next call tries again. Without a
- * loop, or after fork(), 0: then twheel_loop_dispatch() fails.
+ * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none; with errno
+ * 0. If it cannot make all changes, as at a limit, a tenth of a second at most, with errno set as
+ * for twheel_loop_flush(); the next call tries again. Or -1 with errno set: EINVAL without a loop,
+ * or for one without TWHEEL_LOOP_TIMEOUT, EOWNERDEAD after fork().
  */
 int64_t twheel_loop_timeout(struct twheel_loop *loop);
 
@@ -258,10 +259,10 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * Reads the clock, and runs the messages that other threads posted, then the callbacks of the
- * timers that are due by then, in the order of their ticks. Flushes, unless the program calls twheel_loop_timeout(). Does not wait. A
- * timer that a callback starts is called by the next dispatch at the earliest, even if it is due
- * at once. After that, the descriptor is readable again only for new events: edge-triggered epoll
- * may be used.
+ * timers that are due by then, in the order of their ticks. Flushes, except with
+ * TWHEEL_LOOP_TIMEOUT. Does not wait. A timer that a callback starts is called by the next dispatch
+ * at the earliest, even if it is due at once. After that, the descriptor is readable again only for
+ * new events: edge-triggered epoll may be used.
  *
  * Call it when the descriptor is readable or the time has passed, and after messages have been
  * read, so that a connection that has just sent a message is not closed as idle.
@@ -281,7 +282,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  *
  * Return: how many callbacks and functions of messages were called; 0 when the time has
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
- * the wait, EMFILE when it cannot make a descriptor.
+ * the wait, EMFILE when it cannot make a descriptor, EINVAL for a loop with TWHEEL_LOOP_TIMEOUT.
  */
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 
@@ -303,7 +304,8 @@ int twheel_loop_run(struct twheel_loop *loop);
  * called before it returns, and the others keep running. Of nested runs, the innermost one ends;
  * without a run, the next one.
  *
- * Return: 0; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
+ * Return: 0; or -1 with errno set: EINVAL without a loop, or for one that cannot run, EOWNERDEAD
+ * after fork().
  */
 int twheel_loop_stop(struct twheel_loop *loop);
 
@@ -358,10 +360,11 @@ struct twheel_message {
  *
  * May be called by any thread, and by a signal handler. Messages are called in the order in which
  * they were posted. If the loop is freed first, they are never called, and may be posted again.
- * After an error, the message is not posted.
+ * After an error, the message is not posted. With TWHEEL_LOOP_TIMEOUT, the loop needs its
+ * descriptor: twheel_loop_fd().
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function; EOWNERDEAD after fork(); EBADF, ENOSPC, ENOMEM, or another
+ * loop, a message or a function, or for a loop that nothing can wake; EOWNERDEAD after fork(); EBADF, ENOSPC, ENOMEM, or another
  * error of twheel(4) if the loop cannot be woken.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);

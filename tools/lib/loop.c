@@ -16,9 +16,6 @@
 
 #include "loop.h"
 
-/* The end of a wait without a timeout. */
-#define FOR_EVER	UINT64_MAX
-
 /* Ends every list of messages, so that @next of a posted message is never NULL. */
 static struct twheel_message end = { .next = &end };
 
@@ -72,6 +69,9 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	loop->config = *config;
 	loop->posted = &end;
 	loop->arrived = &end;
+	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
+	loop->is_watched = !is_timed(loop) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
+					       loop->clock_id != CLOCK_MONOTONIC);
 	loop->own = *loop->real;
 	/* With a limit, a flush reports refused timers. */
 	if (config->max_timers)
@@ -128,10 +128,9 @@ int twheel_loop_fd(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	if (loop->waiting == WAITS_FOR_LOOP)
-		loop->waiting = WAITS_FOR_FD;
-	else if (loop->fd >= 0)
+	if (loop->fd >= 0 && loop->is_watched != is_timed(loop))
 		return loop->fd;
+	loop->is_watched = !is_timed(loop);
 	return twheel_user_open(loop);
 }
 
@@ -414,7 +413,8 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 
 	if (twheel_loop_check(loop))
 		return -1;
-	if (!message || !message->call)
+	if (!message || !message->call ||
+	    (is_timed(loop) && __atomic_load_n(&loop->fd, __ATOMIC_SEQ_CST) < 0))
 		return fail(EINVAL);
 	if (!__atomic_compare_exchange_n(&message->next, &first, &end, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
@@ -505,8 +505,8 @@ static inline uint64_t time_left(struct twheel_loop *loop)
 
 	if (twheel_loop_has_left(loop))
 		return 0;
-	next = loop->backend->next ? loop->backend->next(loop) : 0;
-	if (!next)
+	next = loop->backend->next ? loop->backend->next(loop) : FOR_EVER;
+	if (next == FOR_EVER)
 		return FOR_EVER;
 	now = read_clock(loop->clock_id);
 	left = next > now ? next - now : 0;
@@ -517,15 +517,17 @@ static inline uint64_t time_left(struct twheel_loop *loop)
 int64_t twheel_loop_timeout(struct twheel_loop *loop)
 {
 	uint64_t left;
-	int ret;
+	int error;
 
 	if (unlikely(twheel_loop_check(loop)))
-		return 0;
-	loop->waiting = WAITS_FOR_TIME;
-	ret = flush(loop);
+		return -1;
+	if (!is_timed(loop))
+		return fail(EINVAL);
+	error = flush(loop) ? errno : 0;
 	left = time_left(loop);
-	if (unlikely(ret || !list_empty(&loop->flushing)))
+	if (unlikely(error || !list_empty(&loop->flushing)))
 		left = min(left, RETRY_NS);
+	errno = error;
 	return left == FOR_EVER ? -1 : (int64_t)left;
 }
 
@@ -551,7 +553,7 @@ static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messag
 		}
 	} while (more);
 	/* The turn goes on until twheel_loop_timeout() ends it. */
-	return loop->waiting == WAITS_FOR_TIME ? 0 : flush(loop);
+	return is_timed(loop) ? 0 : flush(loop);
 }
 
 /* The same. Adds to the numbers of callbacks and of functions of messages that were called. */
@@ -593,6 +595,14 @@ static int wait_until(struct twheel_loop *loop, uint64_t end)
 	return pollfd.revents & POLLNVAL ? fail(EBADF) : pollfd.revents || left == due;
 }
 
+/* Fails if the program waits in another way than for the loop. */
+static int check_waits(struct twheel_loop *loop)
+{
+	if (twheel_loop_check(loop))
+		return -1;
+	return is_timed(loop) ? fail(EINVAL) : 0;
+}
+
 static bool is_stopped(const struct twheel_loop *loop)
 {
 	return __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST);
@@ -631,6 +641,8 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 	uint64_t end = FOR_EVER;
 	int ret;
 
+	if (check_waits(loop))
+		return -1;
 	/* Neither is above half of the range. */
 	if (timeout_ns >= 0)
 		end = read_clock(CLOCK_MONOTONIC) + timeout_ns;
@@ -670,7 +682,7 @@ int twheel_loop_stop(struct twheel_loop *loop)
 {
 	int error = errno;
 
-	if (twheel_loop_check(loop))
+	if (check_waits(loop))
 		return -1;
 	__atomic_store_n(&loop->stopped, true, __ATOMIC_SEQ_CST);
 	/* In a signal handler: the loop may be about to wait. */
@@ -684,6 +696,8 @@ int twheel_loop_run(struct twheel_loop *loop)
 	int64_t count;
 	int ret = 0;
 
+	if (check_waits(loop))
+		return -1;
 	while (!ret && (count = twheel_loop_count(loop)) > 0 && !is_stopped(loop))
 		if (wait_once(loop, FOR_EVER, true) < 0 && errno != EINTR)
 			ret = -1;

@@ -26,6 +26,9 @@
 /* How long to wait for timers to expire while others cannot be armed. */
 #define RETRY_NS		(100 * TWHEEL_MSEC)
 
+/* A time that does not come */
+#define FOR_EVER		UINT64_MAX
+
 /* @armed of an idle handle: later than any deadline. */
 #define IDLE			UINT64_MAX
 
@@ -64,7 +67,7 @@ struct backend {
 	int (*wake)(struct twheel_loop *loop);
 	/* The same until the next flush, for the loop's thread. */
 	int (*alarm)(struct twheel_loop *loop);
-	/* Return when to dispatch next, 0 without a timer. NULL if only the descriptor shows it. */
+	/* Return when to dispatch next, or FOR_EVER. NULL if only the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
 	/*
 	 * Call a function for each list of armed handles, at least for those with handles that are
@@ -73,13 +76,6 @@ struct backend {
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
 	/* Return how many timers it holds, without linked handles. */
 	uint64_t (*count)(struct twheel_loop *loop);
-};
-
-/* What the program waits for, as far as the loop has seen. */
-enum waiting {
-	WAITS_FOR_LOOP,		/* nothing, or twheel_loop_wait() waits for it */
-	WAITS_FOR_FD,		/* the descriptor, and nothing but that ends its waits */
-	WAITS_FOR_TIME,		/* as long as twheel_loop_timeout() says */
 };
 
 struct twheel_loop {
@@ -91,7 +87,7 @@ struct twheel_loop {
 	uint64_t now;
 	uint64_t delay_limit;
 	const struct backend *backend;	/* the one to call: @own, or one that refuses */
-	enum waiting waiting;
+	bool is_watched;		/* the program waits for the descriptor, which shows timers */
 	bool stopped;			/* twheel_loop_stop() was called */
 	bool is_quiet;			/* a flush does not report refused timers */
 	u64 nr_linked;			/* number of linked handles */
@@ -113,7 +109,7 @@ struct twheel_loop {
 	struct list_head all;		/* all loops */
 };
 
-/* Each returns a loop with @fd, @clock_id, @waiting and @real set; or NULL with errno set. */
+/* Each returns a loop with @fd, @clock_id and @real set; or NULL with errno set. */
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
 /* Without @setup, it is over the wheel of the descriptor. */
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd);
@@ -160,13 +156,19 @@ static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle 
 /* Whether a start between two turns has to make the descriptor readable. */
 static inline bool needs_alarm(const struct twheel_loop *loop)
 {
-	return loop->waiting == WAITS_FOR_FD && loop->fd >= 0;
+	return loop->is_watched && loop->fd >= 0;
 }
 
 static inline int fail(int error)
 {
 	errno = error;
 	return -1;
+}
+
+/* Whether the program waits by time. */
+static inline bool is_timed(const struct twheel_loop *loop)
+{
+	return loop->config.flags & TWHEEL_LOOP_TIMEOUT;
 }
 
 /* Whether the kernel, or the limit of the loop, has no room for more timers. */

@@ -26,7 +26,11 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	     setup->clock_id != CLOCK_REALTIME && setup->clock_id != CLOCK_TAI) ||
 	    config->backend > TWHEEL_BACKEND_USER ||
 	    (config->resolve && config->backend == TWHEEL_BACKEND_USER) ||
-	    (config->flags & ~TWHEEL_LOOP_KERNEL) ||
+	    (config->flags & ~(TWHEEL_LOOP_KERNEL | TWHEEL_LOOP_TIMEOUT)) ||
+	    /* Only the descriptor shows timers of the device. */
+	    (config->flags & TWHEEL_LOOP_TIMEOUT &&
+	     (config->backend == TWHEEL_BACKEND_DEVICE || config->resolve ||
+	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
 		return fail(EINVAL);
 	return twheel_process_token_new();
@@ -44,6 +48,8 @@ static int chosen_backend(const struct twheel_loop_config *config)
 		return TWHEEL_BACKEND_DEVICE;
 	if (config->backend != TWHEEL_BACKEND_ANY)
 		return config->backend;
+	if (config->flags & TWHEEL_LOOP_TIMEOUT)
+		return TWHEEL_BACKEND_USER;
 	if (name && !strcmp(name, "device"))
 		return TWHEEL_BACKEND_DEVICE;
 	if (name && *name && strcmp(name, "user"))

@@ -105,8 +105,9 @@ static int arm_linked(struct twheel_loop *loop, struct twheel_handle *handle)
 }
 
 /* Note the time before setting it: a message that is posted after this makes it unknown. */
-static int set_timerfd(struct user *user, uint64_t ns)
+static int set_timerfd(struct user *user, uint64_t time)
 {
+	uint64_t ns = time == FOR_EVER ? 0 : time ?: 1;
 	struct itimerspec spec = {
 		.it_value = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC },
 	};
@@ -140,22 +141,22 @@ static uint64_t user_next(struct twheel_loop *loop)
 	u64 tick;
 
 	if (w->nr_expired)
-		return 1;
-	return twheel_next(w, &tick) ? tick * w->tick.value ?: 1 : 0;
+		return 0;
+	return twheel_next(w, &tick) ? tick * w->tick.value : FOR_EVER;
 }
 
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
 static int set_next(struct twheel_loop *loop)
 {
-	uint64_t next = needs_alarm(loop) ? user_next(loop) : 0;
+	uint64_t next = needs_alarm(loop) ? user_next(loop) : FOR_EVER;
 
 	/* Timers that were refused, and started again. */
 	if (unlikely(needs_alarm(loop) && loop->config.unarmed && !list_empty(&loop->flushing)))
-		next = min(next ?: U64_MAX, read_clock(loop->clock_id) + RETRY_NS);
+		next = min(next, read_clock(loop->clock_id) + RETRY_NS);
 	if (set_timerfd(user_of(loop), next))
 		return -1;
 	/* After that: a message could have been posted and its wake-up overwritten. */
-	return twheel_loop_has_left(loop) ? set_timerfd(user_of(loop), 1) : 0;
+	return twheel_loop_has_left(loop) ? set_timerfd(user_of(loop), 0) : 0;
 }
 
 int twheel_user_open(struct twheel_loop *loop)
@@ -297,9 +298,6 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.clock_id = setup->clock_id;
 	/* The wheel still counts collected timers, which can be stopped. */
 	user->loop.nr_expired = &user->wheel.nr_expired;
-	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
-	if (setup->clock_id != CLOCK_MONOTONIC)
-		user->loop.waiting = WAITS_FOR_FD;
 	user->loop.real = &user_backend;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
 		    read_clock(setup->clock_id) / setup->tick_ns);

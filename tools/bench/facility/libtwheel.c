@@ -2,8 +2,9 @@
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
  *
- * The program asks for the length of each wait, as in tools/examples/echo-server.c. One facility
- * waits for the descriptor instead, as in the loops of other libraries.
+ * In user space, the program asks for the length of each wait, as in tools/examples/echo-server.c.
+ * One facility waits for the descriptor instead, as in the loops of other libraries. Over the device,
+ * it does so too, and flushes before that.
  */
 #include <err.h>
 #include <sys/epoll.h>
@@ -14,7 +15,7 @@ static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
-static bool asks;
+static bool asks, flushes;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
@@ -28,20 +29,21 @@ static void on_timer_again(struct twheel_loop *l, struct twheel_handle *timer)
 		err(1, "twheel_start");
 }
 
-static void open_loop(uint32_t backend, uint32_t clock, bool timed)
+static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 {
 	struct twheel_loop_config config = {
 		.tick_ns = work.tick_ns,
 		.wheel_size = work.wheel_size,
 		.clock = TWHEEL_CLOCK_REALTIME + clock,
 		.backend = backend,
+		.flags = flags,
 	};
 	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	bool needs_fd = !timed || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
-	asks = timed;
+	asks = flags & TWHEEL_LOOP_TIMEOUT;
+	flushes = asks || backend == TWHEEL_BACKEND_DEVICE;
 	timers = bench_array(work.pending, sizeof(*timers));
 	for (i = 0; i < work.pending; i++)
 		timers[i].callback = work.rearm ? on_timer_again : on_timer;
@@ -51,31 +53,29 @@ static void open_loop(uint32_t backend, uint32_t clock, bool timed)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		err(1, "epoll_create1");
-	if (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
+	if (!asks && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
 		err(1, "epoll_ctl");
-	if (asks)
-		twheel_loop_timeout(loop);
 }
 
 static void open_device(void)
 {
-	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, true);
+	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, 0);
 }
 
 static void open_user(void)
 {
-	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, true);
+	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, TWHEEL_LOOP_TIMEOUT);
 }
 
 static void open_woken(void)
 {
-	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, false);
+	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, 0);
 }
 
 /* A single start waits for a flush with others, as it may be stopped before that. */
 static void flush(size_t n)
 {
-	if (asks && n > 1 && twheel_loop_flush(loop))
+	if (flushes && n > 1 && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
 }
 
@@ -132,6 +132,8 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	int ready = 0, expired;
 
 	sum_expired = sum;
+	if (!asks)
+		flush(max);
 	if (left < 0) {
 		ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);
 	} else if (waits && left) {

@@ -11,12 +11,13 @@ static void idle(struct twheel_loop *loop, struct twheel_handle *handle)
 
 int main(void)
 {
-	struct twheel_loop *loop = twheel_loop_new(NULL);
+	const struct twheel_loop_config config = { .flags = TWHEEL_LOOP_TIMEOUT };
+	struct twheel_loop *loop = twheel_loop_new(&config);
 	struct epoll_event event = { .events = EPOLLIN };
 	int done = 0, epoll = epoll_create1(0);
 	struct twheel_handle timeout = { .callback = idle, .data = &done };
 
-	/* Messages of other threads make the descriptor readable, and timers of the device. */
+	/* Messages of other threads make the descriptor readable. */
 	if (!loop || epoll < 0 ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event) ||
 	    twheel_start(loop, &timeout, 100 * TWHEEL_MSEC))

@@ -19,7 +19,7 @@ static void check_loop_is_refused(struct twheel_loop *loop, int error)
 	CHECK_FAILS(twheel_loop_flush(loop), error);
 	CHECK_FAILS(twheel_loop_dispatch(loop), error);
 	CHECK_FAILS(twheel_loop_wait(loop, 0), error);
-	CHECK_FAILS(twheel_loop_timeout(loop) - 1, error);
+	CHECK_FAILS(twheel_loop_timeout(loop), error);
 	CHECK_FAILS(twheel_loop_post(loop, &message), error);
 	CHECK_FAILS(twheel_loop_count(loop), error);
 	CHECK_FAILS(twheel_loop_ref(loop), error);
@@ -104,7 +104,9 @@ TEST(a_config_beyond_its_limits_is_einval)
 		{ .clock = CLOCK_MONOTONIC },
 		{ .clock = CLOCK_BOOTTIME },
 		{ .clock = TWHEEL_CLOCK_REALTIME + CLOCK_PROCESS_CPUTIME_ID },
-		{ .flags = TWHEEL_LOOP_KERNEL << 1 },
+		{ .flags = TWHEEL_LOOP_TIMEOUT << 1 },
+		{ .flags = TWHEEL_LOOP_TIMEOUT, .backend = TWHEEL_BACKEND_DEVICE },
+		{ .flags = TWHEEL_LOOP_TIMEOUT | TWHEEL_LOOP_KERNEL },
 		{ .reserved = { 0, 0, 1 } },
 		{ .backend = 3 },
 	};
@@ -126,6 +128,39 @@ TEST(a_config_beyond_its_limits_is_einval)
 	}
 	for (i = 0; i < ARRAY_SIZE(valid); i++)
 		new_loop_of(valid[i]);
+}
+
+/* Each way of waiting is refused at once in a loop for the other. */
+TEST(a_loop_is_waited_for_in_one_way)
+{
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK_FAILS(twheel_loop_timeout(loop), EINVAL);
+	CHECK(twheel_loop_fd(loop) >= 0);
+	CHECK_FAILS(twheel_loop_timeout(loop), EINVAL);
+	CHECK(run_for(loop, 1, 5000) == 1);
+	if (backend == TWHEEL_BACKEND_DEVICE)
+		return;
+	new_loop_that_asks();
+	CHECK(!twheel_start(loop, &timer, MSEC));
+	CHECK_FAILS(twheel_loop_wait(loop, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_run(loop), EINVAL);
+	CHECK_FAILS(twheel_loop_stop(loop), EINVAL);
+	CHECK_FAILS(twheel_loop_post(loop, &message), EINVAL);
+	sleep_for(5 * MSEC);
+	CHECK(!twheel_loop_timeout(loop) && twheel_loop_dispatch(loop) == 1);
+	CHECK(twheel_loop_fd(loop) >= 0 && !twheel_loop_post(loop, &message));
+}
+
+/* At a limit, a timeout ends soon, and errno shows why. */
+USER_TEST(a_timeout_shows_its_error)
+{
+	new_loop_of((struct twheel_loop_config) {
+		.flags = TWHEEL_LOOP_TIMEOUT, .max_timers = 1,
+	});
+	CHECK(!twheel_start(loop, &timers[0], HOUR) && !twheel_start(loop, &timers[1], HOUR));
+	CHECK(twheel_loop_timeout(loop) == 100 * MSEC && errno == ENOSPC);
+	CHECK(twheel_stop(&timers[1]) == 1);
+	CHECK(twheel_loop_timeout(loop) > (int64_t)MINUTE && !errno);
 }
 
 TEST(a_clock_has_one_name)
@@ -154,6 +189,7 @@ TEST(a_clock_has_one_name)
 TEST(a_backend_is_chosen)
 {
 	const struct twheel_loop_config kernel = { .flags = TWHEEL_LOOP_KERNEL };
+	const struct twheel_loop_config timed = { .flags = TWHEEL_LOOP_TIMEOUT };
 	const struct {
 		const char *name;
 		const struct twheel_loop_config *config;
@@ -163,6 +199,8 @@ TEST(a_backend_is_chosen)
 		{ "neither", NULL, -1 },
 		{ "", NULL, TWHEEL_BACKEND_USER },
 		{ NULL, NULL, TWHEEL_BACKEND_USER },
+		{ NULL, &timed, TWHEEL_BACKEND_USER },
+		{ "device", &timed, TWHEEL_BACKEND_USER },
 		{ NULL, &kernel, access(TWHEEL_DEVICE, R_OK | W_OK) ? TWHEEL_BACKEND_USER :
 				 TWHEEL_BACKEND_DEVICE },
 	};
@@ -264,16 +302,20 @@ TEST(the_child_of_fork_is_kept_out)
 	pid_t child;
 	int asks;
 
-	for (asks = 0; asks < 2; asks++) {
+	for (asks = 0; asks <= (backend == TWHEEL_BACKEND_USER); asks++) {
+		if (asks)
+			new_loop_that_asks();
 		CHECK(!twheel_start(loop, &timer, 30 * MSEC));
-		CHECK(asks ? twheel_loop_timeout(loop) : !twheel_loop_flush(loop));
+		CHECK(asks ? twheel_loop_timeout(loop) > 0 : !twheel_loop_flush(loop));
 		/* The loop's time is cached, so a start makes no calls. */
 		CHECK(asks || !twheel_start(loop, &timers[0], HOUR));
 		child = fork();
 		if (!child)
 			check_child_is_kept_out();
 		CHECK(child_is_content(child));
-		CHECK(run_for(loop, 1, 5000) == 1);
+		if (asks)
+			sleep_for(35 * MSEC);
+		CHECK(asks ? twheel_loop_dispatch(loop) == 1 : run_for(loop, 1, 5000) == 1);
 	}
 }
 

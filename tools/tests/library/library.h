@@ -100,7 +100,7 @@ void new_loop(void);
 void new_loop_of(struct twheel_loop_config config);
 void free_loop(void);
 
-/* The same, of a program that calls twheel_loop_timeout() before each wait. */
+/* The same, of a program that waits by time; not over the device. */
 void new_loop_that_asks(void);
 
 /* Wait and dispatch until @count callbacks were called, or for @ms; return how many. */

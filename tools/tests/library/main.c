@@ -82,8 +82,8 @@ void new_loop(void)
 
 void new_loop_that_asks(void)
 {
-	new_loop();
-	CHECK(twheel_loop_timeout(loop) == -1);
+	new_loop_of((struct twheel_loop_config) { .flags = TWHEEL_LOOP_TIMEOUT });
+	CHECK(twheel_loop_timeout(loop) == -1 && !errno);
 }
 
 int run_for(struct twheel_loop *loop, int count, unsigned int ms)

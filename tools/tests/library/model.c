@@ -50,6 +50,12 @@ static void complain_if(bool bad, const char *what)
 		wrong = what;
 }
 
+/* Over the device, such a program flushes itself. */
+static bool is_timed(void)
+{
+	return kind.how == BY_TIMEOUT && backend == TWHEEL_BACKEND_USER;
+}
+
 static uint64_t some_delay(void)
 {
 	if (kind.real_time)
@@ -269,7 +275,7 @@ static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (chance_hit(&chance, 10))
 		account_renew(account);
 	/* Only then, the rest of the outer dispatch has the same time. */
-	if (kind.how == BY_TIMEOUT && !kind.config.max_timers && chance_hit(&chance, 3)) {
+	if (is_timed() && !kind.config.max_timers && chance_hit(&chance, 3)) {
 		bool was_inside = is_inside;
 
 		is_inside = true;
@@ -326,7 +332,8 @@ static void ask(void)
 	check_turn();
 	if (kind.config.max_timers)
 		return;
-	if (backend == TWHEEL_BACKEND_DEVICE || !nr_running)
+	complain_if(errno, "an error of a timeout");
+	if (!nr_running)
 		complain_if(left != -1, "a timeout without need");
 	else
 		complain_if(left < 0 || (left && now + left > due) ||
@@ -367,7 +374,7 @@ static void round_trip(void)
 	bool full;
 
 	do_some(20);
-	if (kind.how == BY_TIMEOUT && chance_hit(&chance, 50))
+	if (is_timed() && chance_hit(&chance, 50))
 		ask();
 	else if (kind.how == BY_TIMEOUT || chance_hit(&chance, 50))
 		flush();
@@ -413,7 +420,7 @@ static void finish(void)
 	complain_if(nr_running || twheel_loop_count(loop), "timers that were lost");
 	if (kind.how == BY_DESCRIPTOR)
 		complain_if(is_readable(), "a spurious wake-up");
-	else if (kind.how == BY_TIMEOUT)
+	else if (is_timed())
 		ask();
 }
 
@@ -422,10 +429,10 @@ static void run_loop(unsigned int stream)
 	int fd = next_descriptor();
 	unsigned int i;
 
-	new_loop_of(kind.config);
 	/* All calls of a turn see one time. */
-	if (kind.how == BY_TIMEOUT)
-		twheel_loop_timeout(loop);
+	if (is_timed())
+		kind.config.flags = TWHEEL_LOOP_TIMEOUT;
+	new_loop_of(kind.config);
 	chance_init(&chance, seed, stream);
 	nr_running = 0;
 	for (i = 0; i < TIMERS; i++) {

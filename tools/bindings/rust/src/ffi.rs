@@ -47,7 +47,8 @@ pub struct Config {
     pub reserved: [u64; 3],
 }
 
-pub const LOOP_KERNEL: u32 = 4;
+pub const LOOP_KERNEL: u32 = 1;
+pub const LOOP_TIMEOUT: u32 = 2;
 pub const SAME_DELAY: u64 = u64::MAX;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 

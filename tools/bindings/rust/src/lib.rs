@@ -80,6 +80,8 @@ pub struct Config {
     pub backend: Backend,
     /// Whether [`Backend::Any`] prefers the device.
     pub kernel: bool,
+    /// Whether the program waits as long as [`Loop::timeout`] says, not for the descriptor.
+    pub timed: bool,
     /// For timers that another process may adopt, over the device: finds one by its number
     /// ([`Timer::set_data`]). The program keeps the timer. A closure that refers to it needs a
     /// [`std::rc::Weak`], as a loop lives as long as its timers.
@@ -176,7 +178,8 @@ impl Loop {
             wheel_size: config.wheel_size,
             clock: config.clock as u32,
             backend: config.backend as u32,
-            flags: if config.kernel { ffi::LOOP_KERNEL } else { 0 },
+            flags: config.kernel as u32 * ffi::LOOP_KERNEL
+                | config.timed as u32 * ffi::LOOP_TIMEOUT,
             data: Rc::as_ptr(&owner.0) as usize,
             resolve: config.resolve.as_ref().map(|_| resolve as _),
             ..Default::default()
@@ -234,11 +237,14 @@ impl Loop {
     }
 
     /// Applies all changes, and returns how long the program may wait before it dispatches;
-    /// `None` if no timer runs, or if the descriptor of the device shows it. For programs that
-    /// call this before each wait: from then on, a change does not make the descriptor readable.
-    pub fn timeout(&self) -> Option<Duration> {
+    /// `None` if no timer runs. For loops with [`Config::timed`], before each wait.
+    pub fn timeout(&self) -> Result<Option<Duration>> {
         let left = unsafe { ffi::twheel_loop_timeout(self.raw()) };
-        u64::try_from(left).ok().map(Duration::from_nanos)
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(0) => Ok(u64::try_from(left).ok().map(Duration::from_nanos)),
+            _ => fail("twheel_loop_timeout", error),
+        }
     }
 
     /// Applies all changes, as the next dispatch would. If there is no room for a timer, the
