@@ -267,8 +267,8 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * Call it when the descriptor is readable or the time has passed, and after messages have been
  * read, so that a connection that has just sent a message is not closed as idle.
  *
- * Return: how many callbacks were called; or -1 with errno set, as for twheel_loop_flush():
- * timers that have expired then wait for the next dispatch.
+ * Return: how many callbacks and functions of messages were called; or -1 with errno set, as for
+ * twheel_loop_flush(): timers that have expired then wait for the next dispatch.
  */
 int twheel_loop_dispatch(struct twheel_loop *loop);
 
@@ -280,7 +280,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  * It waits even if timers could not be armed at a limit, as timers that expire make room. If some
  * still cannot be armed after that, or after a tenth of a second, it returns -1.
  *
- * Return: how many callbacks and functions of messages were called; 0 when the time has
+ * Return: as for twheel_loop_dispatch(): how many were called; 0 when the time has
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
  * the wait, EMFILE when it cannot make a descriptor, EINVAL for a loop with TWHEEL_LOOP_TIMEOUT.
  */

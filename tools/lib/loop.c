@@ -532,7 +532,7 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 }
 
 /* Run messages, and call back for expired timers. Fails in a child that one of them has forked. */
-static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messages)
+static int dispatch_inside(struct twheel_loop *loop, int *called)
 {
 	struct twheel_handle *handle;
 	int more = false;
@@ -541,12 +541,12 @@ static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messag
 		more = loop->backend->collect(loop, more);
 		if (more < 0)
 			return -1;
-		if (unlikely(has_messages(loop)) && run_messages(loop, messages))
+		if (unlikely(has_messages(loop)) && run_messages(loop, called))
 			return -1;
 		while ((handle = take(loop))) {
 			if (unlikely(!expire(loop, handle)))
 				continue;
-			++*callbacks;
+			++*called;
 			handle->callback(loop, handle);
 			if (unlikely(twheel_loop_check(loop)))
 				return -1;
@@ -556,11 +556,11 @@ static int dispatch_inside(struct twheel_loop *loop, int *callbacks, int *messag
 	return is_timed(loop) ? 0 : flush(loop);
 }
 
-/* The same. Adds to the numbers of callbacks and of functions of messages that were called. */
-static int dispatch(struct twheel_loop *loop, int *callbacks, int *messages)
+/* The same. Counts the callbacks and functions of messages that were called. */
+static int dispatch(struct twheel_loop *loop, int *called)
 {
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
-	int ret = dispatch_inside(loop, callbacks, messages);
+	int ret = dispatch_inside(loop, called);
 
 	if (unlikely(ret))
 		end_turn(loop);
@@ -570,11 +570,11 @@ static int dispatch(struct twheel_loop *loop, int *callbacks, int *messages)
 
 int twheel_loop_dispatch(struct twheel_loop *loop)
 {
-	int callbacks = 0, messages = 0;
+	int called = 0;
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	return dispatch(loop, &callbacks, &messages) ? -1 : callbacks;
+	return dispatch(loop, &called) ? -1 : called;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
@@ -631,7 +631,7 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 	if (ready <= 0)
 		return ready || !error ? ready : fail(error);
 	/* Timers that expire make room: until one has been called, go on waiting. */
-	if (dispatch(loop, &called, &called) && (called || !is_no_room(errno)))
+	if (dispatch(loop, &called) && (called || !is_no_room(errno)))
 		return -1;
 	return called;
 }
