@@ -84,7 +84,8 @@ static void collect_event(struct device *device, const struct twheel_event *even
 static inline void take_over(struct device *device, struct twheel_handle *handle, uint64_t id,
 			     uint64_t deadline)
 {
-	handle->state = ARMED;
+	handle->state = (handle->state & UNREF) | ARMED;
+	note_running(&device->loop, handle);
 	handle->loop = &device->loop;
 	handle->deadline = deadline;
 	handle->interval = TWHEEL_SAME_DELAY;

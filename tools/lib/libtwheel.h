@@ -290,7 +290,8 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
  * twheel_loop_run() - wait and dispatch until no timer is left
  * @loop: the loop.
  *
- * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop().
+ * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop(). To wait for
+ * messages alone, start a timer with a delay of TWHEEL_TIME_MAX_NS.
  *
  * Return: 0; or -1 with errno set, as for twheel_loop_wait(), but signals do not end it.
  */
@@ -313,31 +314,11 @@ int twheel_loop_stop(struct twheel_loop *loop);
  * twheel_loop_count() - how many timers are running
  * @loop: the loop.
  *
- * twheel_loop_ref() adds one to it, and twheel_loop_unref() subtracts one; it is never below 0.
+ * Those of twheel_unref() do not count.
  *
  * Return: how many; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
 int64_t twheel_loop_count(struct twheel_loop *loop);
-
-/**
- * twheel_loop_ref() - make twheel_loop_run() wait as for one more timer
- * @loop: the loop.
- *
- * For messages that other threads may post; and before a timer is stopped that was unreferenced.
- *
- * Return: as twheel_loop_stop().
- */
-int twheel_loop_ref(struct twheel_loop *loop);
-
-/**
- * twheel_loop_unref() - make twheel_loop_run() wait for one timer less
- * @loop: the loop.
- *
- * For a timer that must not keep the program running, such as one that repeats without end.
- *
- * Return: as twheel_loop_stop().
- */
-int twheel_loop_unref(struct twheel_loop *loop);
 
 /**
  * struct twheel_message - a function to call in another thread's loop
@@ -383,9 +364,10 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 struct twheel_handle {
 	twheel_callback *callback;
 	void *data;
-	uint32_t count;
+	uint64_t count;
 	/* private: the rest is the library's. */
 	uint32_t state;
+	uint32_t reserved;
 	struct twheel_loop *loop;
 	uint64_t deadline;
 	uint64_t interval;
@@ -442,7 +424,7 @@ int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64
 		  uint64_t interval_ns);
 
 /* For twheel_again(): the delay with which the timer was last started, or its period. */
-#define TWHEEL_SAME_DELAY	UINT64_MAX
+#define TWHEEL_SAME_DELAY	(TWHEEL_TIME_MAX_NS + 1)
 
 /**
  * twheel_again() - postpone a timer, or start it again
@@ -502,6 +484,24 @@ int twheel_stop(struct twheel_handle *handle);
  * Return: 1 from its start until it expires or is stopped; else 0.
  */
 int twheel_is_running(const struct twheel_handle *handle);
+
+/**
+ * twheel_unref() - let a timer not keep twheel_loop_run() waiting
+ * @handle: the timer, running or not. It stays so until twheel_ref(), or it is initialised.
+ *
+ * For one that repeats without end, such as a heartbeat, or a watchdog.
+ *
+ * Return: 0; or -1 with errno set: EINVAL without a handle, EOWNERDEAD after fork() if it is running.
+ */
+int twheel_unref(struct twheel_handle *handle);
+
+/**
+ * twheel_ref() - let a timer keep twheel_loop_run() waiting again
+ * @handle: the timer.
+ *
+ * Return: as twheel_unref().
+ */
+int twheel_ref(struct twheel_handle *handle);
 
 /**
  * twheel_set_interval() - change the period of a running timer

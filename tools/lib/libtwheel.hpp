@@ -77,8 +77,6 @@ public:
 	void run() { check(twheel_loop_run(loop_), "run"); }
 	void stop() { check(twheel_loop_stop(loop_), "stop"); }
 	std::int64_t count() const { return check(twheel_loop_count(loop_), "count"); }
-	void ref() { check(twheel_loop_ref(loop_), "ref"); }
-	void unref() { check(twheel_loop_unref(loop_), "unref"); }
 
 	/* Calls a function in the loop's thread. The only member that other threads may use. */
 	template <class Function> void post(Function function)
@@ -166,7 +164,10 @@ public:
 		return nanoseconds(check((live(), twheel_remaining(&handle_)), "remaining"));
 	}
 	/* How many periods have passed, in the callback of a repeating timer. */
-	std::uint32_t count() const { return handle_.count; }
+	std::uint64_t count() const { return handle_.count; }
+	/* Whether loop::run() waits for it. */
+	void ref() { check((live(), twheel_ref(&handle_)), "ref"); }
+	void unref() { check((live(), twheel_unref(&handle_)), "unref"); }
 
 private:
 	template <class Function> static void call(void *kept, timer &self)

@@ -178,6 +178,12 @@ static uint64_t add_times(uint64_t a, uint64_t b)
 	return min(a + b, TWHEEL_TIME_MAX_NS);
 }
 
+static inline int arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	note_running(loop, handle);
+	return loop->backend->arm(loop, handle);
+}
+
 /*
  * Start a timer, or give a running one another deadline: after a delay from the time of the loop,
  * or from 0 with @from_zero. @follows: REPEATS, which needs an @interval, or 0.
@@ -202,12 +208,12 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 			return -1;
 		handle->loop = loop;
 		handle->deadline = deadline;
-		if (loop->backend->arm(loop, handle))
+		if (arm(loop, handle))
 			return -1;
 	}
 	handle->deadline = deadline;
 	handle->interval = interval;
-	handle->state = (handle->state & RUNNING) | follows;
+	handle->state = (handle->state & ~REPEATS) | follows;
 	return 0;
 }
 
@@ -287,6 +293,29 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns)
 	return 0;
 }
 
+static int set_unref(struct twheel_handle *handle, uint32_t unref)
+{
+	if (!handle)
+		return fail(EINVAL);
+	if (twheel_is_running(handle)) {
+		if (twheel_loop_check(handle->loop))
+			return -1;
+		handle->loop->nr_unref += !!unref - !!(handle->state & UNREF);
+	}
+	handle->state = (handle->state & ~UNREF) | unref;
+	return 0;
+}
+
+int twheel_unref(struct twheel_handle *handle)
+{
+	return set_unref(handle, UNREF);
+}
+
+int twheel_ref(struct twheel_handle *handle)
+{
+	return set_unref(handle, 0);
+}
+
 int64_t twheel_remaining(const struct twheel_handle *handle)
 {
 	uint64_t now;
@@ -309,7 +338,7 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 
 	if (now > handle->deadline)
 		periods += (now - handle->deadline) / handle->interval;
-	handle->count = periods < UINT32_MAX ? periods : UINT32_MAX;
+	handle->count = periods;
 	/* The first sum is not later than now, or than the deadline: it cannot overflow. */
 	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
 }
@@ -336,12 +365,12 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 
 	set_idle(handle);
 	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
-		loop->backend->arm(loop, handle);
+		arm(loop, handle);
 		return false;
 	}
 	if (handle->state & REPEATS) {
 		handle->deadline = next_deadline(loop, handle);
-		loop->backend->arm(loop, handle);
+		arm(loop, handle);
 	}
 	return true;
 }
@@ -654,28 +683,9 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 
 int64_t twheel_loop_count(struct twheel_loop *loop)
 {
-	int64_t count;
-
 	if (twheel_loop_check(loop))
 		return -1;
-	count = loop->real->count(loop) + loop->nr_linked + loop->refs;
-	return count > 0 ? count : 0;
-}
-
-int twheel_loop_ref(struct twheel_loop *loop)
-{
-	if (twheel_loop_check(loop))
-		return -1;
-	loop->refs++;
-	return 0;
-}
-
-int twheel_loop_unref(struct twheel_loop *loop)
-{
-	if (twheel_loop_check(loop))
-		return -1;
-	loop->refs--;
-	return 0;
+	return loop->real->count(loop) + loop->nr_linked - loop->nr_unref;
 }
 
 int twheel_loop_stop(struct twheel_loop *loop)

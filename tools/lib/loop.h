@@ -34,12 +34,14 @@
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
- * backend, where it expires at @armed; any other is idle. The last bit is for those that repeat.
+ * backend, where it expires at @armed; any other is idle. The last bits are for those that repeat,
+ * and that do not keep a run waiting.
  */
 #define LINKED			0x01
 #define ARMED			0x02
 #define RUNNING			(LINKED | ARMED)
 #define REPEATS			0x10
+#define UNREF			0x20
 
 typedef void list_function(struct twheel_loop *loop, struct list_head *list);
 
@@ -102,7 +104,7 @@ struct twheel_loop {
 	clockid_t clock_id;
 	uint32_t owner;			/* the process it belongs to, as a token of fork.c */
 	int fd;				/* its descriptor; -1 until it is needed */
-	int64_t refs;			/* twheel_loop_ref() less twheel_loop_unref() */
+	u64 nr_unref;			/* number of running handles with UNREF */
 	const struct backend *real;	/* the backend that it runs over */
 	struct backend own;		/* the same, but checked, or with a limit */
 	pid_t thread;			/* the thread that dispatches, or 0; for check.c */
@@ -139,9 +141,18 @@ static inline int link_change(struct twheel_loop *loop, struct twheel_handle *ha
 	return 0;
 }
 
+/* Count a handle that begins to run, if it does not keep a run waiting. */
+static inline void note_running(struct twheel_loop *loop, const struct twheel_handle *handle)
+{
+	if (unlikely(handle->state & UNREF))
+		loop->nr_unref++;
+}
+
 /* Mark a handle that is in no list and no backend any more. */
 static inline void set_idle(struct twheel_handle *handle)
 {
+	if (unlikely(handle->state & UNREF))
+		handle->loop->nr_unref--;
 	handle->state &= ~RUNNING;
 	handle->armed = IDLE;
 }

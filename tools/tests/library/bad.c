@@ -22,8 +22,6 @@ static void check_loop_is_refused(struct twheel_loop *loop, int error)
 	CHECK_FAILS(twheel_loop_timeout(loop), error);
 	CHECK_FAILS(twheel_loop_post(loop, &message), error);
 	CHECK_FAILS(twheel_loop_count(loop), error);
-	CHECK_FAILS(twheel_loop_ref(loop), error);
-	CHECK_FAILS(twheel_loop_unref(loop), error);
 	CHECK_FAILS(twheel_loop_run(loop), error);
 	CHECK_FAILS(twheel_loop_stop(loop), error);
 }
@@ -53,6 +51,8 @@ TEST(no_handle_is_einval)
 	CHECK(!twheel_stop(NULL));
 	CHECK_FAILS(twheel_remaining(NULL), EINVAL);
 	CHECK_FAILS(twheel_set_interval(NULL, 1), EINVAL);
+	CHECK_FAILS(twheel_ref(NULL), EINVAL);
+	CHECK_FAILS(twheel_unref(NULL), EINVAL);
 	CHECK(!twheel_is_running(NULL));
 	CHECK_FAILS(twheel_start(loop, &blank, 1), EINVAL);
 	CHECK_FAILS(twheel_loop_post(loop, NULL), EINVAL);
@@ -73,7 +73,8 @@ TEST(times_out_of_range_are_einval)
 	CHECK(twheel_stop(&timer) == 1);
 	CHECK(!twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS));
 	CHECK(twheel_loop_now(loop) + twheel_remaining(&timer) == TWHEEL_TIME_MAX_NS);
-	CHECK_FAILS(twheel_again(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK_FAILS(twheel_again(&timer, TWHEEL_TIME_MAX_NS + 2), EINVAL);
+	CHECK_FAILS(twheel_again(&timer, -1), EINVAL);
 	CHECK_FAILS(twheel_set_interval(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_loop_dispatch(loop));
@@ -290,6 +291,7 @@ static void check_child_is_kept_out(void)
 	CHECK(twheel_loop_now(loop));
 	CHECK_FAILS(twheel_again(&timer, HOUR), EOWNERDEAD);
 	CHECK_FAILS(twheel_set_interval(&timer, HOUR), EOWNERDEAD);
+	CHECK_FAILS(twheel_unref(&timer), EOWNERDEAD);
 	CHECK_FAILS(twheel_stop(&timer), EOWNERDEAD);
 	new_loop();
 	twheel_handle_init(&timer, count_call, &called);

@@ -11,6 +11,7 @@
 #include <libtwheel.hpp>
 
 using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
 
 /* No function of the C header hides the structure that has the name of an ioctl. */
 static_assert(std::is_class_v<twheel_add> && std::is_class_v<twheel_info>);
@@ -72,7 +73,7 @@ static void durations_convert()
 		return timer.remaining();
 	};
 
-	CHECK(delay(std::chrono::nanoseconds::max()) > 24h * 365 * 200);
+	CHECK(delay(nanoseconds::max()) > 24h * 365 * 200);
 	CHECK(delay(std::chrono::duration<double>(1e300)) > 24h * 365 * 200);
 	CHECK(delay(std::chrono::duration<double>(0.5)) == 500ms);
 	CHECK(delay(std::chrono::duration<int, std::pico>(1)) == 1ns);
@@ -180,11 +181,12 @@ static void other_threads_post()
 	auto never = std::make_shared<int>(0);
 	int called = 0;
 
-	loop->ref();
+	twheel::timer keep(*loop, [] { });
+	keep.start(nanoseconds::max());
 	std::thread thread([&] {
 		for (int i = 0; i < 100; i++)
 			loop->post([&] { called++; });
-		loop->post([&] { loop->unref(); });
+		loop->post([&] { keep.unref(); });
 	});
 	loop->run();
 	thread.join();

@@ -260,8 +260,7 @@ static void note_expiry(struct twheel_loop *loop, struct twheel_handle *handle)
 	}
 	if (account->interval) {
 		periods = (now - account->deadline) / account->interval + 1;
-		complain_if(handle->count != (periods > UINT32_MAX ? UINT32_MAX : periods),
-			    "another number of periods");
+		complain_if(handle->count != periods, "another number of periods");
 		account->deadline += periods * account->interval;
 		account->put_off = false;
 	} else {

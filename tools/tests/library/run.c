@@ -99,15 +99,36 @@ TEST(timers_that_do_not_count_end_the_run)
 	int beats = 0;
 
 	timer.data = &beats;
+	CHECK(!twheel_unref(&timer) && !twheel_unref(&timer));
 	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC));
-	CHECK(!twheel_loop_unref(loop));
-	CHECK(!twheel_start(loop, &timers[0], 10 * MSEC));
+	/* One that expires does not end the run before others. */
+	CHECK(!twheel_start(loop, &timers[1], 2 * MSEC) && !twheel_unref(&timers[1]));
+	CHECK(!twheel_start(loop, &timers[0], 10 * MSEC) && twheel_loop_count(loop) == 1);
 	CHECK(!twheel_loop_run(loop));
-	CHECK(called == 1 && beats >= 1);
+	CHECK(called == 2 && beats >= 1);
 	CHECK(twheel_loop_count(loop) == 0 && twheel_is_running(&timer));
-	CHECK(!twheel_loop_ref(loop) && twheel_loop_count(loop) == 1);
+	CHECK(!twheel_ref(&timer) && !twheel_ref(&timer) && twheel_loop_count(loop) == 1);
+	CHECK(!twheel_unref(&timer) && twheel_loop_count(loop) == 0);
 	CHECK(twheel_stop(&timer) == 1 && twheel_loop_count(loop) == 0);
-	CHECK(!twheel_loop_unref(loop) && twheel_loop_count(loop) == 0);
+	/* It stays as it is in another start. */
+	CHECK(!twheel_start(loop, &timer, HOUR) && twheel_loop_count(loop) == 0);
+	CHECK(!twheel_again(&timer, 2 * HOUR) && !twheel_again(&timer, SEC));
+	CHECK(!twheel_loop_flush(loop) && twheel_loop_count(loop) == 0);
+	CHECK(!twheel_start(loop, &timers[0], 10 * MSEC) && twheel_loop_count(loop) == 1);
+	CHECK(twheel_stop(&timer) == 1 && twheel_loop_count(loop) == 1);
+}
+
+/* From 1970 to today, as when a machine without a clock of its own gets the time. */
+USER_TEST(the_count_of_periods_has_64_bits)
+{
+	const uint64_t today = 1795000000 * SEC;
+
+	mocked_ns = 100 * SEC;
+	new_loop_of((struct twheel_loop_config) { .clock = TWHEEL_CLOCK_REALTIME });
+	CHECK(!twheel_repeat(loop, &timer, 10 * MSEC, 10 * MSEC) && !twheel_loop_flush(loop));
+	mocked_ns = today;
+	CHECK(twheel_loop_dispatch(loop) == 1);
+	CHECK(timer.count == (today - 100 * SEC) / (10 * MSEC));
 }
 
 /* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
@@ -146,8 +167,7 @@ static const struct change {
 	{ &timer.callback, true },
 	{ &timer.callback, false },
 	{ &timer.loop, false },
-	/* The state; with pointers of 8 bytes, as what is behind the count. */
-	{ sizeof(void *) > 4 ? &timer.count : &timer.state, false },
+	{ &timer.state, false },
 	/* The device has the links, and the handle's address. */
 	{ &timer.link[0], true },
 	{ &timer.link[1], true },

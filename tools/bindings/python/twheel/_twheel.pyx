@@ -27,7 +27,7 @@ cdef extern from "libtwheel.h":
         pass
     struct twheel_handle:
         void *data
-        uint32_t count
+        uint64_t count
         twheel_loop *loop
     struct twheel_loop_config:
         uint64_t tick_ns, max_timers

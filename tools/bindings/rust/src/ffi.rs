@@ -14,14 +14,14 @@ pub type Callback = unsafe extern "C" fn(*mut Loop, *mut Handle);
 pub struct Handle {
     pub callback: Callback,
     pub data: *const c_void,
-    pub count: u32,
-    private: [u32; 1],
+    pub count: u64,
+    private: [u32; 2],
     rest: [u64; 7],
 }
 
 impl Handle {
     pub fn new(callback: Callback) -> Handle {
-        Handle { callback, data: std::ptr::null(), count: 1, private: [0], rest: [0; 7] }
+        Handle { callback, data: std::ptr::null(), count: 1, private: [0; 2], rest: [0; 7] }
     }
 }
 
@@ -40,16 +40,14 @@ pub struct Config {
     pub wheel_size: u32,
     pub clock: u32,
     pub backend: u32,
-    pub flags: u32,
+    pub flags: u32, // 1: in the kernel, 2: waited for by time
     pub unarmed: usize,
     pub data: usize,
     pub resolve: Option<unsafe extern "C" fn(*mut Loop, u64) -> *mut Handle>,
     pub reserved: [u64; 3],
 }
 
-pub const LOOP_KERNEL: u32 = 1;
-pub const LOOP_TIMEOUT: u32 = 2;
-pub const SAME_DELAY: u64 = u64::MAX;
+pub const SAME_DELAY: u64 = TIME_MAX + 1;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 
 #[link(name = "twheel")]
@@ -59,8 +57,6 @@ extern "C" {
     pub fn twheel_loop_data(lp: *const Loop) -> *const c_void;
     pub fn twheel_loop_free(lp: *mut Loop);
     pub fn twheel_loop_count(lp: *mut Loop) -> i64;
-    pub fn twheel_loop_ref(lp: *mut Loop) -> c_int;
-    pub fn twheel_loop_unref(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_fd(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_timeout(lp: *mut Loop) -> i64;
     pub fn twheel_loop_backend(lp: *const Loop) -> c_int;
@@ -76,6 +72,8 @@ extern "C" {
     pub fn twheel_repeat(lp: *mut Loop, handle: *mut Handle, delay_ns: u64, interval_ns: u64)
         -> c_int;
     pub fn twheel_again(handle: *mut Handle, delay_ns: u64) -> c_int;
+    pub fn twheel_unref(handle: *mut Handle) -> c_int;
+    pub fn twheel_ref(handle: *mut Handle) -> c_int;
     pub fn twheel_stop(handle: *mut Handle) -> c_int;
     pub fn twheel_remaining(handle: *const Handle) -> i64;
 }

@@ -178,8 +178,7 @@ impl Loop {
             wheel_size: config.wheel_size,
             clock: config.clock as u32,
             backend: config.backend as u32,
-            flags: config.kernel as u32 * ffi::LOOP_KERNEL
-                | config.timed as u32 * ffi::LOOP_TIMEOUT,
+            flags: config.kernel as u32 | (config.timed as u32) << 1,
             data: Rc::as_ptr(&owner.0) as usize,
             resolve: config.resolve.as_ref().map(|_| resolve as _),
             ..Default::default()
@@ -232,7 +231,7 @@ impl Loop {
     }
 
     /// Makes a timer on the heap. [`Timer::new`] makes one to be pinned elsewhere.
-    pub fn timer(&self, callback: impl FnMut(u32) + 'static) -> Pin<Box<Timer>> {
+    pub fn timer(&self, callback: impl FnMut(u64) + 'static) -> Pin<Box<Timer>> {
         Box::pin(Timer::new(self, callback))
     }
 
@@ -286,19 +285,9 @@ impl Loop {
         self.0.stopped.set(true);
     }
 
-    /// The number of running timers; [`Loop::add_ref`] adds one to it.
+    /// The number of running timers, without those of [`Timer::set_unref`].
     pub fn count(&self) -> Result<u64> {
         unsafe { call!(twheel_loop_count(self.raw())) }
-    }
-
-    /// Makes [`Loop::run`] wait as for one more timer, such as for what other threads post.
-    pub fn add_ref(&self) -> Result<()> {
-        unsafe { call!(twheel_loop_ref(self.raw())) }.map(drop)
-    }
-
-    /// Makes [`Loop::run`] wait for one timer less: for one that repeats without end.
-    pub fn unref(&self) -> Result<()> {
-        unsafe { call!(twheel_loop_unref(self.raw())) }.map(drop)
     }
 
     /// Runs a function that calls back. A callback is not called while it runs, so none

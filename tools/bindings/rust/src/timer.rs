@@ -14,14 +14,14 @@ use std::{marker::PhantomPinned, pin::Pin, rc::Rc, time::Duration};
 #[repr(C)]
 pub struct Timer {
     handle: UnsafeCell<ffi::Handle>, // the first member: see expired()
-    callback: Rc<RefCell<dyn FnMut(u32)>>, // lives while it runs, also if the timer is dropped
+    callback: Rc<RefCell<dyn FnMut(u64)>>, // lives while it runs, also if the timer is dropped
     pub(crate) owner: Loop,
     _pin: PhantomPinned,
 }
 
 impl Timer {
     /// Makes a timer, which does not run yet.
-    pub fn new(owner: &Loop, callback: impl FnMut(u32) + 'static) -> Timer {
+    pub fn new(owner: &Loop, callback: impl FnMut(u64) + 'static) -> Timer {
         Timer {
             handle: UnsafeCell::new(ffi::Handle::new(expired)),
             callback: Rc::new(RefCell::new(callback)),
@@ -78,6 +78,12 @@ impl Timer {
     pub fn again(self: Pin<&Self>, delay: impl Into<Option<Duration>>) -> Result<()> {
         let delay = delay.into().map_or(ffi::SAME_DELAY, nanoseconds);
         unsafe { call!(twheel_again(self.pinned(), delay)) }.map(drop)
+    }
+
+    /// Lets the timer not keep [`Loop::run`] waiting, as for one that repeats without end.
+    pub fn set_unref(&self, unref: bool) -> Result<()> {
+        let raw = self.handle();
+        unsafe { if unref { call!(twheel_unref(raw)) } else { call!(twheel_ref(raw)) } }.map(drop)
     }
 
     /// Changes the interval of a running timer, from its next expiry on; zero ends repeating.

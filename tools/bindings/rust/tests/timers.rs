@@ -36,10 +36,10 @@ fn wait_for(wheel: &Loop, time: Duration) {
 }
 
 /// A counter, and a callback that counts.
-fn counter() -> (Rc<Cell<u32>>, impl FnMut(u32) + Clone) {
+fn counter() -> (Rc<Cell<u32>>, impl FnMut(u64) + Clone) {
     let count = Rc::new(Cell::new(0));
     let counted = count.clone();
-    (count, move |n| counted.set(counted.get() + n))
+    (count, move |n| counted.set(counted.get() + n as u32))
 }
 
 #[test]
@@ -167,18 +167,18 @@ fn run_ends_when_no_timer_is_left_or_at_stop() {
     let (count, callback) = counter();
     let (timer, often) = (wheel.timer(callback), wheel.timer(|_| ()));
     often.as_ref().repeat(ms(10_000), MS).unwrap();
-    wheel.unref().unwrap();
+    often.set_unref(true).unwrap();
     timer.as_ref().start(ms(5)).unwrap();
     assert_eq!(wheel.count().unwrap(), 1);
     wheel.run().unwrap();
     assert_eq!((count.get(), wheel.count().unwrap()), (1, 0));
-    wheel.add_ref().unwrap();
+    often.set_unref(false).unwrap();
     let poster = wheel.poster();
     std::thread::spawn(move || poster.post(|wheel| wheel.stop()).unwrap()).join().unwrap();
     wheel.run().unwrap();
     wheel.stop();
     wheel.run().unwrap(); // it ends at once
-    wheel.unref().unwrap();
+    often.set_unref(true).unwrap();
     timer.as_ref().again(MS).unwrap();
     wheel.run().unwrap();
     assert!(count.get() == 2 && often.stop().unwrap());
