@@ -79,7 +79,7 @@ static int check_collect(struct twheel_loop *loop, bool again)
 
 	check_thread(loop);
 	if (loop->real->each_list)
-		loop->real->each_list(loop, can_be_set ? S64_MAX : read_clock(loop->clock_id),
+		loop->real->each_list(loop, can_be_set ? S64_MAX : loop_clock(loop),
 				      check_list);
 	return loop->real->collect(loop, again);
 }

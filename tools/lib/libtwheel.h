@@ -100,6 +100,7 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_CLOCK_MONOTONIC	0x10001U
 #define TWHEEL_CLOCK_BOOTTIME	0x10007U
 #define TWHEEL_CLOCK_TAI	0x1000bU
+#define TWHEEL_CLOCK_MANUAL	0x1ffffU	/* begins at 0; twheel_loop_advance() moves it */
 
 /**
  * struct twheel_loop_config - loop parameters; 0 means default, as TWHEEL_TICK_DEFAULT_NS
@@ -109,7 +110,9 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  * @wheel_size: buckets per level, TWHEEL_SIZE_MIN to TWHEEL_SIZE_MAX.
  * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
  *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then
- *	takes calendar time, and timers follow the clock when it is set, forward and back.
+ *	takes calendar time, and timers follow the clock when it is set, forward and back. With
+ *	TWHEEL_CLOCK_MANUAL, for tests and simulations, nothing waits: the timers are in the
+ *	program's memory, and the loop has no descriptor.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
  *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise; or what the environment
  *	variable TWHEEL_BACKEND holds, "device" or "user".
@@ -187,14 +190,14 @@ void twheel_loop_free(struct twheel_loop *loop);
  * do nothing but wait for it. It is closed on exec. With TWHEEL_LOOP_TIMEOUT, it is readable only
  * for messages that other threads post: they can do so from the first call on.
  *
- * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, EMFILE,
- * ENOMEM, EBADF, EOWNERDEAD after fork().
+ * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, or with
+ * TWHEEL_CLOCK_MANUAL, EMFILE, ENOMEM, EBADF, EOWNERDEAD after fork().
  */
 int twheel_loop_fd(struct twheel_loop *loop);
 
 /**
  * twheel_loop_timeout() - make all changes take effect, and return how long to wait
- * @loop: the loop, with TWHEEL_LOOP_TIMEOUT.
+ * @loop: the loop, with TWHEEL_LOOP_TIMEOUT or TWHEEL_CLOCK_MANUAL.
  *
  * Called before each wait, with twheel_loop_dispatch() after it. Ends the turn of the program: the
  * next use of the loop's time reads the clock. On a clock that can be set, or that runs while the
@@ -203,9 +206,23 @@ int twheel_loop_fd(struct twheel_loop *loop);
  * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none; with errno
  * 0. If it cannot make all changes, as at a limit, a tenth of a second at most, with errno set as
  * for twheel_loop_flush(); the next call tries again. Or -1 with errno set: EINVAL without a loop,
- * or for one without TWHEEL_LOOP_TIMEOUT, EOWNERDEAD after fork().
+ * or for one that is not waited for by time, EOWNERDEAD after fork().
  */
 int64_t twheel_loop_timeout(struct twheel_loop *loop);
+
+/**
+ * twheel_loop_advance() - let time pass on a loop's own clock, and dispatch
+ * @loop: the loop, with TWHEEL_CLOCK_MANUAL.
+ * @ns: how long, up to TWHEEL_TIME_MAX_NS, where the clock stops.
+ *
+ * Goes from one tick with timers to the next, and flushes and dispatches in each and at the end: a
+ * callback sees the time at which its timer is due, and what it starts expires, too. A timer that
+ * it starts to expire at once is called a tick later.
+ *
+ * Return: how many callbacks and functions of messages were called; or -1 with errno set: EINVAL
+ * for a loop with another clock; or as for twheel_loop_dispatch(), with the time of the failure.
+ */
+int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns);
 
 /**
  * twheel_loop_backend() - the backend of a loop
@@ -282,7 +299,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  *
  * Return: as for twheel_loop_dispatch(): how many were called; 0 when the time has
  * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
- * the wait, EMFILE when it cannot make a descriptor, EINVAL for a loop with TWHEEL_LOOP_TIMEOUT.
+ * the wait, EMFILE when it cannot make a descriptor, EINVAL for a loop that is waited for by time.
  */
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 

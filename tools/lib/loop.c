@@ -35,7 +35,7 @@ static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
 		if (needs_alarm(loop) || loop->owner != twheel_process_token())
-			return read_clock(loop->clock_id);
+			return loop_clock(loop);
 		set_time(loop);
 	}
 	return loop->now;
@@ -70,7 +70,7 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	loop->posted = &end;
 	loop->arrived = &end;
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
-	loop->is_watched = !is_timed(loop) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
+	loop->is_watched = !is_timed(&loop->config) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
 					       loop->clock_id != CLOCK_MONOTONIC);
 	loop->own = *loop->real;
 	/* With a limit, a flush reports refused timers. */
@@ -128,9 +128,11 @@ int twheel_loop_fd(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	if (loop->fd >= 0 && loop->is_watched != is_timed(loop))
+	if (loop->clock_id == CLOCK_MANUAL)
+		return fail(EINVAL);
+	if (loop->fd >= 0 && loop->is_watched != is_timed(&loop->config))
 		return loop->fd;
-	loop->is_watched = !is_timed(loop);
+	loop->is_watched = !is_timed(&loop->config);
 	return twheel_user_open(loop);
 }
 
@@ -443,7 +445,8 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 	if (twheel_loop_check(loop))
 		return -1;
 	if (!message || !message->call ||
-	    (is_timed(loop) && __atomic_load_n(&loop->fd, __ATOMIC_SEQ_CST) < 0))
+	    (is_timed(&loop->config) && loop->clock_id != CLOCK_MANUAL &&
+	     __atomic_load_n(&loop->fd, __ATOMIC_SEQ_CST) < 0))
 		return fail(EINVAL);
 	if (!__atomic_compare_exchange_n(&message->next, &first, &end, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
@@ -537,10 +540,11 @@ static inline uint64_t time_left(struct twheel_loop *loop)
 	next = loop->backend->next ? loop->backend->next(loop) : FOR_EVER;
 	if (next == FOR_EVER)
 		return FOR_EVER;
-	now = read_clock(loop->clock_id);
+	now = loop_clock(loop);
 	left = next > now ? next - now : 0;
-	/* Others can be set, or run while the machine sleeps. */
-	return loop->clock_id == CLOCK_MONOTONIC ? left : min(left, TWHEEL_SEC);
+	/* These can be set, or run while the machine sleeps. */
+	return loop->clock_id == CLOCK_REALTIME || loop->clock_id == CLOCK_BOOTTIME ?
+	       min(left, TWHEEL_SEC) : left;
 }
 
 int64_t twheel_loop_timeout(struct twheel_loop *loop)
@@ -550,7 +554,7 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	if (!is_timed(loop))
+	if (!is_timed(&loop->config))
 		return fail(EINVAL);
 	error = flush(loop) ? errno : 0;
 	left = time_left(loop);
@@ -582,7 +586,7 @@ static int dispatch_inside(struct twheel_loop *loop, int *called)
 		}
 	} while (more);
 	/* The turn goes on until twheel_loop_timeout() ends it. */
-	return is_timed(loop) ? 0 : flush(loop);
+	return loop->config.flags & TWHEEL_LOOP_TIMEOUT ? 0 : flush(loop);
 }
 
 /* The same. Counts the callbacks and functions of messages that were called. */
@@ -604,6 +608,30 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
 	return dispatch(loop, &called) ? -1 : called;
+}
+
+int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
+{
+	uint64_t next = 0, end;
+	int called = 0;
+
+	if (twheel_loop_check(loop))
+		return -1;
+	if (loop->clock_id != CLOCK_MANUAL || ns > TWHEEL_TIME_MAX_NS)
+		return fail(EINVAL);
+	end = add_times(loop->manual_ns, ns);
+	do {
+		if (flush(loop))
+			return -1;
+		next = min(max(next, loop->backend->next(loop)), end);
+		/* A callback may have advanced, too. */
+		loop->manual_ns = max(loop->manual_ns, next);
+		if (dispatch(loop, &called))
+			return -1;
+		/* In a tick, what has been started to expire at once is not called again. */
+		next = loop->manual_ns + (loop->config.tick_ns ?: TWHEEL_TICK_DEFAULT_NS);
+	} while (loop->manual_ns < end);
+	return called;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */
@@ -629,7 +657,7 @@ static int check_waits(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	return is_timed(loop) ? fail(EINVAL) : 0;
+	return is_timed(&loop->config) ? fail(EINVAL) : 0;
 }
 
 static bool is_stopped(const struct twheel_loop *loop)

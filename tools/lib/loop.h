@@ -26,6 +26,9 @@
 /* How long to wait for timers to expire while others cannot be armed. */
 #define RETRY_NS		(100 * TWHEEL_MSEC)
 
+/* The number of the clock that twheel_loop_advance() moves */
+#define CLOCK_MANUAL		(TWHEEL_CLOCK_MANUAL - TWHEEL_CLOCK_REALTIME)
+
 /* A time that does not come */
 #define FOR_EVER		UINT64_MAX
 
@@ -102,6 +105,7 @@ struct twheel_loop {
 	struct twheel_message *posted;	/* by any thread, the newest first */
 	struct twheel_message *arrived;	/* taken and not called, the oldest first */
 	clockid_t clock_id;
+	uint64_t manual_ns;		/* its time on CLOCK_MANUAL */
 	uint32_t owner;			/* the process it belongs to, as a token of fork.c */
 	int fd;				/* its descriptor; -1 until it is needed */
 	u64 nr_unref;			/* number of running handles with UNREF */
@@ -176,10 +180,10 @@ static inline int fail(int error)
 	return -1;
 }
 
-/* Whether the program waits by time. */
-static inline bool is_timed(const struct twheel_loop *loop)
+/* Whether the program waits by time. Then the timers are in its memory. */
+static inline bool is_timed(const struct twheel_loop_config *config)
 {
-	return loop->config.flags & TWHEEL_LOOP_TIMEOUT;
+	return config->flags & TWHEEL_LOOP_TIMEOUT || config->clock == TWHEEL_CLOCK_MANUAL;
 }
 
 /* Whether the kernel, or the limit of the loop, has no room for more timers. */
@@ -197,10 +201,16 @@ static inline uint64_t read_clock(clockid_t clock)
 	return now.tv_sec * TWHEEL_SEC + now.tv_nsec;
 }
 
+static inline uint64_t loop_clock(const struct twheel_loop *loop)
+{
+	return likely(loop->clock_id != CLOCK_MANUAL) ? read_clock(loop->clock_id) :
+							loop->manual_ns;
+}
+
 /* Let this turn, or the rest of it, have the current time. */
 static inline void set_time(struct twheel_loop *loop)
 {
-	loop->now = read_clock(loop->clock_id);
+	loop->now = loop_clock(loop);
 	loop->delay_limit = TWHEEL_TIME_MAX_NS + 1 - loop->now;
 }
 

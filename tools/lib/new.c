@@ -23,12 +23,13 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	if (setup->tick_ns < TWHEEL_TICK_MIN_NS || setup->tick_ns > TWHEEL_TICK_MAX_NS ||
 	    setup->wheel_size < TWHEEL_SIZE_MIN || setup->wheel_size > TWHEEL_SIZE_MAX ||
 	    (setup->clock_id != CLOCK_MONOTONIC && setup->clock_id != CLOCK_BOOTTIME &&
-	     setup->clock_id != CLOCK_REALTIME && setup->clock_id != CLOCK_TAI) ||
+	     setup->clock_id != CLOCK_REALTIME && setup->clock_id != CLOCK_TAI &&
+	     setup->clock_id != CLOCK_MANUAL) ||
 	    config->backend > TWHEEL_BACKEND_USER ||
 	    (config->resolve && config->backend == TWHEEL_BACKEND_USER) ||
 	    (config->flags & ~(TWHEEL_LOOP_KERNEL | TWHEEL_LOOP_TIMEOUT)) ||
 	    /* Only the descriptor shows timers of the device. */
-	    (config->flags & TWHEEL_LOOP_TIMEOUT &&
+	    (is_timed(config) &&
 	     (config->backend == TWHEEL_BACKEND_DEVICE || config->resolve ||
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
@@ -48,7 +49,7 @@ static int chosen_backend(const struct twheel_loop_config *config)
 		return TWHEEL_BACKEND_DEVICE;
 	if (config->backend != TWHEEL_BACKEND_ANY)
 		return config->backend;
-	if (config->flags & TWHEEL_LOOP_TIMEOUT)
+	if (is_timed(config))
 		return TWHEEL_BACKEND_USER;
 	if (name && !strcmp(name, "device"))
 		return TWHEEL_BACKEND_DEVICE;

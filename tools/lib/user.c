@@ -41,6 +41,12 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 	return (struct twheel_timer *)handle->link;
 }
 
+/* Return the tick that a time has reached. The core's clock stops before the end of time. */
+static uint64_t tick_of(const struct twheel *w, uint64_t time)
+{
+	return twheel_floor(w, min(time, twheel_last_deadline(w)));
+}
+
 static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -152,7 +158,7 @@ static int set_next(struct twheel_loop *loop)
 
 	/* Timers that were refused, and started again. */
 	if (unlikely(needs_alarm(loop) && loop->config.unarmed && !list_empty(&loop->flushing)))
-		next = min(next, read_clock(loop->clock_id) + RETRY_NS);
+		next = min(next, loop_clock(loop) + RETRY_NS);
 	if (set_timerfd(user_of(loop), next))
 		return -1;
 	/* After that: a message could have been posted and its wake-up overwritten. */
@@ -194,7 +200,7 @@ static noinline int arm_flushing(struct twheel_loop *loop)
 static noinline void follow_back(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
-	uint64_t tick = twheel_floor(w, twheel_loop_now(loop));
+	uint64_t tick = tick_of(w, twheel_loop_now(loop));
 
 	if (tick >= w->now)
 		return;
@@ -223,7 +229,7 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	u64 next;
 
 	set_time(loop);
-	tick = twheel_floor(w, loop->now);
+	tick = tick_of(w, loop->now);
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
 		follow_back(loop);
 	/* It has fired; or it may have, before the clock was set back. */
@@ -300,7 +306,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.nr_expired = &user->wheel.nr_expired;
 	user->loop.real = &user_backend;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
-		    read_clock(setup->clock_id) / setup->tick_ns);
+		    loop_clock(&user->loop) / setup->tick_ns);
 	if (add_levels(&user->wheel)) {
 		twheel_destroy(&user->wheel);
 		free(user);

@@ -18,6 +18,7 @@ static void check_loop_is_refused(struct twheel_loop *loop, int error)
 	CHECK_FAILS(twheel_loop_fd(loop), error);
 	CHECK_FAILS(twheel_loop_flush(loop), error);
 	CHECK_FAILS(twheel_loop_dispatch(loop), error);
+	CHECK_FAILS(twheel_loop_advance(loop, 0), error);
 	CHECK_FAILS(twheel_loop_wait(loop, 0), error);
 	CHECK_FAILS(twheel_loop_timeout(loop), error);
 	CHECK_FAILS(twheel_loop_post(loop, &message), error);
@@ -108,6 +109,8 @@ TEST(a_config_beyond_its_limits_is_einval)
 		{ .flags = TWHEEL_LOOP_TIMEOUT << 1 },
 		{ .flags = TWHEEL_LOOP_TIMEOUT, .backend = TWHEEL_BACKEND_DEVICE },
 		{ .flags = TWHEEL_LOOP_TIMEOUT | TWHEEL_LOOP_KERNEL },
+		{ .clock = TWHEEL_CLOCK_MANUAL, .backend = TWHEEL_BACKEND_DEVICE },
+		{ .clock = TWHEEL_CLOCK_MANUAL - 1 },
 		{ .reserved = { 0, 0, 1 } },
 		{ .backend = 3 },
 	};
@@ -138,6 +141,7 @@ TEST(a_loop_is_waited_for_in_one_way)
 	CHECK_FAILS(twheel_loop_timeout(loop), EINVAL);
 	CHECK(twheel_loop_fd(loop) >= 0);
 	CHECK_FAILS(twheel_loop_timeout(loop), EINVAL);
+	CHECK_FAILS(twheel_loop_advance(loop, 1), EINVAL);
 	CHECK(run_for(loop, 1, 5000) == 1);
 	if (backend == TWHEEL_BACKEND_DEVICE)
 		return;
@@ -147,7 +151,7 @@ TEST(a_loop_is_waited_for_in_one_way)
 	CHECK_FAILS(twheel_loop_run(loop), EINVAL);
 	CHECK_FAILS(twheel_loop_stop(loop), EINVAL);
 	CHECK_FAILS(twheel_loop_post(loop, &message), EINVAL);
-	sleep_for(5 * MSEC);
+	pass(5 * MSEC);
 	CHECK(!twheel_loop_timeout(loop) && twheel_loop_dispatch(loop) == 1);
 	CHECK(twheel_loop_fd(loop) >= 0 && !twheel_loop_post(loop, &message));
 }
@@ -339,7 +343,7 @@ TEST(the_child_of_a_callback_calls_no_more)
 		CHECK(!twheel_start(loop, &timers[i], MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
-	sleep_for(4 * MSEC);
+	pass(4 * MSEC);
 	ret = twheel_loop_dispatch(loop);
 	if (!forked)
 		_exit(!(fails(ret, EOWNERDEAD) && called == 1));

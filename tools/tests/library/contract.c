@@ -26,7 +26,7 @@ TEST(timers_come_in_the_order_of_their_ticks)
 		CHECK(!twheel_start(loop, &timers[i], ms[i] * MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
-	sleep_for(60 * MSEC);
+	pass(60 * MSEC);
 	CHECK(twheel_loop_dispatch(loop) == ARRAY_SIZE(ms));
 }
 
@@ -44,7 +44,7 @@ TEST(postponed_timers_come_in_the_order_of_their_ticks)
 	CHECK(!twheel_loop_flush(loop));
 	for (i = 0; i < TIMERS; i++)
 		CHECK(!twheel_again(&timers[i], (2 * (uintptr_t)timers[i].data / 10 + 18) * MSEC));
-	sleep_for((2 * TIMERS + 50) * MSEC);
+	pass((2 * TIMERS + 50) * MSEC);
 	CHECK(twheel_loop_dispatch(loop) == TIMERS);
 }
 
@@ -84,7 +84,7 @@ USER_TEST(a_turn_has_one_time)
 {
 	new_loop_that_asks();
 	CHECK(!twheel_start(loop, &timer, SEC));
-	sleep_for(5 * MSEC);
+	pass(5 * MSEC);
 	CHECK(twheel_remaining(&timer) == SEC);
 	CHECK(!twheel_loop_update(loop));
 	CHECK(twheel_remaining(&timer) <= (int64_t)(SEC - 5 * MSEC));
@@ -112,6 +112,91 @@ TEST(the_kernel_has_few_calls)
 	for (i = 0; i < 5; i++)
 		CHECK(!twheel_again(&timers[i], 2 * HOUR) && !twheel_loop_flush(loop));
 	CHECK(added() == 6 * device);
+}
+
+/* ---- A clock of the program's own ---------------------------------------------- */
+
+static void start_at_once(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	++*(int *)handle->data;
+	CHECK(!twheel_start_at(loop, handle, 1));
+}
+
+static void new_manual_loop(void)
+{
+	new_loop_of((struct twheel_loop_config) { .clock = TWHEEL_CLOCK_MANUAL });
+}
+
+static struct chance chance;
+static uint64_t due[NR_TIMERS];
+static int starts;
+
+static void start_by_chance(int i)
+{
+	uint64_t delay = chance_below(&chance, 2 * SEC) + 1;
+
+	due[i] = twheel_loop_now(loop) + delay;
+	starts++;
+	CHECK(!twheel_start(loop, &timers[i], delay));
+}
+
+/* Called in the tick of its deadline, not earlier or later. */
+static void check_tick(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	int i = handle - timers;
+
+	called++;
+	CHECK(twheel_loop_now(loop) == (due[i] + MSEC - 1) / MSEC * MSEC);
+	if (starts < 5000)
+		start_by_chance(i);
+}
+
+USER_TEST(an_advance_calls_each_timer_in_its_tick)
+{
+	int calls = 0, i;
+
+	chance_init(&chance, seed, 0);
+	new_manual_loop();
+	CHECK(!twheel_loop_now(loop) && twheel_loop_timeout(loop) == -1);
+	for (i = 0; i < 100; i++) {
+		timers[i].callback = check_tick;
+		start_by_chance(i);
+	}
+	for (i = 1; i <= 1000; i++) {
+		calls += twheel_loop_advance(loop, SEC / 7);
+		CHECK(calls == called && twheel_loop_now(loop) == i * (SEC / 7));
+	}
+	CHECK(starts == calls && !twheel_loop_count(loop));
+	CHECK(twheel_loop_timeout(loop) == -1 && !errno);
+	/* One that restarts at once does not stop it: it comes in each tick. */
+	timer.callback = start_at_once;
+	called = 0;
+	CHECK(!twheel_start_at(loop, &timer, 1) && twheel_loop_timeout(loop) == 0);
+	CHECK(twheel_loop_advance(loop, 0) == 1 && called == 1);
+	CHECK(twheel_loop_advance(loop, 10 * MSEC) == 11 && called == 12);
+	CHECK(twheel_stop(&timer) == 1);
+}
+
+/* Years pass at once, and nothing else moves the clock. */
+USER_TEST(a_manual_clock_stops_between_advances)
+{
+	new_manual_loop();
+	CHECK(!twheel_start(loop, &timer, 100 * YEAR));
+	sleep_for(MSEC);
+	CHECK(!twheel_loop_now(loop) && twheel_loop_timeout(loop) == 100 * YEAR);
+	CHECK(!twheel_loop_advance(loop, 100 * YEAR - 1) && twheel_remaining(&timer) == 1);
+	CHECK(!twheel_loop_dispatch(loop));
+	CHECK(!twheel_loop_post(loop, &message));
+	CHECK(twheel_loop_advance(loop, 1) == 2 && called == 1 && messages == 1);
+	CHECK_FAILS(twheel_loop_fd(loop), EINVAL);
+	CHECK_FAILS(twheel_loop_wait(loop, 0), EINVAL);
+	CHECK_FAILS(twheel_loop_run(loop), EINVAL);
+	CHECK_FAILS(twheel_loop_advance(loop, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	/* Its end. */
+	CHECK(!twheel_start(loop, &timer, TWHEEL_TIME_MAX_NS));
+	CHECK(!twheel_loop_advance(loop, TWHEEL_TIME_MAX_NS));
+	CHECK(!twheel_loop_advance(loop, HOUR));
+	CHECK(twheel_loop_now(loop) == TWHEEL_TIME_MAX_NS && twheel_stop(&timer) == 1);
 }
 
 /* ---- Callbacks --------------------------------------------------------------- */
@@ -150,12 +235,6 @@ static void start_late(struct twheel_loop *loop, struct twheel_handle *handle)
 	CHECK(!twheel_start_at(loop, &timer, 1));
 }
 
-static void start_at_once(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	++*(int *)handle->data;
-	CHECK(!twheel_start_at(loop, handle, 1));
-}
-
 /* More timers than a dispatch handles at a time. */
 TEST(what_a_callback_starts_waits_for_all_that_has_expired)
 {
@@ -169,7 +248,7 @@ TEST(what_a_callback_starts_waits_for_all_that_has_expired)
 		CHECK(!twheel_start_at(loop, &timers[i], now + i * TWHEEL_TICK_MIN_NS));
 	}
 	CHECK(!twheel_loop_flush(loop));
-	sleep_for(TIMERS * TWHEEL_TICK_MIN_NS + MSEC);
+	pass(TIMERS * TWHEEL_TICK_MIN_NS + MSEC);
 	CHECK(twheel_loop_dispatch(loop) == TIMERS);
 	CHECK(twheel_loop_dispatch(loop) == 1 && called == TIMERS + 1);
 }
@@ -180,7 +259,7 @@ static void start_and_flush(struct twheel_loop *loop, struct twheel_handle *hand
 	CHECK(++*(int *)handle->data <= NR_TIMERS);
 	CHECK(!twheel_start(loop, handle, MSEC) && !twheel_loop_flush(loop));
 	if (called % 1000 == 0)
-		sleep_for(MSEC);
+		pass(MSEC);
 }
 
 TEST(a_dispatch_calls_what_was_due_when_it_began)
@@ -192,7 +271,7 @@ TEST(a_dispatch_calls_what_was_due_when_it_began)
 		CHECK(!twheel_start(loop, &timers[i], MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
-	sleep_for(3 * MSEC);
+	pass(3 * MSEC);
 	CHECK(twheel_loop_dispatch(loop) == NR_TIMERS);
 }
 
@@ -232,7 +311,7 @@ TEST(a_callback_may_leave_by_longjmp)
 		CHECK(!twheel_start(loop, &timers[i], MSEC));
 	}
 	CHECK(!twheel_loop_flush(loop));
-	sleep_for(5 * MSEC);
+	pass(5 * MSEC);
 	while (setjmp(out)) {
 		left++;
 		/* A wait that begins now must report the rest. */

@@ -86,6 +86,14 @@ void new_loop_that_asks(void)
 	CHECK(twheel_loop_timeout(loop) == -1 && !errno);
 }
 
+void pass(uint64_t ns)
+{
+	if (backend == TWHEEL_BACKEND_USER)
+		mocked_ns = now_ns() + ns;
+	else
+		sleep_for(ns);
+}
+
 int run_for(struct twheel_loop *loop, int count, unsigned int ms)
 {
 	uint64_t end = now_ns() + ms * MSEC, now;

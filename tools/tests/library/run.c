@@ -181,7 +181,7 @@ static void change_memory(void)
 	memcpy(change->memory, &changed_to, sizeof(changed_to));
 	if (change->stops)
 		twheel_stop(&timer);
-	sleep_for(20 * MSEC);
+	pass(20 * MSEC);
 	twheel_loop_dispatch(loop);
 }
 
@@ -245,7 +245,7 @@ static void change_between_others(void)
 		twheel_handle_init(&timers[2], count_call, &called);
 	if (way == RESTARTED)
 		CHECK(!twheel_start(loop, &timers[2], 6 * MSEC));
-	sleep_for(20 * MSEC);
+	pass(20 * MSEC);
 	twheel_loop_dispatch(loop);
 }
 
