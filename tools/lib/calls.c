@@ -173,11 +173,6 @@ void twheel_ring_consume(const struct twheel_ring_view *view, size_t count)
 	__atomic_store_n(&ring->head, head < view->slots ? head : 0, __ATOMIC_RELEASE);
 }
 
-int twheel_ring_more(const struct twheel_ring_view *view)
-{
-	return __atomic_load_n(&view->ring->flags, __ATOMIC_RELAXED) & TWHEEL_RING_MORE;
-}
-
 int twheel_now(uint32_t clock_id, uint64_t *now_ns)
 {
 	struct timespec now;

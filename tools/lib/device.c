@@ -430,6 +430,44 @@ static int device_collect(struct twheel_loop *loop, bool again)
 	return ret;
 }
 
+/*
+ * Visit timers in the ring, then those of the kernel, one at a time: what is stopped, and may be
+ * freed, is cancelled before the next one is listed.
+ */
+static int device_walk(struct twheel_loop *loop)
+{
+	struct device *device = device_of(loop);
+	const struct twheel_event *events = (void *)(device->ring.ring + 1);
+	struct twheel_event event = { };
+	struct twheel_handle *handle;
+	struct twheel_listed listed;
+	uint64_t cursor = 0;
+	ssize_t n = 1;
+	size_t i;
+
+	if (cancel_stopped(device))
+		return -1;
+	if (!loop->config.resolve)
+		collect_ring(device, NULL, 0);
+	twheel_loop_visit(loop, &loop->expired);
+	for (i = device->taken; n > 0 && !twheel_loop_check(loop); i++) {
+		if (i < nr_in_ring(device)) {
+			event = events[(device->ring.ring->head + i) % device->ring.slots];
+		} else {
+			if (cancel_stopped(device))
+				return -1;
+			n = twheel_list_timers(loop->fd, &cursor, &listed, 1);
+			event.id = listed.id;
+			event.data = listed.data;
+			event.deadline_ns = listed.deadline_ns;
+		}
+		handle = n > 0 ? handle_of(loop, &event) : NULL;
+		if (handle)
+			loop->visit(loop, handle);
+	}
+	return n;
+}
+
 static uint64_t device_count(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
@@ -455,6 +493,7 @@ static const struct backend device_backend = {
 	.collect = device_collect,
 	.wake = device_wake,
 	.alarm = device_alarm,
+	.walk = device_walk,
 	.count = device_count,
 };
 

@@ -214,7 +214,10 @@ void twheel_ring_consume(const struct twheel_ring_view *view, size_t count);
  *
  * Return: 1 or 0.
  */
-int twheel_ring_more(const struct twheel_ring_view *view);
+static inline int twheel_ring_more(const struct twheel_ring_view *view)
+{
+	return __atomic_load_n(&view->ring->flags, __ATOMIC_RELAXED) & TWHEEL_RING_MORE;
+}
 
 /**
  * twheel_now() - the time on a wheel's clock

@@ -19,6 +19,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <linux/twheel.h>
 
@@ -338,6 +339,19 @@ int twheel_loop_stop(struct twheel_loop *loop);
 int64_t twheel_loop_count(struct twheel_loop *loop);
 
 /**
+ * twheel_loop_walk() - call a function for each running timer
+ * @loop: the loop.
+ * @visit: called once for each timer. It may start, stop and free any timer, and must return.
+ *
+ * For a clean end, or a list. Timers that @visit starts are not visited. It cannot flush, dispatch,
+ * wait or walk. Over the device, each timer costs a system call.
+ *
+ * Return: 0; or -1 with errno set: EINVAL without a loop or a function, EBUSY within a walk,
+ * EOWNERDEAD after fork(), or another error of twheel(4).
+ */
+int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit);
+
+/**
  * struct twheel_message - a function to call in another thread's loop
  * @call: called once in the thread of the loop, by twheel_loop_dispatch(). The message is
  *	the caller's again after that: it may be freed or posted.
@@ -400,7 +414,15 @@ struct twheel_handle {
  * @callback: called when it expires.
  * @data: the caller's.
  */
-void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data);
+static inline void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback,
+				      void *data)
+{
+	if (!handle)
+		return;
+	memset(handle, 0, sizeof(*handle));
+	handle->callback = callback;
+	handle->data = data;
+}
 
 /**
  * twheel_start() - start a timer
@@ -500,7 +522,10 @@ int twheel_stop(struct twheel_handle *handle);
  *
  * Return: 1 from its start until it expires or is stopped; else 0.
  */
-int twheel_is_running(const struct twheel_handle *handle);
+static inline int twheel_is_running(const struct twheel_handle *handle)
+{
+	return handle && (handle->state & 3);
+}
 
 /**
  * twheel_unref() - let a timer not keep twheel_loop_run() waiting

@@ -148,17 +148,6 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 
 /* ---- Handles ---- */
 
-void twheel_handle_init(struct twheel_handle *handle, twheel_callback *callback, void *data)
-{
-	if (handle)
-		*handle = (struct twheel_handle) { .callback = callback, .data = data };
-}
-
-int twheel_is_running(const struct twheel_handle *handle)
-{
-	return handle && handle->state & RUNNING;
-}
-
 /*
  * Prepare the start of a timer. The first one of a turn makes a program that waits for the
  * descriptor dispatch, and so flush. Without room for that, timers wake it that are armed, and
@@ -516,6 +505,8 @@ static inline int flush(struct twheel_loop *loop)
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
 	int ret;
 
+	if (unlikely(loop->visit))
+		return inside = NULL, fail(EBUSY);
 	list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend->flush(loop);
 	if (unlikely(!list_empty(&loop->changes)) && !ret)
@@ -593,7 +584,7 @@ static int dispatch_inside(struct twheel_loop *loop, int *called)
 static int dispatch(struct twheel_loop *loop, int *called)
 {
 	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
-	int ret = dispatch_inside(loop, called);
+	int ret = loop->visit ? fail(EBUSY) : dispatch_inside(loop, called);
 
 	if (unlikely(ret))
 		end_turn(loop);
@@ -632,6 +623,47 @@ int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
 		next = loop->manual_ns + (loop->config.tick_ns ?: TWHEEL_TICK_DEFAULT_NS);
 	} while (loop->manual_ns < end);
 	return called;
+}
+
+/* ---- Walking ---- */
+
+void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list)
+{
+	LIST_HEAD(left);
+
+	list_splice_tail_init(list, &left);
+	while (!list_empty(&left)) {
+		struct list_head *link = left.next;
+
+		list_move_tail(link, list);
+		/* Not in a child that it has forked. */
+		if (!twheel_loop_check(loop))
+			loop->visit(loop, linked_handle(link));
+	}
+}
+
+/* What @visit starts waits for the next flush, in a list that has been visited. */
+int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
+{
+	struct backend walking;
+	int ret;
+
+	if (twheel_loop_check(loop))
+		return -1;
+	if (!visit || loop->visit)
+		return fail(visit ? EBUSY : EINVAL);
+	walking = loop->own;
+	walking.arm = link_change;
+	loop->backend = &walking;
+	loop->visit = visit;
+	twheel_loop_visit(loop, &loop->changes);
+	twheel_loop_visit(loop, &loop->flushing);
+	ret = loop->real->walk(loop);
+	loop->visit = NULL;
+	if (twheel_loop_check(loop))
+		return -1;
+	loop->backend = &loop->own;
+	return ret;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */

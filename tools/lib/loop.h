@@ -79,6 +79,8 @@ struct backend {
 	 * due by a time. NULL if they are in no list.
 	 */
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
+	/* Visit the handles that it holds, and @expired. Returns 0, or fails. */
+	int (*walk)(struct twheel_loop *loop);
 	/* Return how many timers it holds, without linked handles. */
 	uint64_t (*count)(struct twheel_loop *loop);
 };
@@ -111,6 +113,7 @@ struct twheel_loop {
 	u64 nr_unref;			/* number of running handles with UNREF */
 	const struct backend *real;	/* the backend that it runs over */
 	struct backend own;		/* the same, but checked, or with a limit */
+	twheel_callback *visit;		/* what twheel_loop_walk() calls */
 	pid_t thread;			/* the thread that dispatches, or 0; for check.c */
 	struct list_head all;		/* all loops */
 };
@@ -255,6 +258,9 @@ static inline int twheel_loop_check(struct twheel_loop *loop)
 
 /* Whether something is left for dispatch(), so that the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
+
+/* Call @visit for the handles of a list, which stay in it, unless they are stopped. */
+void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list);
 
 /* In a list of expired handles, put those behind @after that were postponed to their places. */
 void twheel_loop_order(struct twheel_loop *loop, struct list_head *list, struct list_head *after);

@@ -264,6 +264,13 @@ static void user_each_list(struct twheel_loop *loop, uint64_t until, list_functi
 	act(loop, &w->expired);
 }
 
+static int user_walk(struct twheel_loop *loop)
+{
+	twheel_loop_visit(loop, &loop->expired);
+	user_each_list(loop, S64_MAX, twheel_loop_visit);
+	return 0;
+}
+
 static uint64_t user_count(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -287,6 +294,7 @@ static const struct backend user_backend = {
 	.alarm = user_wake,
 	.next = user_next,
 	.each_list = user_each_list,
+	.walk = user_walk,
 	.count = user_count,
 };
 

@@ -22,6 +22,7 @@ static void check_loop_is_refused(struct twheel_loop *loop, int error)
 	CHECK_FAILS(twheel_loop_wait(loop, 0), error);
 	CHECK_FAILS(twheel_loop_timeout(loop), error);
 	CHECK_FAILS(twheel_loop_post(loop, &message), error);
+	CHECK_FAILS(twheel_loop_walk(loop, count_call), error);
 	CHECK_FAILS(twheel_loop_count(loop), error);
 	CHECK_FAILS(twheel_loop_run(loop), error);
 	CHECK_FAILS(twheel_loop_stop(loop), error);

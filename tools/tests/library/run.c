@@ -131,6 +131,112 @@ USER_TEST(the_count_of_periods_has_64_bits)
 	CHECK(timer.count == (today - 100 * SEC) / (10 * MSEC));
 }
 
+/* ---- Walking ----------------------------------------------------------------------- */
+
+enum { WALKED = 3000 };
+
+static struct twheel_handle *on_heap[WALKED];
+static int visits[WALKED];
+
+static void note_visit(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	visits[(intptr_t)handle->data]++;
+}
+
+static void stop_at(int i)
+{
+	if (on_heap[i] && twheel_stop(on_heap[i]) >= 0)
+		free(on_heap[i]);
+	on_heap[i] = NULL;
+}
+
+/* Stop and free it and others, visited or not, start some, and fail to go on with the loop. */
+static void visit_and_change(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	int i = (intptr_t)handle->data;
+
+	CHECK(handle == on_heap[i] && twheel_is_running(handle));
+	note_visit(loop, handle);
+	if (i % 7 == 0)
+		CHECK(!twheel_start(loop, handle, i * MSEC) && !twheel_again(handle, i / 2));
+	if (i % 5 == 0)
+		stop_at(i);
+	if (i % 3 == 0) {
+		stop_at((i + 1) % WALKED);
+		stop_at((i + WALKED - 100) % WALKED);
+	}
+	CHECK_FAILS(twheel_loop_flush(loop), EBUSY);
+	CHECK_FAILS(twheel_loop_dispatch(loop), EBUSY);
+	CHECK_FAILS(twheel_loop_walk(loop, note_visit), EBUSY);
+}
+
+/* Pending at all distances, expired, not flushed, and in the middle of a dispatch. */
+static void start_for_walk(void)
+{
+	int i;
+
+	for (i = 0; i < WALKED; i++) {
+		on_heap[i] = malloc(sizeof(*on_heap[i]));
+		twheel_handle_init(on_heap[i], note_visit, (void *)(intptr_t)i);
+		visits[i] = 0;
+		CHECK(!twheel_start(loop, on_heap[i], i % 11 > 1 ? HOUR + i % 1000 * SEC :
+				    i % 11 ? 0 : TWHEEL_TIME_MAX_NS));
+		if (i == WALKED - 200)
+			CHECK(!twheel_loop_flush(loop));
+	}
+	/* The device moves some to the ring. */
+	sleep_for(2 * MSEC);
+	if (backend == TWHEEL_BACKEND_DEVICE)
+		CHECK(becomes_readable());
+}
+
+TEST(a_walk_visits_each_running_timer_once)
+{
+	int i, left = 0;
+
+	CHECK_FAILS(twheel_loop_walk(loop, NULL), EINVAL);
+	CHECK(!twheel_loop_walk(loop, note_visit));
+	start_for_walk();
+	CHECK(!twheel_loop_walk(loop, note_visit));
+	for (i = 0; i < WALKED; i++)
+		CHECK(visits[i] == 1 && twheel_is_running(on_heap[i]));
+	CHECK(!twheel_loop_walk(loop, visit_and_change));
+	for (i = 0; i < WALKED; i++) {
+		CHECK(on_heap[i] ? visits[i] == 2 : visits[i] <= 2);
+		left += !!on_heap[i];
+	}
+	CHECK(left && twheel_loop_count(loop) == left);
+	/* The rest goes on. */
+	CHECK(twheel_loop_dispatch(loop) > 0);
+	for (i = 0; i < WALKED; i++)
+		stop_at(i);
+	CHECK(!twheel_loop_count(loop) && !twheel_loop_walk(loop, visit_and_change));
+}
+
+static void walk_inside(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	messages += !twheel_loop_walk(loop, note_visit);
+}
+
+TEST(a_callback_may_walk)
+{
+	int i;
+
+	start_for_walk();
+	for (i = 0; i < 10; i++) {
+		on_heap[i]->callback = walk_inside;
+		CHECK(!twheel_start_at(loop, on_heap[i], 1));
+		visits[i] = 0;
+	}
+	CHECK(!twheel_loop_flush(loop) && becomes_readable());
+	CHECK(twheel_loop_dispatch(loop) >= 10 && messages == 10);
+	/* Each was visited while it waited for its callback. */
+	for (i = 0; i < 10; i++)
+		CHECK(visits[i] == i);
+	for (i = 0; i < WALKED; i++)
+		stop_at(i);
+}
+
 /* ---- TWHEEL_DEBUG ---------------------------------------------------------------------- */
 
 /* Check that the function aborts in a child, with a message, while a timer is running. */
