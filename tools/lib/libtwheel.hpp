@@ -7,11 +7,12 @@
  *
  *	idle.start(60s);
  *	idle.again(60s);			after each message
- *	loop.run();				or: wait loop.timeout(), loop.dispatch()
+ *	loop.run();				or: wait for loop.fd(), loop.dispatch()
  *
  * Failures throw std::system_error. Exceptions of callbacks leave through dispatch(), wait()
  * and run(), and the next of these calls the other timers. A loop and its timers belong to one
- * thread; post() is for the others. libtwheel(3) has the rest.
+ * thread; post() is for the others. The type has the clock: steady_clock, or as in calendar_loop
+ * system_clock, boottime_clock or manual_clock. libtwheel(3) has the rest.
  */
 #ifndef LIBTWHEEL_HPP
 #define LIBTWHEEL_HPP
@@ -23,6 +24,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -30,7 +32,15 @@
 
 namespace twheel {
 
-using nanoseconds = std::chrono::nanoseconds;
+using std::chrono::nanoseconds;
+
+/* The clocks of loops; these have no now() of their own. */
+struct boottime_clock { using duration = nanoseconds; };
+struct manual_clock { using duration = nanoseconds; };
+template <class Clock> constexpr std::uint32_t clock_number = TWHEEL_CLOCK_MONOTONIC;
+template <> inline constexpr auto clock_number<std::chrono::system_clock> = TWHEEL_CLOCK_REALTIME;
+template <> inline constexpr auto clock_number<boottime_clock> = TWHEEL_CLOCK_BOOTTIME;
+template <> inline constexpr auto clock_number<manual_clock> = TWHEEL_CLOCK_MANUAL;
 
 [[noreturn]] inline void fail(const char *what, int error = errno)
 {
@@ -54,25 +64,49 @@ struct delay {
 	}
 };
 
-class loop {
+template <class Clock> class basic_timer;
+
+template <class Clock> class basic_loop {
 public:
-	explicit loop(const twheel_loop_config &config = twheel_loop_config())
-		: loop_(twheel_loop_new(&config)) { check(loop_ ? 0 : -1, "twheel::loop"); }
+	using time_point = std::chrono::time_point<Clock, nanoseconds>;
+
+	explicit basic_loop(twheel_loop_config config = twheel_loop_config())
+	{
+		if (config.clock && config.clock != clock_number<Clock>)
+			fail("the clock of another type of loop", EINVAL);
+		config.clock = clock_number<Clock>;
+		check((loop_ = twheel_loop_new(&config)) ? 0 : -1, "twheel::loop");
+	}
 	/* Adopts a wheel that has timers: see twheel_loop_adopt(3). */
-	loop(int wheel, const twheel_loop_config &config)
+	basic_loop(int wheel, const twheel_loop_config &config)
 		: loop_(twheel_loop_adopt(wheel, &config)) { check(loop_ ? 0 : -1, "twheel::loop"); }
-	~loop() { twheel_loop_free(loop_); }
+	~basic_loop() { twheel_loop_free(loop_); }
 
 	twheel_loop *get() const { return loop_; }
 	int fd() const { return check(twheel_loop_fd(loop_), "fd"); }
-	nanoseconds timeout() { return nanoseconds(twheel_loop_timeout(loop_)); }
-	nanoseconds now() const { return nanoseconds(twheel_loop_now(loop_)); }
+	/* Nothing, if no timer is running. */
+	std::optional<nanoseconds> timeout()
+	{
+		const std::int64_t left = twheel_loop_timeout(loop_);
+		if (errno)
+			fail("timeout");
+		return left < 0 ? std::nullopt : std::optional(nanoseconds(left));
+	}
+	time_point now() const { return time_point(nanoseconds(twheel_loop_now(loop_))); }
+	int advance(delay time) { return check(twheel_loop_advance(loop_, time.ns), "advance"); }
 	void update() { twheel_loop_update(loop_); }
 	void flush() { check(twheel_loop_flush(loop_), "flush"); }
 	int dispatch() { return check(twheel_loop_dispatch(loop_), "dispatch"); }
-	int wait(delay time = nanoseconds::max())
+	/* Goes on after a signal, unless that @throws an EINTR. */
+	int wait(delay time = nanoseconds::max(), bool throws = false)
 	{
-		return check(twheel_loop_wait(loop_, static_cast<std::int64_t>(time.ns)), "wait");
+		const auto end = delay(std::chrono::steady_clock::now().time_since_epoch()).ns + time.ns;
+		int called;
+		do {
+			const auto now = delay(std::chrono::steady_clock::now().time_since_epoch()).ns;
+			called = twheel_loop_wait(loop_, now < end ? static_cast<std::int64_t>(end - now) : 0);
+		} while (called < 0 && errno == EINTR && !throws);
+		return check(called, "wait");
 	}
 	void run() { check(twheel_loop_run(loop_), "run"); }
 	void stop() { check(twheel_loop_stop(loop_), "stop"); }
@@ -94,12 +128,12 @@ public:
 	}
 
 private:
-	friend class timer;
+	friend class basic_timer<Clock>;
 
 	struct message : twheel_message {
-		loop *owner;
+		basic_loop *owner;
 		std::function<void()> function;
-		std::list<message>::iterator place;
+		typename std::list<message>::iterator place;
 	};
 
 	static void arrive(twheel_loop *, twheel_message *message_)
@@ -120,27 +154,25 @@ private:
 };
 
 /* Can be neither copied nor moved. Its callback may destroy it. */
-class timer {
+template <class Clock> class basic_timer {
 public:
 	/* The function takes nothing, or the timer. */
-	template <class Function> timer(loop &in, Function function)
+	template <class Function> basic_timer(basic_loop<Clock> &in, Function function)
 		: loop_(in.loop_), alive_(in.alive_), call_(call<Function>),
 		  function_(std::make_shared<Function>(std::move(function)))
 	{
 		twheel_handle_init(&handle_, expire, this);
 	}
-	~timer()
+	~basic_timer()
 	{
 		/* The library would write to freed memory, except in the child of fork(). */
 		if (!alive_.expired() && twheel_stop(&handle_) < 0 && errno != EOWNERDEAD)
 			std::terminate();
 	}
-	timer &operator=(timer &&) = delete;
+	basic_timer &operator=(basic_timer &&) = delete;
 
 	void start(delay time) { check(twheel_start(live(), &handle_, time.ns), "start"); }
-	/* The default clock of loops is steady_clock; system_clock is TWHEEL_CLOCK_REALTIME. */
-	template <class Clock, class Duration>
-	void start_at(std::chrono::time_point<Clock, Duration> deadline)
+	template <class Duration> void start_at(std::chrono::time_point<Clock, Duration> deadline)
 	{
 		const delay time(deadline.time_since_epoch());
 		check(twheel_start_at(live(), &handle_, time.ns), "start_at");
@@ -170,17 +202,17 @@ public:
 	void unref() { check((live(), twheel_unref(&handle_)), "unref"); }
 
 private:
-	template <class Function> static void call(void *kept, timer &self)
+	template <class Function> static void call(void *kept, basic_timer &self)
 	{
 		Function &function = *static_cast<Function *>(kept);
-		if constexpr (std::is_invocable_v<Function &, timer &>)
+		if constexpr (std::is_invocable_v<Function &, basic_timer &>)
 			function(self);
 		else
 			function();
 	}
 	static void expire(twheel_loop *, twheel_handle *handle)
 	{
-		timer &self = *static_cast<timer *>(handle->data);
+		basic_timer &self = *static_cast<basic_timer *>(handle->data);
 		const auto keep = self.function_; /* the callback may destroy the timer */
 		self.call_(keep.get(), self);
 	}
@@ -191,10 +223,15 @@ private:
 
 	twheel_loop *loop_;
 	std::weak_ptr<char> alive_;
-	void (*call_)(void *, timer &);
+	void (*call_)(void *, basic_timer &);
 	std::shared_ptr<void> function_;
 	twheel_handle handle_;
 };
+
+using loop = basic_loop<std::chrono::steady_clock>;
+using timer = basic_timer<std::chrono::steady_clock>;
+using calendar_loop = basic_loop<std::chrono::system_clock>;
+using calendar_timer = basic_timer<std::chrono::system_clock>;
 
 } // namespace twheel
 

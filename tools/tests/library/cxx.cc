@@ -2,11 +2,13 @@
 /*
  * libtwheel.hpp against what it promises; prints the checks that fail
  */
+#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 #include <poll.h>
+#include <sys/time.h>
 
 #include <libtwheel.hpp>
 
@@ -87,15 +89,70 @@ static void calendar_time()
 {
 	twheel_loop_config config = { };
 	int called = 0;
-
-	config.clock = TWHEEL_CLOCK_REALTIME;
-	twheel::loop loop(config);
-	twheel::timer timer(loop, [&] { called++; });
+	twheel::calendar_loop loop;
+	twheel::calendar_timer timer(loop, [&] { called++; });
 	const auto deadline = std::chrono::system_clock::now() + 20ms;
 
 	timer.start_at(deadline);
 	loop.run();
 	CHECK(called == 1 && std::chrono::system_clock::now() >= deadline);
+	config.clock = TWHEEL_CLOCK_REALTIME;
+	CHECK(error_of([&] { twheel::loop other(config); }) == EINVAL);
+}
+
+/* A deadline on another clock than the loop's does not compile. */
+template <class Timer, class Deadline, class = void> struct takes : std::false_type { };
+template <class Timer, class Deadline>
+struct takes<Timer, Deadline, std::void_t<decltype(std::declval<Timer &>().start_at(
+	std::declval<Deadline>()))>> : std::true_type { };
+static_assert(takes<twheel::timer, std::chrono::steady_clock::time_point>::value);
+static_assert(!takes<twheel::timer, std::chrono::system_clock::time_point>::value);
+static_assert(takes<twheel::calendar_timer, std::chrono::system_clock::time_point>::value);
+static_assert(!takes<twheel::calendar_timer, std::chrono::steady_clock::time_point>::value);
+
+static void a_manual_clock_is_advanced()
+{
+	twheel::basic_loop<twheel::manual_clock> loop;
+	int called = 0;
+	twheel::basic_timer<twheel::manual_clock> timer(loop, [&] { called++; });
+
+	CHECK(!loop.timeout());
+	timer.start_at(loop.now() + 24h);
+	CHECK(loop.timeout() == 24h && loop.advance(23h) == 0 && loop.advance(1h) == 1);
+	CHECK(called == 1 && loop.now().time_since_epoch() == 24h);
+	CHECK(error_of([&] { loop.wait(0s); }) == EINVAL);
+}
+
+/* At a limit, the error of the flush comes out. */
+static void a_timeout_throws()
+{
+	twheel_loop_config config = { };
+
+	config.max_timers = 1;
+	config.flags = TWHEEL_LOOP_TIMEOUT;
+	twheel::loop loop(config);
+	twheel::timer first(loop, [] { }), second(loop, [] { });
+
+	CHECK(!loop.timeout());
+	first.start(10s);
+	CHECK(loop.timeout() <= 11s);
+	second.start(50ms);
+	CHECK(error_of([&] { loop.timeout(); }) == ENOSPC);
+}
+
+static void signals_do_not_end_a_wait()
+{
+	const itimerval often = { { 0, 5000 }, { 0, 5000 } }, never = { };
+	twheel::loop loop;
+	twheel::timer timer(loop, [] { });
+
+	std::signal(SIGALRM, [](int) { });
+	setitimer(ITIMER_REAL, &often, nullptr);
+	timer.start(50ms);
+	CHECK(loop.wait() == 1);
+	CHECK(loop.wait(20ms) == 0);
+	CHECK(error_of([&] { loop.wait(10s, true); }) == EINTR);
+	setitimer(ITIMER_REAL, &never, nullptr);
 }
 
 /* A callable need not be copyable. */
@@ -140,7 +197,7 @@ static void exceptions_pass()
 			const auto now = std::chrono::steady_clock::now();
 
 			caught++;
-			CHECK(loop.now() >= now.time_since_epoch());
+			CHECK(loop.now() >= now);
 		}
 	};
 	pollfd pollfd = { loop.fd(), POLLIN, 0 };
@@ -202,6 +259,9 @@ int main()
 	timers_run();
 	durations_convert();
 	calendar_time();
+	a_manual_clock_is_advanced();
+	a_timeout_throws();
+	signals_do_not_end_a_wait();
 	callables_move();
 	errors_are_thrown();
 	exceptions_pass();
