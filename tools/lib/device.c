@@ -138,7 +138,7 @@ static int cancel_stopped(struct device *device)
 		return -1;
 	done = twheel_cancel_batch(device->loop.fd, device->stopped, device->results, count);
 	if (done < 0)
-		return -1;
+		return fail_call();
 	device->nr_armed -= count;
 	device->nr_stopped = 0;
 	/* With @resolve, handle_of() drops such events by their ids. */
@@ -232,7 +232,7 @@ static int arm_some(struct device *device)
 		resolvable(device, add);
 	done = twheel_add_batch(device->loop.fd, adds, add - adds);
 	if (done <= 0)
-		return -1;
+		return fail_call();
 	set_armed(device, done);
 	return 0;
 }
@@ -241,7 +241,7 @@ static int device_wake(struct twheel_loop *loop)
 {
 	struct twheel_add add = { .flags = TWHEEL_ABSTIME };
 
-	return twheel_add_timer(loop->fd, &add);
+	return twheel_add_timer(loop->fd, &add) ? fail_call() : 0;
 }
 
 /* Make the descriptor readable until a flush. */
@@ -253,7 +253,7 @@ static int device_alarm(struct twheel_loop *loop)
 	if (device->alarm)
 		return 0;
 	if (twheel_add_timer(loop->fd, &add))
-		return -1;
+		return fail_call();
 	device->alarm = add.id;
 	device->nr_armed++;
 	return 0;

@@ -376,8 +376,8 @@ struct twheel_message {
  * descriptor: twheel_loop_fd().
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
- * loop, a message or a function, or for a loop that nothing can wake; EOWNERDEAD after fork(); EBADF, ENOSPC, ENOMEM, or another
- * error of twheel(4) if the loop cannot be woken.
+ * loop, a message or a function, or for a loop that nothing can wake; EOWNERDEAD after fork();
+ * EBADF, EIO, ENOSPC, ENOMEM, or another error of twheel(4) if waking it fails.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
 
@@ -432,8 +432,8 @@ static inline void twheel_handle_init(struct twheel_handle *handle, twheel_callb
  *
  * Return: 0; or -1 with errno set: EXDEV when it is running in another loop, EINVAL for a delay
  * above TWHEEL_TIME_MAX_NS and without a loop, a handle or a callback; EOWNERDEAD after fork();
- * EBADF if the loop cannot be woken because its descriptor was closed; or, for an earlier
- * deadline of a running timer, as twheel_stop().
+ * EBADF or EIO if the loop cannot be woken, as its descriptor was closed or is another file's; or,
+ * for an earlier deadline of a running timer, as twheel_stop().
  */
 int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns);
 

@@ -195,6 +195,12 @@ static inline bool is_no_room(int error)
 	return error == ENOSPC || error == ENOMEM;
 }
 
+/* Fail with an error of a system call, which shows if the descriptor is another file's. */
+static inline int fail_call(void)
+{
+	return fail(errno == EINVAL || errno == ENOTTY ? EIO : errno);
+}
+
 /* Return the time of a clock that exists. */
 static inline uint64_t read_clock(clockid_t clock)
 {

@@ -124,7 +124,7 @@ static int set_timerfd(struct user *user, uint64_t time)
 	if (!timerfd_settime(user->loop.fd, TFD_TIMER_ABSTIME, &spec, NULL))
 		return 0;
 	__atomic_store_n(&user->set_ns, UNSET, __ATOMIC_SEQ_CST);
-	return -1;
+	return fail_call();
 }
 
 /* Set the timerfd to a time that is long past. Without one, the loop does not wait. */
@@ -138,7 +138,7 @@ static int user_wake(struct twheel_loop *loop)
 		return 0;
 	ret = timerfd_settime(fd, TFD_TIMER_ABSTIME, &past, NULL);
 	__atomic_store_n(&user_of(loop)->set_ns, UNSET, __ATOMIC_SEQ_CST);
-	return ret;
+	return ret ? fail_call() : 0;
 }
 
 static uint64_t user_next(struct twheel_loop *loop)
