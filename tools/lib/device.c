@@ -27,6 +27,7 @@
 struct device {
 	struct twheel_loop loop;
 	struct twheel_ring_view ring;	/* timers that have expired */
+	int64_t offset;			/* the device's time less the program's: a time namespace's */
 	uint64_t nr_armed;		/* timers of the kernel, stopped and inherited ones too */
 	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
 	size_t taken;			/* number of events that have been taken, in the ring */
@@ -42,6 +43,16 @@ struct device {
 static struct device *device_of(struct twheel_loop *loop)
 {
 	return container_of(loop, struct device, loop);
+}
+
+/* Add to a time of one clock what the other is ahead. */
+static uint64_t shift_time(uint64_t time, int64_t offset)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow((int64_t)time, offset, &sum))
+		sum = TWHEEL_TIME_MAX_NS;
+	return max(sum, 0);
 }
 
 /* Return the handle of an event; or NULL if it only woke the program, or has no handle. */
@@ -87,7 +98,7 @@ static inline void take_over(struct device *device, struct twheel_handle *handle
 	handle->state = (handle->state & UNREF) | ARMED;
 	note_running(&device->loop, handle);
 	handle->loop = &device->loop;
-	handle->deadline = deadline;
+	handle->deadline = shift_time(deadline, -device->offset);
 	handle->interval = TWHEEL_SAME_DELAY;
 	handle->armed = UINT64_MAX;
 	handle->where = id;
@@ -203,7 +214,7 @@ static void set_armed(struct device *device, int count)
 
 		link = link->next;
 		handle->state ^= LINKED | ARMED;
-		handle->armed = armed | add->time_ns;
+		handle->armed = armed | handle->deadline;
 		handle->where = add->id;
 	}
 	device->nr_armed += count;
@@ -224,7 +235,7 @@ static int arm_some(struct device *device)
 	for (link = head->next; link != head && add < after; link = link->next) {
 		struct twheel_handle *handle = linked_handle(link);
 
-		add->time_ns = handle->deadline;
+		add->time_ns = shift_time(handle->deadline, device->offset);
 		add->data = (uintptr_t)handle;
 		add++;
 	}
@@ -379,7 +390,7 @@ static int collect_resolved(struct device *device, bool again)
 
 	if (!again) {
 		device->due = device->nr_armed;
-		device->until = read_clock(loop->clock_id);
+		device->until = shift_time(read_clock(loop->clock_id), device->offset);
 	}
 	/* A callback did not return: the rest is called first. */
 	if (!list_empty(&loop->expired))
@@ -497,19 +508,39 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
+/*
+ * Find what the device's clock is ahead of the program's, which can be in another time namespace. The
+ * clock is read before and after the device: rather a moment late than early.
+ */
+static int find_clock(struct device *device, int fd)
+{
+	struct twheel_info info;
+	uint64_t before, after;
+
+	if (twheel_get_info(fd, &info))
+		return -1;
+	device->loop.clock_id = info.clock_id;
+	if (info.clock_id != CLOCK_MONOTONIC && info.clock_id != CLOCK_BOOTTIME)
+		return 0;
+	before = read_clock(info.clock_id);
+	if (twheel_get_info(fd, &info))
+		return -1;
+	after = read_clock(info.clock_id);
+	if (info.now_ns < before || info.now_ns > after)
+		device->offset = info.now_ns - before;
+	return 0;
+}
+
 /* Open and set up a wheel, or find its clock; then map its ring. ENODEV without rings. */
 static int set_up(struct device *device, const struct twheel_setup *setup, int fd)
 {
-	struct twheel_info info;
-
 	if (setup)
 		fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 	if (setup && fd < 0)
 		return -1;
-	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_get_info(fd, &info) &&
+	if ((!setup || !twheel_set_up(fd, setup)) && !find_clock(device, fd) &&
 	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
 		device->loop.fd = fd;
-		device->loop.clock_id = info.clock_id;
 		return 0;
 	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */
@@ -564,7 +595,7 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 static int adopt(struct device *device, struct twheel_handle *handle,
 		 const struct twheel_listed *listed)
 {
-	uint64_t other;
+	uint64_t deadline = shift_time(listed->deadline_ns, -device->offset), other;
 
 	/* A deadline of 0 is for a timer that only wakes the program. */
 	if (!handle || !handle->callback || !listed->deadline_ns)
@@ -579,10 +610,10 @@ static int adopt(struct device *device, struct twheel_handle *handle,
 		return 0;
 	}
 	if (handle->loop != &device->loop || !(handle->state & ARMED) ||
-	    handle->deadline >= listed->deadline_ns)
+	    handle->deadline >= deadline)
 		return note_stopped(device, listed->id);
 	other = handle->where;
-	handle->deadline = listed->deadline_ns;
+	handle->deadline = deadline;
 	handle->where = listed->id;
 	return note_stopped(device, other);
 }

@@ -285,6 +285,43 @@ DEVICE_TEST(a_dispatch_with_events_in_the_ring_ends)
 	}
 }
 
+/* The device has the clocks of the machine. */
+DEVICE_TEST(timers_follow_the_clock_of_a_time_namespace)
+{
+	const int64_t offsets[] = { 3600 * (int64_t)SEC, -(int64_t)(now_ns() / 2), 1234 * MSEC };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+		uint64_t began, deadline;
+
+		namespace_ns = offsets[i];
+		adopt(new_wheel(), TIMERS);
+		began = now_ns();
+		CHECK(!twheel_start(loop, &handles[0], 100 * MSEC));
+		CHECK(!twheel_start(loop, &handles[1], HOUR));
+		CHECK(!twheel_repeat(loop, &handles[2], 50 * MSEC, 50 * MSEC));
+		deadline = twheel_loop_now(loop) + 150 * MSEC;
+		CHECK(!twheel_start_at(loop, &handles[3], deadline));
+		CHECK(!twheel_loop_flush(loop));
+		adopt_again(TIMERS);
+		CHECK(twheel_remaining(&handles[1]) > (int64_t)(HOUR - SEC) &&
+		      twheel_remaining(&handles[1]) <= (int64_t)HOUR);
+		while (!calls[0])
+			CHECK(twheel_loop_wait(loop, SEC) > 0);
+		CHECK(now_ns() >= began + 100 * MSEC && now_ns() < began + 102 * MSEC + lateness_max);
+		while (!calls[3])
+			CHECK(twheel_loop_wait(loop, SEC) > 0);
+		CHECK(now_ns() >= deadline && now_ns() < deadline + 2 * MSEC + lateness_max);
+		CHECK(calls[2] >= 1 && calls[2] <= 3 && !calls[1]);
+		/* Without @resolve, and put off: it does not spin for that. */
+		new_loop();
+		began = now_ns();
+		CHECK(!twheel_start(loop, &timer, 20 * MSEC) && !twheel_again(&timer, 60 * MSEC));
+		CHECK(run_for(loop, 1, 1000) == 1);
+		CHECK(now_ns() >= began + 60 * MSEC && added() < 10);
+	}
+}
+
 static void count_and_stop(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	count_number(loop, handle);

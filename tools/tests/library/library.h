@@ -70,6 +70,9 @@ extern uint64_t lateness_max;
 /* The time that the library sees, instead of the real one, unless zero. */
 extern uint64_t mocked_ns;
 
+/* How far the clocks of a time namespace are ahead of the machine's. */
+extern int64_t namespace_ns;
+
 /* Let time pass for a program that does not wait: at once, or over the device by sleeping. */
 void pass(uint64_t ns);
 

@@ -12,6 +12,7 @@ int polls_interrupted;
 uint64_t seed = 1;
 uint64_t lateness_max = 2 * SEC;
 uint64_t mocked_ns;
+int64_t namespace_ns;
 void (*on_clock)(int signal);
 
 struct twheel_loop *loop;
@@ -27,8 +28,13 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (on_clock)
 		on_clock(0);
-	if (!mocked_ns)
-		return __real_clock_gettime(clock, ts);
+	if (!mocked_ns) {
+		int ret = __real_clock_gettime(clock, ts);
+
+		if (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME)
+			*ts = timespec_of(ts->tv_sec * SEC + ts->tv_nsec + namespace_ns);
+		return ret;
+	}
 	ts->tv_sec = mocked_ns / SEC;
 	ts->tv_nsec = mocked_ns % SEC;
 	return 0;
