@@ -217,7 +217,7 @@ static void add_pairs(char **args)
 		usage_error("a duration and a label are needed for each timer");
 	wheel_open();
 	/* All delays begin at the same moment, no matter how long adding takes. */
-	now_ns = now_on(wheel.clock_id);
+	now_ns = wheel_now();
 	for (at = args; *at; at += 2) {
 		if (!timer_add(at[1], now_ns, read_delay(*at), periodic))
 			errx(STATUS_ERROR, "cannot add the timer '%s' of %s: %s", at[1], *at,

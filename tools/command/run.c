@@ -93,8 +93,7 @@ static void answer(bool failed, const char *kind, uint64_t number, const char *l
 
 static void run_add(const struct request *what)
 {
-	struct timer *timer = timer_add(what->label, now_on(wheel.clock_id), what->ns,
-					what->periodic);
+	struct timer *timer = timer_add(what->label, wheel_now(), what->ns, what->periodic);
 
 	answer(!timer, "added", timer ? timer->number : 0, what->label);
 }
@@ -115,13 +114,12 @@ static void run_modify(const struct request *what)
 static void print_timer(const struct timer *timer, uint32_t state, uint64_t deadline_ns,
 			uint64_t interval_ns)
 {
-	uint64_t now_ns = now_on(wheel.clock_id);
+	uint64_t now_ns = wheel_now();
 
 	record_begin(state == TWHEEL_EXPIRED ? "due" : "pending");
 	put_id(timer->number);
 	put_string("label", timer->label);
-	if (style == STYLE_JSON)
-		put_number("deadline_ns", deadline_ns);
+	put_deadline(deadline_ns);
 	put_duration("left", deadline_ns > now_ns ? (int64_t)(deadline_ns - now_ns) : 0);
 	put_duration("period", (int64_t)interval_ns);
 	record_end();

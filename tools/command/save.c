@@ -73,16 +73,26 @@ static int find_wheel(struct twheel_info *info)
 	errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
 }
 
+/* Read a wheel's clock. In a time namespace, the program does not have it. */
+static uint64_t now_of(int fd)
+{
+	struct twheel_info info;
+
+	if (twheel_get_info(fd, &info))
+		err(STATUS_ERROR, "cannot query the wheel");
+	return info.now_ns;
+}
+
 /* Read a wheel's clock and the wall clock together. */
-static struct moment read_clocks(uint32_t clock_id)
+static struct moment read_clocks(int fd)
 {
 	struct moment best = { 0 }, now;
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
-		now.before_ns = now_on(clock_id);
+		now.before_ns = now_of(fd);
 		now.wall_ns = now_on(CLOCK_REALTIME);
-		now.after_ns = now_on(clock_id);
+		now.after_ns = now_of(fd);
 		if (!i || now.after_ns - now.before_ns < best.after_ns - best.before_ns)
 			best = now;
 	}
@@ -151,7 +161,7 @@ static void show_progress(const char *what, uint64_t count)
 /* Write all lines; return the number of timers. */
 static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 {
-	struct moment now = read_clocks(info->clock_id);
+	struct moment now = read_clocks(fd);
 	struct twheel_listed timers[BATCH];
 	uint64_t cursor = 0, count = 0;
 	ssize_t i, n;
@@ -311,7 +321,7 @@ static void load_header(void)
 		refuse_line("cannot set up the wheel like this: %s", strerror(errno));
 	if (twheel_get_info(loading.fd, &loading.info))
 		refuse_line("cannot query the wheel: %s", strerror(errno));
-	loading.now = read_clocks(loading.info.clock_id);
+	loading.now = read_clocks(loading.fd);
 }
 
 /* Collect the timer of a line; return false if the line has no timer. */

@@ -66,8 +66,11 @@ void wheel_open(void)
 	wheel.tick_ns = setup.tick_ns;
 	wheel.clock_id = setup.clock_id;
 	if ((!options.tick_ns && !options.wheel_size && !options.max_timers && !options.clock) ||
-	    !twheel_set_up(wheel.fd, &setup))
+	    !twheel_set_up(wheel.fd, &setup)) {
+		if (twheel_clock_offset(wheel.fd, &wheel.offset_ns))
+			err(STATUS_ERROR, "cannot read the wheel's clock");
 		return;
+	}
 	if (errno == ENOSPC)
 		errx(STATUS_ERROR, "--max-timers %ju is above the module's limit: see "
 		     LIMITS "/max_timers", (uintmax_t)setup.max_timers);
@@ -83,6 +86,7 @@ void print_info(void)
 
 	if (twheel_get_info(wheel.fd, &info))
 		err(STATUS_ERROR, "cannot query the wheel");
+	info.now_ns -= (uint64_t)wheel.offset_ns;
 	record_begin("info");
 	put_info(&info);
 	record_end();
@@ -96,6 +100,20 @@ uint64_t now_on(uint32_t clock_id)
 	if (twheel_now(clock_id, &now_ns))
 		err(STATUS_ERROR, "cannot read the clock %s", clock_name(clock_id));
 	return now_ns;
+}
+
+/* Read the wheel's clock. */
+uint64_t wheel_now(void)
+{
+	return now_on(wheel.clock_id) + (uint64_t)wheel.offset_ns;
+}
+
+/* Put a deadline of the wheel into a record for programs, on the program's clock. */
+void put_deadline(uint64_t deadline_ns)
+{
+	if (style == STYLE_JSON)
+		put_number("deadline_ns", deadline_ns < TWHEEL_TIME_MAX_NS ?
+			   deadline_ns - (uint64_t)wheel.offset_ns : deadline_ns);
 }
 
 /* Explain why a timer was refused, and what to do. Return the explanation, until the next call. */
@@ -206,8 +224,7 @@ static void deliver(const struct twheel_event *event, uint64_t now_ns)
 	put_id(timer->number);
 	put_string("label", timer->label);
 	put_number("count", event->count);
-	if (style == STYLE_JSON)
-		put_number("deadline_ns", event->deadline_ns);
+	put_deadline(event->deadline_ns);
 	put_duration("late", (int64_t)(now_ns - event->deadline_ns));
 	record_end();
 
@@ -222,7 +239,7 @@ static void read_wheel(void)
 {
 	struct twheel_event events[EVENTS_AT_ONCE];
 	ssize_t n = twheel_read(wheel.fd, events, EVENTS_AT_ONCE), i;
-	uint64_t now_ns = now_on(wheel.clock_id);
+	uint64_t now_ns = wheel_now();
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		err(STATUS_ERROR, "cannot read the wheel");

@@ -99,6 +99,7 @@ struct wheel_handle {
 	int fd;
 	uint64_t tick_ns;
 	uint32_t clock_id;
+	int64_t offset_ns;	/* of its clock from the program's, in a time namespace */
 	size_t timers;
 };
 
@@ -112,6 +113,8 @@ int timer_cancel(struct timer *timer);
 bool wait_for_timers(int input);
 const char *explain(int fd, int error, uint64_t tick_ns);
 uint64_t now_on(uint32_t clock_id);
+uint64_t wheel_now(void);
+void put_deadline(uint64_t deadline_ns);
 
 /* The commands, with the words that follow them, and the help of `run`. */
 void run(char **args);

@@ -508,39 +508,20 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
-/*
- * Find what the device's clock is ahead of the program's, which can be in another time namespace. The
- * clock is read before and after the device: rather a moment late than early.
- */
-static int find_clock(struct device *device, int fd)
-{
-	struct twheel_info info;
-	uint64_t before, after;
-
-	if (twheel_get_info(fd, &info))
-		return -1;
-	device->loop.clock_id = info.clock_id;
-	if (info.clock_id != CLOCK_MONOTONIC && info.clock_id != CLOCK_BOOTTIME)
-		return 0;
-	before = read_clock(info.clock_id);
-	if (twheel_get_info(fd, &info))
-		return -1;
-	after = read_clock(info.clock_id);
-	if (info.now_ns < before || info.now_ns > after)
-		device->offset = info.now_ns - before;
-	return 0;
-}
-
 /* Open and set up a wheel, or find its clock; then map its ring. ENODEV without rings. */
 static int set_up(struct device *device, const struct twheel_setup *setup, int fd)
 {
+	struct twheel_info info;
+
 	if (setup)
 		fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 	if (setup && fd < 0)
 		return -1;
-	if ((!setup || !twheel_set_up(fd, setup)) && !find_clock(device, fd) &&
+	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_get_info(fd, &info) &&
+	    !twheel_clock_offset(fd, &device->offset) &&
 	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
 		device->loop.fd = fd;
+		device->loop.clock_id = info.clock_id;
 		return 0;
 	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */

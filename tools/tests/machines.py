@@ -24,7 +24,7 @@ def guest(*names):
 
 
 # The command with its test.
-COMMAND = ["--file", BIN + "twheel", *guest("twheel-test.sh")]
+COMMAND = ["--program", "unshare", "--file", BIN + "twheel", *guest("twheel-test.sh")]
 
 
 def make(target):

@@ -500,6 +500,80 @@ wheel_of()
 	done
 }
 
+# field NAME: this number in the last line of the output that has it.
+field()
+{
+	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" out | tail -n 1
+}
+
+# between LOW NUMBER HIGH: checks that a number is there, and not less or more than these.
+between()
+{
+	[ -n "$2" ] && [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]
+}
+
+# The numbers that gives() masks. /proc/uptime has 10 ms, as CLOCK_BOOTTIME.
+test_times()
+{
+	began=$(now_ms)
+	run --json --clock boottime after 300ms a
+	ok "times: a deadline" between $((began + 290)) $(($(field deadline_ns) / 1000000)) \
+		$((began + 350))
+	ok "times: how late" between 1 "$(field late_ns)" 20000000
+	run after 300ms a
+	ok "times: how late, as text" grep -qE 'late=([0-9.]+us|1?[0-9](\.[0-9]+)?ms)$' out
+	feed 'add 3s a\nquery 1\n' --json --clock boottime
+	ok "times: what is left, as a query says" between 2900000000 "$(field left_ns)" 3000000000
+	began=$(now_ms)
+	feed 'add 1h a\nadd 2s b\nlist\ncancel 1\n' --json --clock boottime
+	ok "times: what is left, as a list says" \
+		[ "$(sed -n 's/.*"left_ns":\([0-9]\{2\}\).*/\1/p' out | tr '\n' ' ')" = "35 19 " ]
+	ok "times: a deadline in a list" between $((began + 1980)) \
+		$(($(sed -n 's/.*"id":2,.*"deadline_ns":\([0-9]*\),"left.*/\1/p' out) / 1000000)) \
+		$((began + 2400))
+	feed 'add 90s a\nlist\ncancel 1\n'
+	ok "times: what is left, as text" grep -qE 'left=(89\.9[0-9]*s|1m29\.9[0-9]*s|90s)' out
+	run --json info --clock boottime
+	ok "times: the wheel's time" between "$began" $(($(field now_ns) / 1000000)) "$(($(now_ms) + 20))"
+}
+
+# in_namespace COMMAND...: runs it where the clocks are an hour ahead.
+in_namespace()
+{
+	/usr/bin/unshare -T --monotonic 3600 --boottime 3600 --fork "$@" >out 2>err
+	status=$?
+}
+
+# seconds_of FD: when the timers of this shell's wheel are due, in seconds since 1970, as it is saved.
+seconds_of()
+{
+	"$twheel" save --fd "$1" | sed -n 's/.*wall_ns=\([0-9]*\)[0-9]\{9\} .*/\1/p' | sort
+}
+
+test_time_namespace()
+{
+	began=$(now_ms)
+	in_namespace "$twheel" --json after 200ms a
+	ok "time namespace: not early, and not late" between 190 $(($(now_ms) - began)) 1000
+	ok "time namespace: the program's clock" between $((3600000 + began + 150)) \
+		$(($(field deadline_ns) / 1000000)) $((3600000 + began + 1000))
+	ok "time namespace: how late" between 1 "$(field late_ns)" 20000000
+	printf 'add 60s a\nlist\ncancel 1\n' >in
+	in_namespace sh -c "$twheel --json run <in"
+	ok "time namespace: what is left" between 59000000000 "$(field left_ns)" 60000000000
+	exec 7<>$device 8<>$device
+	made 2 1000 >file
+	sed -n 's/.*wall_ns=\([0-9]*\)[0-9]\{9\} .*/\1/p' file >before
+	in_namespace "$twheel" load --fd 7 file
+	ok "time namespace: loads" gives "loaded count=2 past=0"
+	ok "time namespace: as it was loaded" [ "$(seconds_of 7)" = "$(cat before)" ]
+	run load --fd 8 file
+	in_namespace "$twheel" save --fd 8
+	ok "time namespace: saves" [ "$(sed -n 's/.*wall_ns=\([0-9]*\)[0-9]\{9\} .*/\1/p' out |
+		sort)" = "$(cat before)" ]
+	exec 7>&- 8>&-
+}
+
 head_line()
 {
 	echo "twheel 1 tick_ns=1000000 wheel_size=256 clock=monotonic"
@@ -647,7 +721,7 @@ status=-
 : >err
 echo "TAP version 13"
 [ $# != 0 ] || set -- test_output test_errors test_every test_run_errors test_ends test_terminal \
-	test_top test_save test_load_errors test_round_trip
+	test_top test_save test_load_errors test_round_trip test_times test_time_namespace
 for group; do
 	type "$group" >/dev/null || {
 		echo "Bail out! no group $group"
