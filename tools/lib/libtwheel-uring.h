@@ -26,7 +26,8 @@ static inline void twheel_prep_command(struct io_uring_sqe *sqe, int fd, __u32 c
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
-	sqe->off = command;	/* cmd_op, in the headers that have it */
+	/* cmd_op, in the headers that have it: 32 bits, whatever the byte order is. */
+	memcpy(&sqe->off, &command, sizeof(command));
 	sqe->addr3 = first;	/* cmd, which is 16 bytes */
 	sqe->__pad2[0] = second;
 	sqe->user_data = user_data;

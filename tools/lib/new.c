@@ -73,7 +73,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 	if (backend != TWHEEL_BACKEND_USER)
 		loop = twheel_device_new(&setup, -1);
 	if (backend == TWHEEL_BACKEND_USER ||
-	    (!loop && backend == TWHEEL_BACKEND_ANY && !is_no_room(errno)))
+	    (!loop && backend == TWHEEL_BACKEND_ANY && !is_no_room(errno) && errno != EMFILE &&
+	     errno != ENFILE))
 		loop = twheel_user_new(&setup);
 	return twheel_loop_init(loop, config);
 }
@@ -93,8 +94,8 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
 	if (!loop)
 		return NULL;
 	/* Reads must not wait, and the descriptor must not leak through exec(). */
-	if (!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
-	    !fcntl(fd, F_SETFD, FD_CLOEXEC) && !twheel_device_adopt(loop))
+	if (!twheel_device_adopt(loop) && !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) &&
+	    !fcntl(fd, F_SETFD, FD_CLOEXEC))
 		return loop;
 	error = errno == ENOTTY ? EOPNOTSUPP : errno;
 	/* The descriptor is still the caller's. */

@@ -322,6 +322,33 @@ DEVICE_TEST(timers_follow_the_clock_of_a_time_namespace)
 	}
 }
 
+DEVICE_TEST(an_adopted_descriptor_is_the_loops)
+{
+	int fd = twheel_open(NULL, 0);
+
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == 0);
+	adopt(fd, TIMERS);
+	CHECK(twheel_loop_fd(loop) == fd && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	free_loop();
+	CHECK_FAILS(fcntl(fd, F_GETFD), EBADF);
+}
+
+/* There is no place for the timer that replaces a periodic one. */
+DEVICE_TEST(a_descriptor_that_cannot_be_adopted_stays_the_callers)
+{
+	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 256, .max_timers = 1 };
+	struct twheel_add add = { .time_ns = HOUR, .interval_ns = HOUR, .data = 1 };
+	int fd = twheel_open(NULL, 0);
+
+	setup.clock_id = CLOCK_MONOTONIC;
+	CHECK(!twheel_set_up(fd, &setup) && !twheel_add_timer(fd, &add));
+	begin(TIMERS);
+	CHECK(!twheel_loop_adopt(fd, &config) && errno == ENOSPC);
+	CHECK(fcntl(fd, F_GETFD) == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK));
+	CHECK(!twheel_cancel_timer(fd, add.id) && !close(fd));
+}
+
 static void count_and_stop(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	count_number(loop, handle);

@@ -2,7 +2,10 @@
 /*
  * The promises of libtwheel.h to callers that break its rules
  */
+#include <pthread.h>
+#include <sys/resource.h>
 
+#include "libtwheel-uring.h"
 #include "library.h"
 
 /* ---- Arguments --------------------------------------------------------------- */
@@ -223,6 +226,20 @@ TEST(a_backend_is_chosen)
 	}
 }
 
+/* Only where the device does not work, its loops are in user space. */
+DEVICE_TEST(a_wheel_that_the_device_refuses_is_an_error)
+{
+	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL, .max_timers = UINT64_MAX };
+	struct rlimit limit;
+
+	CHECK(!twheel_loop_new(&config) && errno == ENOSPC);
+	config.max_timers = 0;
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = next_descriptor();
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK(!twheel_loop_new(&config) && errno == EMFILE);
+}
+
 /* ---- Descriptors that go away -------------------------------------------------- */
 
 TEST(a_closed_descriptor_is_ebadf)
@@ -328,6 +345,28 @@ TEST(the_child_of_fork_is_kept_out)
 	}
 }
 
+/* The message is in the list of the parent's loop, and in the child's copy of that. */
+TEST(a_message_that_was_posted_before_a_fork_is_called_once)
+{
+	pid_t child;
+
+	CHECK(twheel_loop_fd(loop) >= 0 && !twheel_loop_post(loop, &message));
+	child = fork();
+	if (!child) {
+		CHECK_FAILS(twheel_loop_post(loop, &message), EOWNERDEAD);
+		CHECK_FAILS(twheel_loop_dispatch(loop), EOWNERDEAD);
+		CHECK(!messages);
+		/* In a loop of its own, it may be posted again. */
+		new_loop();
+		CHECK(!twheel_loop_post(loop, &message));
+		CHECK(twheel_loop_wait(loop, SEC) == 1 && messages == 1);
+		_exit(0);
+	}
+	CHECK(child_is_content(child) && !messages && becomes_readable());
+	CHECK(twheel_loop_dispatch(loop) == 1 && messages == 1);
+	CHECK(!twheel_loop_dispatch(loop) && !is_readable());
+}
+
 static pid_t forked = -1;
 
 static void fork_once(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -351,6 +390,92 @@ TEST(the_child_of_a_callback_calls_no_more)
 	if (!forked)
 		_exit(!(fails(ret, EOWNERDEAD) && called == 1));
 	CHECK(ret == 5 && called == 5 && child_is_content(forked));
+}
+
+/* ---- Requests, and the ring ------------------------------------------------------- */
+
+/* Check that a request has this operation and address, and nothing else. */
+static void check_request(const struct io_uring_sqe *sqe, uint32_t command, const void *arg)
+{
+	struct io_uring_sqe expected = { .opcode = IORING_OP_URING_CMD, .fd = 7, .user_data = 42 };
+
+	/* The command is the first half of that, whatever the byte order is. */
+	memcpy(&expected.off, &command, sizeof(command));
+	expected.addr3 = (uintptr_t)arg;
+	CHECK(!memcmp(sqe, &expected, sizeof(expected)));
+}
+
+USER_TEST(each_request_has_its_operation)
+{
+	struct io_uring_sqe sqe, garbage;
+	struct twheel_modify modify = { };
+	struct twheel_batch batch = { };
+	struct twheel_add add = { };
+
+	memset(&garbage, 0xff, sizeof(garbage));
+	garbage.user_data = 42;
+	twheel_prep_add(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &add);
+	check_request(&sqe, TWHEEL_ADD, &add);
+	twheel_prep_modify_timer(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &modify);
+	check_request(&sqe, TWHEEL_MODIFY, &modify);
+	twheel_prep_add_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
+	check_request(&sqe, TWHEEL_ADD_BATCH, &batch);
+	twheel_prep_modify_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
+	check_request(&sqe, TWHEEL_MODIFY_BATCH, &batch);
+	twheel_prep_cancel_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
+	check_request(&sqe, TWHEEL_CANCEL_BATCH, &batch);
+	twheel_prep_cancel(memcpy(&sqe, &garbage, sizeof(sqe)), 7, 0x123);
+	check_request(&sqe, TWHEEL_URING_CANCEL, (void *)0x123);
+	twheel_prep_modify(memcpy(&sqe, &garbage, sizeof(sqe)), 7, 0x123, 0x456);
+	CHECK(sqe.__pad2[0] == 0x456);
+	sqe.__pad2[0] = 0;
+	check_request(&sqe, TWHEEL_URING_MODIFY, (void *)0x123);
+}
+
+enum { SLOTS = 4, EVENTS = 20000 };
+
+static struct {
+	struct twheel_ring ring;
+	struct twheel_event slot[SLOTS];
+} in_memory;
+
+/* Write events as the kernel does. */
+static void *fill_the_ring(void *unused)
+{
+	struct twheel_ring *ring = &in_memory.ring;
+	uint32_t tail = 0, next;
+	uint64_t i;
+
+	for (i = 1; i <= EVENTS; i++) {
+		next = (tail + 1) % SLOTS;
+		while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == next)
+			sched_yield();
+		in_memory.slot[tail] = (struct twheel_event) { .id = i, .data = 2 * i };
+		tail = next;
+		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The thread sanitizer reports a slot that is read before, or overwritten while it is read. */
+USER_TEST(events_are_read_after_they_were_written)
+{
+	const struct twheel_ring_view view = { &in_memory.ring, SLOTS, sizeof(in_memory) };
+	struct twheel_event *event;
+	pthread_t thread;
+	uint64_t last = 0;
+	size_t count, i;
+
+	CHECK(!pthread_create(&thread, NULL, fill_the_ring, NULL));
+	while (last < EVENTS) {
+		event = twheel_ring_peek(&view, &count);
+		if (!event)
+			sched_yield();
+		for (i = 0; i < count; i++, last++)
+			CHECK(event[i].id == last + 1 && event[i].data == 2 * event[i].id);
+		twheel_ring_consume(&view, count);
+	}
+	CHECK(!pthread_join(thread, NULL));
 }
 
 /* ---- The calls ------------------------------------------------------------------- */
