@@ -47,9 +47,8 @@ int main(void)
 
 	if (!loop)
 		g_error("twheel_loop_new: %m");
-	/* Timers come after sockets: a connection with a message is not idle. */
-	watch = g_unix_fd_add_full(G_PRIORITY_DEFAULT + 10, twheel_loop_fd(loop), G_IO_IN,
-				   on_ready, loop, NULL);
+	/* With the priority of the sockets: with a lower one, a busy socket would starve it. */
+	watch = g_unix_fd_add(twheel_loop_fd(loop), G_IO_IN, on_ready, loop);
 
 	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
 	twheel_handle_init(&idle, on_idle, main_loop);

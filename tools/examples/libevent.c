@@ -46,12 +46,11 @@ int main(void)
 	struct twheel_loop *loop = twheel_loop_new(NULL);
 	struct event *ready;
 
-	/* Timers come after sockets: a connection with a message is not idle. */
 	base = event_base_new();
-	if (!loop || !base || event_base_priority_init(base, 2))
+	if (!loop || !base)
 		err(1, "no loop");
+	/* With the priority of the sockets: with a lower one, a busy socket would starve it. */
 	ready = event_new(base, twheel_loop_fd(loop), EV_READ | EV_PERSIST, on_ready, loop);
-	event_priority_set(ready, 1);
 	event_add(ready, NULL);
 
 	twheel_handle_init(&heartbeat, on_heartbeat, NULL);
