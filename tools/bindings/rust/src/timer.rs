@@ -32,12 +32,11 @@ impl Timer {
 
     /// The handle, from which the library's callbacks get the timer.
     pub(crate) fn handle(&self) -> *mut ffi::Handle {
-        let handle = self as *const Self as *mut ffi::Handle;
         if self.owner.raw().is_null() {
             // SAFETY: the library could not adopt the wheel, and does not have the handle any more.
-            unsafe { *handle = ffi::Handle::new(expired) };
+            unsafe { *self.handle.get() = ffi::Handle::new(expired) };
         }
-        handle
+        self as *const Self as *mut ffi::Handle
     }
 
     /// The handle, for the library to keep: it is pinned.
