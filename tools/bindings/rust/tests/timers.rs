@@ -337,7 +337,7 @@ fn a_queue_returns_values_in_their_order() {
     assert!(queue.next().is_none());
     // Their order holds on a busy machine, too: it stalls for less than 200 ms between two pushes.
     let later_by = |n: u32| ms(20 * n);
-    let mut push = |n| queue.push(n, later_by(n)).unwrap();
+    let push = |n| queue.push(n, later_by(n)).unwrap();
     push(30);
     let (expired, later, gone) = (push(10), push(5), push(15));
     push(20);
@@ -351,6 +351,64 @@ fn a_queue_returns_values_in_their_order() {
     assert_eq!(queue.len(), 3);
     let all: Vec<u32> = queue.by_ref().map(|value| value.unwrap()).collect();
     assert_eq!((all, queue.len()), (vec![20, 30, 5], 0));
+}
+
+#[test]
+fn a_queue_may_change_while_next_waits() {
+    let wheel = new();
+    let mut queue = Queue::new(&wheel);
+    let last = queue.push(1, ms(60_000)).unwrap();
+    let (other, removed) = (queue.clone(), Rc::new(Cell::new(None)));
+    let (result, mut later, mut step) = (removed.clone(), None, 0);
+    // Adds an earlier value, brings one forward, and removes the last one.
+    let act = wheel.timer(move |_| {
+        match (step, other.len()) {
+            (0, 1) => {
+                later = Some(other.push(2, ms(120_000)).unwrap());
+                other.push(3, MS).unwrap();
+            }
+            (1, 2) => assert!(other.reset(later.unwrap(), Duration::ZERO).unwrap()),
+            (2, 1) => result.set(other.remove(last).unwrap()),
+            _ => return, // a value that has expired has not been taken yet
+        }
+        step += 1;
+    });
+    act.as_ref().repeat(ms(50), ms(50)).unwrap();
+    let values: Vec<i32> = queue.by_ref().map(|value| value.unwrap()).collect();
+    assert_eq!((values, removed.get()), (vec![3, 2], Some(1)));
+    // Another thread adds one.
+    let poster = wheel.poster();
+    thread_local!(static SHARED: RefCell<Option<Queue<i32>>> = RefCell::default());
+    SHARED.with(|shared| shared.replace(Some(queue.clone())));
+    queue.push(4, ms(60_000)).unwrap();
+    let thread = std::thread::spawn(move || poster.post(|_| {
+        SHARED.with(|shared| shared.take().unwrap().push(5, MS).unwrap());
+    }));
+    assert_eq!(queue.next().unwrap().unwrap(), 5);
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn try_next_does_not_wait() {
+    let wheel = new();
+    let queue = Queue::new(&wheel);
+    assert!(queue.try_next().unwrap().is_none());
+    queue.push(1, ms(20)).unwrap();
+    queue.push(2, ms(60_000)).unwrap();
+    assert!(queue.try_next().unwrap().is_none());
+    std::thread::sleep(ms(50));
+    assert_eq!(queue.try_next().unwrap(), Some(1));
+    assert!(queue.try_next().unwrap().is_none());
+    // Also in a callback, for what has expired.
+    let (other, seen) = (queue.clone(), Rc::new(Cell::new(None)));
+    let found = seen.clone();
+    queue.push(3, MS).unwrap();
+    let timer = wheel.timer(move |_| found.set(other.try_next().unwrap()));
+    timer.as_ref().start(ms(30)).unwrap();
+    while timer.remaining().is_some() {
+        wheel.wait(None).unwrap();
+    }
+    assert_eq!((seen.get(), queue.len()), (Some(3), 1));
 }
 
 /// Random operations, and an account of each value.
