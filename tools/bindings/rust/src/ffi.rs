@@ -47,6 +47,7 @@ pub struct Config {
     pub reserved: [u64; 3],
 }
 
+pub const EALREADY: c_int = 114;
 pub const SAME_DELAY: u64 = TIME_MAX + 1;
 pub const TIME_MAX: u64 = i64::MAX as u64;
 

@@ -10,12 +10,10 @@ pub(crate) type Call = Box<dyn FnOnce(&Loop) + Send>;
 struct Mailbox {
     raw: *mut ffi::Loop, // null when the loop is gone
     calls: Vec<Call>,
-    posted: bool, // the message is, and wakes the loop for all calls
 }
 
-#[repr(C)]
 pub(crate) struct Shared {
-    _message: UnsafeCell<ffi::Message>, // the first member: see arrived()
+    message: UnsafeCell<ffi::Message>, // wakes the loop for all calls
     mailbox: Mutex<Mailbox>,
 }
 
@@ -29,16 +27,13 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 /// The library's callback. [`crate::Loop`] makes the calls when the library has returned.
-unsafe extern "C" fn arrived(_: *mut ffi::Loop, message: *mut ffi::Message) {
-    // SAFETY: the loop keeps the whole.
-    unsafe { (*(message as *const Shared)).lock().posted = false }
-}
+unsafe extern "C" fn arrived(_: *mut ffi::Loop, _: *mut ffi::Message) {}
 
 impl Shared {
     pub(crate) fn new() -> Arc<Shared> {
-        let _message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
-        let mailbox = Mutex::new(Mailbox { raw: null_mut(), calls: Vec::new(), posted: false });
-        Arc::new(Shared { _message, mailbox })
+        let message = UnsafeCell::new(ffi::Message { call: arrived, next: null_mut() });
+        let mailbox = Mutex::new(Mailbox { raw: null_mut(), calls: Vec::new() });
+        Arc::new(Shared { message, mailbox })
     }
 
     fn lock(&self) -> MutexGuard<'_, Mailbox> {
@@ -64,12 +59,10 @@ impl Poster {
         if mailbox.raw.is_null() {
             return fail("post", ErrorKind::NotConnected);
         }
-        if !mailbox.posted {
-            // SAFETY: the loop exists, and the message lives as long as it.
-            unsafe { call!(twheel_loop_post(mailbox.raw, Arc::as_ptr(&self.0) as *mut _)) }?;
-            mailbox.posted = true;
+        // SAFETY: the loop exists, and the message lives as long as it.
+        match unsafe { call!(twheel_loop_post(mailbox.raw, self.0.message.get())) } {
+            Err(error) if error.cause.raw_os_error() != Some(ffi::EALREADY) => Err(error),
+            _ => Ok(mailbox.calls.push(Box::new(call))),
         }
-        mailbox.calls.push(Box::new(call));
-        Ok(())
     }
 }

@@ -10,7 +10,8 @@ use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use twheel::{Backend, Clock, Config, Loop, Queue, Resolve, Result, Timer};
 
@@ -143,7 +144,7 @@ fn a_panic_comes_out_of_wait_and_the_others_are_called() {
 #[test]
 fn other_threads_post() {
     let wheel = new();
-    let sum = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let sum = Arc::new(AtomicU32::new(0));
     let threads: Vec<_> = (0..3).map(|_| (wheel.poster(), sum.clone())).map(|(poster, sum)| {
         std::thread::spawn(move || for _ in 0..1000 {
             let sum = sum.clone();
@@ -184,6 +185,73 @@ fn run_ends_when_no_timer_is_left_or_at_stop() {
     assert!(count.get() == 2 && often.stop().unwrap());
 }
 
+mod c {
+    pub type Thread = usize;
+    extern "C" {
+        pub fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
+        pub fn pthread_self() -> Thread;
+        pub fn pthread_kill(thread: Thread, number: i32) -> i32;
+        pub fn fcntl(fd: i32, command: i32, ...) -> i32;
+        pub fn fork() -> i32;
+        pub fn _exit(status: i32) -> !;
+        pub fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+    }
+}
+
+/// Interrupts what this thread is waiting for, several times.
+#[allow(unsafe_code)]
+fn interrupt_later() -> std::thread::JoinHandle<()> {
+    extern "C" fn nothing(_: i32) {}
+    let waiting = unsafe {
+        c::signal(10, nothing); // SIGUSR1
+        c::pthread_self()
+    };
+    std::thread::spawn(move || for _ in 0..3 {
+        std::thread::sleep(ms(20));
+        unsafe { c::pthread_kill(waiting, 10) };
+    })
+}
+
+#[test]
+fn a_signal_ends_neither_run_nor_the_wait_for_a_value() {
+    let wheel = new();
+    let (count, callback) = counter();
+    let (timer, signals) = (wheel.timer(callback), interrupt_later());
+    timer.as_ref().start(ms(100)).unwrap();
+    wheel.run().unwrap();
+    assert_eq!(count.get(), 1);
+    signals.join().unwrap();
+    let mut queue = Queue::new(&wheel);
+    queue.push(1, ms(100)).unwrap();
+    let signals = interrupt_later();
+    assert_eq!(queue.next().unwrap().unwrap(), 1);
+    signals.join().unwrap();
+    let signals = interrupt_later();
+    let error = wheel.wait(Some(ms(10_000))).unwrap_err();
+    assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::Interrupted);
+    signals.join().unwrap();
+}
+
+#[test]
+#[allow(unsafe_code)] // fork
+fn a_child_cannot_post() {
+    let wheel = new();
+    let (poster, sum) = (wheel.poster(), Arc::new(AtomicU32::new(0)));
+    for is_pending in [false, true] {
+        let child = match unsafe { c::fork() } {
+            0 => unsafe { c::_exit((code(poster.post(|_| ())) != 130) as i32) }, // EOWNERDEAD
+            child => child,
+        };
+        let mut status = -1;
+        assert_eq!(unsafe { c::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "is_pending: {}", is_pending);
+        let sum = sum.clone();
+        poster.post(move |_| { sum.fetch_add(1, SeqCst); }).unwrap();
+    }
+    wheel.wait(None).unwrap();
+    assert_eq!(sum.load(SeqCst), 2);
+}
+
 /// The timers of a process, by their numbers; it does not know others.
 fn adopt(wheel: OwnedFd, numbers: &[u64]) -> Result<(Loop, Rc<Cell<u32>>, Timers)> {
     let ((count, callback), timers) = (counter(), Timers::default());
@@ -220,6 +288,7 @@ fn timers_outlive_their_process() {
     let old = [make(7, MS), make(8, ms(3_600_000)), make(9, ms(10))];
     wheel.flush().unwrap();
     let passed_on = unsafe { OwnedFd::from_raw_fd(wheel.as_raw_fd()) };
+    assert_eq!(unsafe { c::fcntl(passed_on.as_raw_fd(), 2, 0) }, 0); // F_SETFD: kept on exec
     std::mem::forget((old, wheel)); // dropping a timer stops it, but a process just ends
     let (wheel, count, timers) = adopt(passed_on, &[7, 8]).unwrap();
     wait_for(&wheel, ms(30));
@@ -229,6 +298,13 @@ fn timers_outlive_their_process() {
     later.as_ref().again(MS).unwrap();
     wheel.run().unwrap();
     assert_eq!(count.get(), 2);
+    let info = format!("/proc/self/fdinfo/{}", wheel.as_raw_fd());
+    let text = std::fs::read_to_string(&info).unwrap();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:\t")).unwrap();
+    assert!(u32::from_str_radix(flags, 8).unwrap() & 0o2000000 != 0, "not closed on exec");
+    timers.borrow_mut().clear();
+    drop((wheel, later));
+    assert!(std::fs::metadata(&info).is_err(), "the loop is gone, and its descriptor is not");
 }
 
 #[test]
@@ -274,6 +350,10 @@ fn bad_input_is_an_error() {
     timer.as_ref().start(Duration::MAX).unwrap();
     timer.as_ref().start(MS).unwrap();
     assert!(timer.stop().unwrap());
+    if wheel.backend() == Backend::User {
+        let config = Config { backend: Backend::Device, ..Config::default() };
+        assert_eq!(code(Loop::with(&config)), 2); // ENOENT
+    }
     for config in [
         Config { clock: Clock::Tai, backend: Backend::User, ..Config::default() },
         Config { tick: Duration::from_nanos(1), ..Config::default() },
@@ -328,6 +408,18 @@ fn no_timer_is_lost_at_a_limit() {
     while count.get() < 100 {
         assert!([0, 28].contains(&code(wheel.wait(Some(ms(10))))));
     }
+    // In a loop of the program's own, too, the error comes again until there is room.
+    let wheel = Loop::with(&Config { max_timers: 1, timed: true, ..Config::default() }).unwrap();
+    let timers = [ms(60_000), MS].map(|delay| (wheel.timer(callback.clone()), delay));
+    timers.iter().for_each(|(timer, delay)| timer.as_ref().start(*delay).unwrap());
+    for _ in 0..3 {
+        assert_eq!(code(wheel.timeout()), 28);
+        wheel.dispatch().unwrap();
+    }
+    assert!(timers[0].0.stop().unwrap());
+    std::thread::sleep(wheel.timeout().unwrap().unwrap());
+    wheel.dispatch().unwrap();
+    assert_eq!(count.get(), 101);
 }
 
 #[test]
