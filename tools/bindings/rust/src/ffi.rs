@@ -65,6 +65,7 @@ extern "C" {
     pub fn twheel_loop_update(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_flush(lp: *mut Loop) -> c_int;
     pub fn twheel_loop_dispatch(lp: *mut Loop) -> c_int;
+    pub fn twheel_loop_advance(lp: *mut Loop, time_ns: u64) -> c_int;
     pub fn twheel_loop_wait(lp: *mut Loop, timeout_ns: i64) -> c_int;
     pub fn twheel_loop_post(lp: *mut Loop, message: *mut Message) -> c_int;
     pub fn twheel_start_at(lp: *mut Loop, handle: *mut Handle, deadline_ns: u64) -> c_int;

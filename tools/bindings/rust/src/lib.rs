@@ -63,6 +63,8 @@ pub enum Clock {
     Realtime = 0x10000,
     Boottime = 0x10007,
     Tai = 0x1000b,
+    /// Begins at 0, and goes on by [`Loop::advance`]: for tests and simulations.
+    Manual = 0x1ffff,
 }
 
 /// The parameters of a loop; `Default` has the library's.
@@ -255,6 +257,11 @@ impl Loop {
     /// Calls back for all expired timers, and returns how many. Does not wait.
     pub fn dispatch(&self) -> Result<usize> {
         self.enter(|raw| unsafe { call!(twheel_loop_dispatch(raw)) })
+    }
+
+    /// Lets time pass on [`Clock::Manual`], and calls back for each tick; returns how many.
+    pub fn advance(&self, time: Duration) -> Result<usize> {
+        self.enter(|raw| unsafe { call!(twheel_loop_advance(raw, nanoseconds(time))) })
     }
 
     /// Flushes, waits for at most this long, or with `None` without a limit, and dispatches.

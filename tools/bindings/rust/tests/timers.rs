@@ -397,6 +397,23 @@ fn clocks_and_sizes() {
 }
 
 #[test]
+fn a_clock_of_the_programs_own() {
+    let config = Config { clock: Clock::Manual, ..Config::default() };
+    let wheel = Loop::with(&config).unwrap();
+    let (count, callback) = counter();
+    let (timer, inner) = (wheel.timer(callback), wheel.clone());
+    let often = wheel.timer(move |_| assert!(inner.advance(MS).is_err()));
+    timer.as_ref().start(ms(3_600_000)).unwrap();
+    often.as_ref().repeat(ms(600_000), ms(600_000)).unwrap();
+    assert_eq!(wheel.timeout().unwrap(), Some(ms(600_000)));
+    assert_eq!(wheel.advance(ms(3_599_999)).unwrap(), 5);
+    assert_eq!((wheel.now(), count.get()), (ms(3_599_999), 0));
+    assert_eq!(wheel.advance(MS).unwrap(), 2);
+    assert_eq!(count.get(), 1);
+    assert!(wheel.wait(None).is_err() && new().advance(MS).is_err());
+}
+
+#[test]
 fn no_timer_is_lost_at_a_limit() {
     let wheel = Loop::with(&Config { max_timers: 10, ..Config::default() }).unwrap();
     let (count, callback) = counter();
