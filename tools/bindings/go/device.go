@@ -36,8 +36,7 @@ const (
 	ioctlAdd    = read | write | uint32(unsafe.Sizeof(add{}))<<16 | magic | 0x01
 	ioctlCancel = write | 8<<16 | magic | 0x02
 
-	clockMonotonic = 1
-	devicePath     = "/dev/twheel"
+	devicePath = "/dev/twheel"
 )
 
 // A device is a wheel in the kernel. Its file is in the runtime's network poller, so that
@@ -69,13 +68,13 @@ func (d *device) cancel(id *uint64) error {
 }
 
 // openDevice makes a wheel in the kernel, for a number of timers; 0 is the module's limit.
-func openDevice(tick time.Duration, size int64, timers uint64) (*device, error) {
+func openDevice(tick time.Duration, size int64, clock Clock, timers uint64) (*device, error) {
 	fd, err := syscall.Open(devicePath, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: devicePath, Err: err}
 	}
 	d := &device{fd: uintptr(fd)}
-	s := setup{tick: uint64(tick), size: uint32(size), maxTimers: timers, clock: clockMonotonic}
+	s := setup{tick: uint64(tick), size: uint32(size), maxTimers: timers, clock: uint32(clock)}
 	if err := d.ioctl(ioctlSetup, unsafe.Pointer(&s)); err != nil {
 		syscall.Close(fd)
 		return nil, &os.PathError{Op: "setup", Path: devicePath, Err: err}
@@ -90,4 +89,31 @@ func (d *device) read(events []event) (int, error) {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&events[0])), len(events)*size)
 	n, err := d.file.Read(bytes)
 	return n / size, err
+}
+
+// now reads the clock.
+func (c Clock) now() time.Duration {
+	if c == Monotonic {
+		return time.Since(started) // without a system call
+	}
+	var now syscall.Timespec
+	syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(c), uintptr(unsafe.Pointer(&now)), 0)
+	return time.Duration(now.Nano())
+}
+
+var started = time.Now()
+
+// openChanges returns a file whose reads return when the wall clock was set or the machine was
+// suspended: a timerfd that never expires, and is cancelled at both.
+func openChanges() (*os.File, error) {
+	const absolute, cancelOnSet = 1, 2
+	timer := struct{ interval, value syscall.Timespec }{value: syscall.Timespec{Sec: 1<<31 - 1}}
+	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, 0,
+		syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("timerfd_create", errno)
+	}
+	syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, fd, absolute|cancelOnSet,
+		uintptr(unsafe.Pointer(&timer)), 0, 0, 0)
+	return os.NewFile(fd, "timerfd"), nil
 }

@@ -30,14 +30,24 @@ const shards = 32
 
 // A TimingWheel is a set of timers. New makes it, Start lets its timers expire, Stop drops it.
 type TimingWheel struct {
-	device *device // nil: the standard library
-	base   time.Time
-	next   atomic.Uint32
-	once   sync.Once
-	begun  chan struct{} // closed by Start or Stop; timers that expire before that wait
-	done   chan struct{} // closed when nothing is read any more
-	shards [shards]shard
+	device  *device // nil: the standard library
+	clock   Clock
+	base    time.Duration // on the clock
+	next    atomic.Uint32
+	once    sync.Once
+	begun   chan struct{} // closed by Start or Stop; timers that expire before that wait
+	done    chan struct{} // closed when nothing is read any more
+	changes *os.File      // of clocks; with the first shard's lock
+	shards  [shards]shard
 }
+
+// A Clock is what a TimingWheel measures time with.
+type Clock uint32
+
+const (
+	Monotonic Clock = 1 // stands still while the machine is suspended
+	Boottime  Clock = 7 // goes on
+)
 
 // A shard maps keys to timers. A key is what the device returns with an expired timer: the
 // index of a slot and its generation. A stale key finds nothing.
@@ -83,12 +93,14 @@ type scheduled struct {
 	turn      int
 }
 
-// New makes a timing wheel with ticks of the given length and a number of buckets per level.
-// Without the device, or where it cannot be opened, the wheel is over the standard library. The
+// New makes a timing wheel with ticks of the given length and a number of buckets per level, on
+// a clock: Monotonic, if none is given. Without the device, or where it cannot be opened, the wheel is over the standard library. The
 // environment variable TWHEEL_BACKEND may hold "device" or "user" to allow only one of them.
-func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
-	if tick < time.Microsecond || wheelSize < 1 {
-		return nil, fmt.Errorf("timingwheel: ticks of %v in %d buckets", tick, wheelSize)
+func New(tick time.Duration, wheelSize int64, clock ...Clock) (*TimingWheel, error) {
+	clock = append(clock, Monotonic)
+	if tick < time.Microsecond || wheelSize < 1 || clock[0] != Monotonic && clock[0] != Boottime {
+		return nil, fmt.Errorf("timingwheel: ticks of %v in %d buckets on clock %d", tick,
+			wheelSize, clock[0])
 	}
 	// Beyond the device's bounds, use the nearest value.
 	if tick > time.Hour {
@@ -99,19 +111,23 @@ func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
 	} else if wheelSize > 65536 {
 		wheelSize = 65536
 	}
-	tw := &TimingWheel{base: time.Now(), begun: make(chan struct{}), done: make(chan struct{})}
+	tw := &TimingWheel{clock: clock[0], base: clock[0].now(), begun: make(chan struct{}),
+		done: make(chan struct{})}
 	for i := range tw.shards {
 		tw.shards[i].index = uint64(i)
 	}
 	var err error
 	switch backend := os.Getenv("TWHEEL_BACKEND"); backend {
 	case "":
-		tw.device, _ = openDevice(tick, wheelSize, 0)
+		tw.device, _ = openDevice(tick, wheelSize, tw.clock, 0)
 	case "device":
-		tw.device, err = openDevice(tick, wheelSize, 0)
+		tw.device, err = openDevice(tick, wheelSize, tw.clock, 0)
 	case "user":
 	default:
 		err = fmt.Errorf("timingwheel: TWHEEL_BACKEND=%s: not device or user", backend)
+	}
+	if err == nil && tw.device == nil && tw.clock != Monotonic {
+		err = tw.followClocks() // the standard library's timers stand still in a suspend
 	}
 	if err != nil {
 		return nil, err
@@ -120,8 +136,8 @@ func New(tick time.Duration, wheelSize int64) (*TimingWheel, error) {
 }
 
 // NewTimingWheel is New for programs that do not check: it panics.
-func NewTimingWheel(tick time.Duration, wheelSize int64) *TimingWheel {
-	tw, err := New(tick, wheelSize)
+func NewTimingWheel(tick time.Duration, wheelSize int64, clock ...Clock) *TimingWheel {
+	tw, err := New(tick, wheelSize, clock...)
 	if err != nil {
 		panic(err)
 	}
@@ -167,6 +183,9 @@ func (tw *TimingWheel) Stop() {
 	if tw.device != nil {
 		tw.device.file.Close()
 	}
+	if tw.changes != nil {
+		tw.changes.Close()
+	}
 	<-tw.done
 }
 
@@ -190,33 +209,76 @@ func (tw *TimingWheel) run() {
 
 // AfterFunc waits for the duration to elapse and then calls f in its own goroutine.
 func (tw *TimingWheel) AfterFunc(d time.Duration, f func()) *Timer {
-	t := tw.newTimer(f)
-	t.start(d)
-	return t
+	return tw.start(&Timer{task: f}, d)
+}
+
+// followClocks lets ScheduleFunc timers follow the wall clock when it is set, and timers of the
+// standard library follow Boottime.
+func (tw *TimingWheel) followClocks() error {
+	sh := &tw.shards[0]
+	sh.Lock()
+	defer sh.Unlock()
+	if tw.changes != nil || sh.stopped {
+		return nil
+	}
+	changes, err := openChanges()
+	if err != nil {
+		return err
+	}
+	tw.changes = changes
+	go func() {
+		for !errors.Is(err, os.ErrClosed) {
+			_, err = changes.Read(make([]byte, 8))
+			tw.clockChanged()
+		}
+	}()
+	return nil
+}
+
+// clockChanged brings forward timers whose time is nearer than it was.
+func (tw *TimingWheel) clockChanged() {
+	for i := range tw.shards {
+		sh := &tw.shards[i]
+		sh.Lock()
+		for _, slot := range sh.slots {
+			if t := slot.timer; t != nil && (t.scheduled != nil || t.std != nil) {
+				now := tw.now()
+				left := t.deadline - now
+				if t.scheduled != nil && time.Until(t.scheduled.expires) < left {
+					left = time.Until(t.scheduled.expires)
+				}
+				t.disarm()
+				t.arm(now, left)
+			}
+		}
+		sh.Unlock()
+	}
 }
 
 // ScheduleFunc calls f in its own goroutine at each time that the scheduler returns, until
 // that is a zero time. It returns nil if the first time is zero. The scheduler is called when
 // the previous time has come, and need not be safe for use by several goroutines.
+//
+// The times are those of the wall clock, also when that is set. When it has been set back by
+// more than a second, the scheduler is called again with the current time; its result is used
+// if that is earlier. After a run that was more than a second late, as when the clock was set
+// forward or the machine was suspended, the schedule goes on from the current time.
 func (tw *TimingWheel) ScheduleFunc(s Scheduler, f func()) *Timer {
-	first := s.Next(time.Now().UTC())
+	first := s.Next(time.Now().UTC()).UTC()
 	if first.IsZero() {
 		return nil
 	}
-	t := tw.newTimer(f)
-	t.scheduled = &scheduled{scheduler: s, expires: first}
-	t.start(time.Until(first))
-	return t
+	tw.followClocks() // without a descriptor, try again with the next time
+	t := &Timer{task: f, scheduled: &scheduled{scheduler: s, expires: first}}
+	return tw.start(t, time.Until(first))
 }
 
-func (tw *TimingWheel) newTimer(f func()) *Timer {
-	return &Timer{wheel: tw, task: f, shard: &tw.shards[tw.next.Add(1)%shards]}
-}
-
-func (t *Timer) start(d time.Duration) {
+func (tw *TimingWheel) start(t *Timer, d time.Duration) *Timer {
+	t.wheel, t.shard = tw, &tw.shards[tw.next.Add(1)%shards]
 	t.shard.Lock()
 	defer t.shard.Unlock()
-	t.arm(t.wheel.now(), d)
+	t.arm(tw.now(), d)
+	return t
 }
 
 // Stop keeps the timer from firing. It returns true if the call does so: then the task is not
@@ -255,7 +317,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 
 // now is the time since the base.
 func (tw *TimingWheel) now() time.Duration {
-	return time.Since(tw.base)
+	return tw.clock.now() - tw.base
 }
 
 // after is the end of a delay, or the last possible time if it is later than that.
@@ -322,27 +384,18 @@ func (sh *shard) insert(t *Timer) uint64 {
 	return uint64(sh.slots[index].generation)<<32 | uint64(index)*shards | sh.index
 }
 
-// find returns the timer that has a key, or nil.
-func (sh *shard) find(key uint64) *Timer {
-	index := uint32(key) / shards
-	if index >= uint32(len(sh.slots)) || sh.slots[index].generation != uint32(key>>32) {
-		return nil
-	}
-	return sh.slots[index].timer
-}
-
 // take makes a key stale, and returns the timer that had it, or nil.
 func (sh *shard) take(key uint64) *Timer {
-	t := sh.find(key)
-	if t != nil {
-		index := uint32(key) / shards
-		generation := sh.slots[index].generation + 1
-		if generation == 0 { // a key is never 0
-			generation = 1
-		}
-		sh.slots[index] = slot{generation: generation}
-		sh.free = append(sh.free, index)
+	index, generation := uint32(key)/shards, uint32(key>>32)
+	if index >= uint32(len(sh.slots)) || sh.slots[index].generation != generation {
+		return nil
 	}
+	t := sh.slots[index].timer
+	if generation++; generation == 0 { // a key is never 0
+		generation = 1
+	}
+	sh.slots[index] = slot{generation: generation}
+	sh.free = append(sh.free, index)
 	return t
 }
 
@@ -369,17 +422,28 @@ func (tw *TimingWheel) expired(key uint64) {
 	go t.turn(t.scheduled.turn, t.scheduled.expires)
 }
 
-// turn arms a ScheduleFunc timer for its next time, unless it was reset or stopped, and runs
-// its task.
-func (t *Timer) turn(turn int, expires time.Time) {
-	next := t.scheduled.scheduler.Next(expires)
+// turn runs the task of a ScheduleFunc timer if its time has come, and arms it for the next
+// one, unless it was reset or stopped.
+func (t *Timer) turn(turn int, planned time.Time) {
+	tw, next, late := t.wheel, planned, time.Since(planned)
+	if late < -time.Second || late > time.Second {
+		next = t.scheduled.scheduler.Next(time.Now().UTC()).UTC()
+	} else if late >= 0 {
+		next = t.scheduled.scheduler.Next(planned).UTC()
+	}
+	if late < 0 && (next.IsZero() || next.After(planned)) {
+		next = planned
+	}
+	tw.followClocks()
 	t.shard.Lock()
 	if t.running && t.key == 0 && t.scheduled.turn == turn {
 		if t.running = !next.IsZero(); t.running {
 			t.scheduled.expires = next
-			t.arm(t.wheel.now(), time.Until(next))
+			t.arm(tw.now(), time.Until(next))
 		}
 	}
 	t.shard.Unlock()
-	t.task()
+	if late >= 0 {
+		t.task()
+	}
 }

@@ -92,8 +92,9 @@ func TestScheduleFuncRunsUntilAZeroTime(t *testing.T) {
 	}
 	never(t, "it goes on", fired, 20*ms)
 	check(t, !timer.Stop(), "it ended, and Stop says that it stopped it")
-	for i, d := range list {
-		check(t, planned[i+1].Sub(planned[i]) == d, "the schedule drifts")
+	for i, d := range list { // one that was a second late goes on from there
+		drift := planned[i+1].Sub(planned[i]) - d
+		check(t, drift == 0 || drift > time.Second, "the schedule drifts")
 	}
 	none := schedule(func(time.Time) time.Time { return time.Time{} })
 	check(t, tw.ScheduleFunc(none, func() {}) == nil, "a timer without a first time")
@@ -221,6 +222,96 @@ func TestWithoutDescriptors(t *testing.T) {
 	tw.Stop()
 }
 
+// descriptors returns the open descriptors, and whether they are closed on exec.
+func descriptors(t *testing.T) map[string]bool {
+	found := map[string]bool{}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name, _ := os.Readlink("/proc/self/fd/" + file.Name())
+		info, _ := os.ReadFile("/proc/self/fdinfo/" + file.Name())
+		var flags int
+		if i := strings.Index(string(info), "flags:"); i >= 0 {
+			fmt.Sscanf(string(info[i:]), "flags: 0%o", &flags)
+			found[file.Name()+" "+name] = flags&syscall.O_CLOEXEC != 0
+		}
+	}
+	return found
+}
+
+func TestNoDescriptorLeaks(t *testing.T) {
+	NewTimingWheel(time.Millisecond, 20).Stop() // the runtime has its own from here on
+	before := descriptors(t)
+	never := schedule(func(previous time.Time) time.Time { return previous.Add(time.Hour) })
+	for i := 0; i < 8; i++ {
+		tw := NewTimingWheel(time.Millisecond, 20, Boottime)
+		if i%2 == 0 {
+			tw.Start()
+		}
+		tw.ScheduleFunc(never, func() {})
+		tw.ScheduleFunc(never, func() {})
+		now := descriptors(t)
+		for name, closed := range now {
+			_, old := before[name]
+			check(t, old || closed, name+" stays open on exec")
+		}
+		check(t, len(now) <= len(before)+2, "a wheel has more than its device and a clock")
+		tw.Stop()
+		check(t, tw.ScheduleFunc(never, func() {}) != nil, "a schedule after Stop")
+		if tw.Device() { // it refuses the set-up: too many timers
+			_, err := openDevice(time.Millisecond, 20, Monotonic, 1<<60)
+			check(t, errors.Is(err, syscall.ENOSPC), "a wheel for 2^60 timers")
+		}
+	}
+	check(t, len(descriptors(t)) == len(before), "descriptors stay open")
+}
+
+// A timer that is postponed by less than a tick or two is not early.
+func TestPostponedTimersAreNotEarly(t *testing.T) {
+	tw := start(t)
+	const timers = 500
+	var early atomic.Int64
+	var all sync.WaitGroup
+	all.Add(timers)
+	for i := 0; i < timers; i++ {
+		var deadline atomic.Int64 // of the last Reset; ns since base
+		base := time.Now()
+		d := time.Duration(20+i%10) * time.Millisecond
+		timer := tw.AfterFunc(d, func() {
+			if time.Since(base) < time.Duration(deadline.Load()) {
+				early.Add(1)
+			}
+			all.Done()
+		})
+		d += time.Duration(i) * 4 * time.Microsecond
+		deadline.Store(int64(time.Since(base) + d))
+		timer.Reset(d)
+	}
+	all.Wait()
+	check(t, early.Load() == 0, fmt.Sprint(early.Load(), " are early"))
+}
+
+func TestBoottime(t *testing.T) {
+	tw := NewTimingWheel(time.Millisecond, 20, Boottime)
+	tw.Start()
+	defer tw.Stop()
+	exact(t, tw, 1, 200)
+	_, err := New(time.Millisecond, 20, Clock(0))
+	check(t, err != nil, "a clock that does not exist")
+	if tw.Device() {
+		return // the module's tests suspend a machine
+	}
+	fired := make(chan time.Time, 1)
+	timer := tw.AfterFunc(time.Hour, tell(fired))
+	tw.AfterFunc(10*time.Hour, func() { t.Error("fired after an hour") })
+	tw.base -= time.Hour // as after an hour of suspend
+	tw.clockChanged()
+	<-fired
+	check(t, !timer.Stop(), "it has expired")
+}
+
 // exact starts and stops timers: each fires, not early, or is stopped and does not fire.
 func exact(t *testing.T, tw *TimingWheel, goroutines, each int) {
 	fired := make([]atomic.Int32, goroutines*each)
@@ -293,7 +384,7 @@ func TestNoTimerIsLostAtALimit(t *testing.T) {
 	if tw.device != nil {
 		tw.device.file.Close()
 		var err error
-		if tw.device, err = openDevice(time.Millisecond, 20, 10); err != nil {
+		if tw.device, err = openDevice(time.Millisecond, 20, Monotonic, 10); err != nil {
 			t.Fatal(err)
 		}
 	}

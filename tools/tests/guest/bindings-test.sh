@@ -31,6 +31,9 @@ case $1 in
 tests)
 	export TWHEEL_LATE=5ms
 	tests go "go-test -test.v -test.short"
+	tests "go, setting the clock" "go-clock -test.v -test.run Clock"
+	tests "go, setting the clock, without the device" \
+		"TWHEEL_BACKEND=user go-clock -test.v -test.run Clock"
 	tests rust "rust-test --test-threads=1"
 	tests python "TWHEEL_TIMERS=20000 python3 /python/tests/test_twheel.py -v"
 	ok "nothing keeps the module" rmmod twheel
