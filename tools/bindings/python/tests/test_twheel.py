@@ -2,9 +2,11 @@
 """Tests of the package's promises, over the backend that TWHEEL_BACKEND names."""
 
 import asyncio
+import contextlib
 import contextvars
 import errno
 import gc
+import logging
 import os
 import random
 import resource
@@ -16,6 +18,9 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import twheel
+
+# A busy machine is slow: what asyncio says about that would be in the middle of the results.
+logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 
 def nothing(*unused):
@@ -152,6 +157,7 @@ class Timers(Base):
         self.assertLess(len(gc.get_objects()) - objects, 1000)
         self.wait_for(0.2)
         self.assertEqual(called, expected)
+
 
 
 class Numbered(Base):
@@ -347,8 +353,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         async with twheel.timeout(0.05) as timeout:
             timeout.again(10)
             await asyncio.sleep(0.1)
-        async with twheel.timeout(None):
-            await asyncio.sleep(0)
+            self.assertAlmostEqual(timeout.when(), asyncio.get_running_loop().time() + 10, delta=5)
         with self.assertRaises(ZeroDivisionError):
             async with twheel.timeout(1):
                 raise ZeroDivisionError
@@ -358,6 +363,71 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
                     await asyncio.sleep(60)
         self.assertEqual(len(twheel.attach()), 0)
         self.assertEqual(asyncio.current_task().cancelling(), 0)
+
+    async def test_timeout_is_as_asyncios_in_every_state(self):
+        loop = asyncio.get_running_loop()
+
+        def later(block, delay):
+            block.reschedule(None if delay is None else loop.time() + delay)
+
+        def again(delay):
+            return lambda block, how: how(block, delay)
+
+        def call(act, *args):
+            return lambda block, how: act(*args)
+
+        async def swallow(block, how):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+        async def enter(block, how):
+            async with block:
+                await asyncio.sleep(0.02)
+
+        turn, short, long = (call(asyncio.sleep, delay) for delay in (0, 0.05, 60))
+        cancel = lambda *_: asyncio.current_task().cancel()
+        cancel_soon = lambda *_: loop.call_later(0.01, asyncio.current_task().cancel) and None
+        past = call(time.sleep, 0.05)
+
+        async def run(timeout, how, seen, delay, inside, after=(), before=()):
+            async def act(steps):
+                for step in steps:
+                    result = step(block, how)
+                    if asyncio.iscoroutine(result):
+                        await result
+                    seen.append((block.expired(), block.when() is None))
+
+            block = timeout(delay)
+            await act(before)
+            try:
+                async with block:
+                    await act(inside)
+            finally:
+                await act(after)
+
+        for scenario in (
+                (None, [again(0.02), long]), # the deadline is set in the block
+                (0.02, [again(None), short, again(0.02), long]),
+                (0.02, [swallow, short, again(10)]), (0.02, [swallow, again(None)]),
+                (10, [], [again(0.01), short]), (10, [], [], [again(0.01)]), # outside of it
+                (0, [turn, turn]), (-1, [turn, turn]), (float("-inf"), [turn, turn]), (0, []),
+                (10, [again(-1), turn, turn]), (10, [again(-1), again(10), short]),
+                (10, [enter]), (0.01, [long], [enter]), (10, [], [enter, short]),
+                (0.02, [long], [], [past]), # the delay counts from before the block
+                (10, [cancel_soon, long]), (0.01, [cancel_soon, past, long]), # from outside
+                (0.01, [swallow, cancel, long]), (0.01, [long], [], [cancel_soon, swallow])):
+            outcomes = []
+            for how in ((asyncio.timeout, later), (twheel.timeout, later),
+                        (twheel.timeout, twheel.timeout.again)):
+                seen = []
+                task = asyncio.create_task(run(*how, seen, *scenario))
+                asyncio.get_running_loop().call_later(1, task.cancel)
+                await asyncio.wait([task])
+                error = asyncio.CancelledError() if task.cancelled() else task.exception()
+                outcomes.append((repr(error), seen, task.cancelling()))
+            with self.subTest(scenario):
+                self.assertEqual(outcomes[1:], outcomes[:1] * 2)
+        self.assertEqual(len(twheel.attach()), 0)
 
     async def test_errors_and_contexts(self):
         variable = contextvars.ContextVar("variable", default=0)
@@ -407,6 +477,7 @@ class Ended(unittest.TestCase):
         wheel = asyncio.run(main())
         gc.collect()
         self.assertIsNone(wheel())
+
 
 
 if __name__ == "__main__":

@@ -72,35 +72,45 @@ def install(loop=None, **config):
 
 
 class timeout:
-    """async with timeout(seconds): a block that takes longer is cancelled, and raises
-    TimeoutError."""
+    """async with timeout(seconds): asyncio.timeout() whose timer is in the wheel. So again() puts
+    it off at no cost."""
 
     def __init__(self, delay):
-        self._delay = delay
-        self._timer = self._task = None
-        self._expired = False
+        self._when = None if delay is None else asyncio.get_running_loop().time() + delay
+        self._timeout, self._timer = asyncio.Timeout(None), None
+        self.expired = self._timeout.expired
 
     async def __aenter__(self):
-        self._task = asyncio.current_task()
-        self._cancelling = self._task.cancelling()
-        if self._delay is not None:
-            self._timer = attach().call_later(self._delay, self._expire)
+        await self._timeout.__aenter__()
+        self.reschedule(self._when)
         return self
 
-    def _expire(self):
-        self._expired = True
-        self._task.cancel()
+    def when(self):
+        return self._when
 
     def again(self, delay):
-        """Sets a new deadline, from now."""
-        self._timer.again(delay)
+        """Sets a new deadline, from now; or none."""
+        self.reschedule(None if delay is None else asyncio.get_running_loop().time() + delay)
 
-    def expired(self):
-        return self._expired
+    def reschedule(self, when):
+        """Sets a new deadline, as the time of the event loop; or none."""
+        self._timeout.reschedule(None) # fails unless the block is running
+        self._when = when
+        left = 0 if when is None else when - asyncio.get_running_loop().time()
+        if left > 0 and not self._timer:
+            self._timer = attach().call_later(left, self._expire)
+        elif left > 0:
+            self._timer.again(left)
+        else:
+            if self._timer:
+                self._timer.cancel()
+            if when is not None:
+                self._expire()
 
-    async def __aexit__(self, kind, error, traceback):
+    def _expire(self):
+        self._timeout.reschedule(float("-inf"))
+
+    async def __aexit__(self, *error):
         if self._timer:
             self._timer.cancel()
-        if (self._expired and self._task.uncancel() <= self._cancelling
-                and kind is asyncio.CancelledError):
-            raise TimeoutError from error
+        return await self._timeout.__aexit__(*error)
