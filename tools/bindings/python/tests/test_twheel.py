@@ -158,6 +158,46 @@ class Timers(Base):
         self.wait_for(0.2)
         self.assertEqual(called, expected)
 
+    def test_wait_sleeps(self):
+        self.loop.call_later(0.2, nothing)
+        cpu = time.thread_time()
+        self.loop.wait()
+        self.assertEqual(self.loop.wait(0.2), 0)
+        self.assertLess(time.thread_time() - cpu, 0.01)
+
+    def test_clocks(self):
+        for clock in time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME, time.CLOCK_REALTIME:
+            loop = twheel.Loop(clock=clock)
+            self.assertAlmostEqual(loop.time(), time.clock_gettime(clock), delta=5)
+            when = time.clock_gettime(clock) + 0.02
+            timers = loop.call_at(when, nothing), loop.call_later(0.02, nothing)
+            for timer in timers:
+                self.assertAlmostEqual(timer.when(), when, delta=5)
+            while len(loop):
+                loop.wait()
+            self.assertGreaterEqual(time.clock_gettime(clock), max(t.when() for t in timers))
+            loop.close()
+        loop = twheel.Loop(boottime=True)
+        self.assertAlmostEqual(loop.time(), time.clock_gettime(time.CLOCK_BOOTTIME), delta=5)
+
+    def test_the_descriptor_is_closed_on_exec(self):
+        self.assertFalse(os.get_inheritable(self.loop.fileno()))
+
+    def test_a_clock_of_the_programs_own(self):
+        loop = twheel.Loop(clock=twheel.MANUAL)
+        self.assertEqual((loop.time(), loop.timeout(), loop.backend), (0, None, "user"))
+        hour = loop.call_later(3600, lambda: self.called.append(loop.time()))
+        every = loop.call_every(600, lambda: self.called.append(loop.time()))
+        self.assertEqual((loop.timeout(), loop.advance(599.9)), (600, 0))
+        self.assertEqual((loop.advance(0.1), self.called), (1, [600]))
+        hour.again(1000)
+        self.assertEqual((loop.advance(3600), loop.time()), (7, 4200))
+        self.assertEqual(self.called[:4], [600, 1200, 1600, 1800])
+        loop.call_at(5000, lambda: 1 / 0)
+        every.cancel()
+        self.assertRaises(ZeroDivisionError, loop.advance, 1000)
+        for act in loop.wait, loop.fileno, lambda: self.loop.advance(1), self.loop.timeout:
+            self.assertRaises(OSError, act)
 
 
 class Numbered(Base):
@@ -213,6 +253,9 @@ class Errors(Base):
             with self.assertRaises(OSError) as error:
                 twheel.Loop(**config)
             self.assertEqual(error.exception.errno, errno.EINVAL)
+        self.assertRaises(OSError, twheel.Loop, clock=time.CLOCK_THREAD_CPUTIME_ID)
+        if self.loop.backend == "user":
+            self.assertRaises(FileNotFoundError, twheel.Loop, backend="device")
         self.assertRaises(KeyError, twheel.Loop, backend="else")
         self.assertRaises(TypeError, twheel.Loop, 1)
         self.assertRaises(ValueError, twheel.Loop.__new__(twheel.Loop).flush)
@@ -259,6 +302,23 @@ class Errors(Base):
         self.assertRaises(ZeroDivisionError, self.loop.wait, 5)
         self.loop.close()
         self.assertRaises(ValueError, self.loop.post, nothing)
+
+    def test_a_child_has_no_loop(self):
+        for _ in range(2): # also while a message is pending
+            child = os.fork()
+            if not child:
+                for act in lambda: self.loop.post(nothing), self.loop.wait:
+                    try:
+                        act()
+                        os._exit(1)
+                    except OSError as error:
+                        if error.errno != errno.EOWNERDEAD:
+                            os._exit(2)
+                os._exit(0)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.loop.post(self.called.append, child)
+        self.loop.wait()
+        self.assertEqual(len(self.called), 2)
 
     def test_what_callbacks_raise_comes_when_all_were_called(self):
         self.loop.call_later(0.001, lambda: 1 / 0)

@@ -8,9 +8,9 @@ or attach() and timeout(), to leave asyncio's own timers alone."""
 import asyncio
 import weakref
 
-from twheel._twheel import Loop, Timer, Timers
+from twheel._twheel import MANUAL, Loop, Timer, Timers
 
-__all__ = ["AsyncioLoop", "Loop", "Timer", "Timers", "attach", "install", "timeout"]
+__all__ = ["AsyncioLoop", "Loop", "MANUAL", "Timer", "Timers", "attach", "install", "timeout"]
 
 _attached = weakref.WeakKeyDictionary()
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
+import time
 from contextvars import Context
 from typing import Any, Callable, Literal
+
+MANUAL: int  # a clock that begins at 0, and goes on by Loop.advance(): for tests
 
 class Timer:
     count: int  # in a callback of call_every(): how many periods have passed
@@ -9,15 +12,18 @@ class Timer:
         call_later(), or the interval."""
     def cancel(self) -> bool: ...  # whether it was running
     def cancelled(self) -> bool: ...
-    def when(self) -> float: ...  # as time.monotonic()
+    def when(self) -> float: ...  # as Loop.time()
 
 class Loop:
     backend: Literal["device", "user"]
     def __init__(self, *, tick: float = 0, max_timers: int = 0, wheel_size: int = 0,
-                 boottime: bool = False, backend: Literal["any", "device", "user"] = "any",
+                 clock: int = time.CLOCK_MONOTONIC, boottime: bool = False,
+                 backend: Literal["any", "device", "user"] = "any",
                  on_error: Callable[[Exception, Timer | None], object] | None = None) -> None:
-        """Zero stands for the library's default. on_error is called for what a callback raises,
-        with the timer; or with None, of Timers and post()."""
+        """Zero stands for the library's default. boottime=True is clock=time.CLOCK_BOOTTIME.
+        on_error is called for what a callback raises, with the timer; or with None, of Timers
+        and post()."""
+    def time(self) -> float: ...  # of its clock: call_at() takes that
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any,
                    context: Context | None = None) -> Timer: ...
     def call_at(self, when: float, callback: Callable[..., object], *args: Any,
@@ -28,6 +34,8 @@ class Loop:
         """Calls a function in the loop's thread. The only method for other threads."""
     def flush(self) -> None: ...  # as dispatch() does: what was started takes effect
     def dispatch(self) -> int: ...  # calls back: how many; raises what they raised
+    def advance(self, seconds: float) -> int: ...  # with clock=MANUAL: lets time pass, dispatches
+    def timeout(self) -> float | None: ...  # with clock=MANUAL: until the next timer expires
     def wait(self, timeout: float | None = None) -> int: ...  # flushes and dispatches
     def fileno(self) -> int: ...
     def close(self) -> None: ...

@@ -15,13 +15,13 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 from select import POLLIN, poll
-from time import monotonic
+from time import CLOCK_BOOTTIME, CLOCK_MONOTONIC, clock_gettime, monotonic
 
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
 
 cdef extern from "libtwheel.h":
-    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_BOOTTIME
+    enum: TWHEEL_BACKEND_DEVICE, TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_MANUAL
     uint64_t TWHEEL_TIME_MAX_NS, TWHEEL_SAME_DELAY
     struct twheel_loop:
         pass
@@ -46,6 +46,8 @@ cdef extern from "libtwheel.h":
     int twheel_loop_update(twheel_loop *loop)
     int twheel_loop_flush(twheel_loop *loop)
     int twheel_loop_dispatch(twheel_loop *loop)
+    int twheel_loop_advance(twheel_loop *loop, uint64_t time)
+    int64_t twheel_loop_timeout(twheel_loop *loop)
     void twheel_handle_init(twheel_handle *handle, twheel_callback callback, void *data)
     int twheel_start(twheel_loop *loop, twheel_handle *handle, uint64_t delay)
     int twheel_start_at(twheel_loop *loop, twheel_handle *handle, uint64_t deadline)
@@ -57,6 +59,8 @@ cdef extern from "libtwheel.h":
 
 cdef enum:
     LATER, AT, EVERY
+# The library's clocks are the system's with a bit, as 0 is the default.
+MANUAL = TWHEEL_CLOCK_MANUAL ^ TWHEEL_CLOCK_REALTIME
 BACKENDS = {"any": 0, "device": TWHEEL_BACKEND_DEVICE, "user": 2}
 
 
@@ -82,24 +86,27 @@ cdef class Loop:
     cdef list errors, posted
     cdef twheel_message message
     cdef unsigned long thread
-    cdef int called
-    cdef bint dispatching, closing
+    cdef int called, clock
+    cdef bint dispatching, closing, manual
     cdef object __weakref__
 
     def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
-                 bint boottime=False, str backend="any", on_error=None):
+                 int clock=CLOCK_MONOTONIC, bint boottime=False, str backend="any",
+                 on_error=None):
         cdef twheel_loop_config config
         memset(&config, 0, sizeof(config))
         config.tick_ns, config.max_timers = nanoseconds(tick), max_timers
         config.wheel_size, config.backend = wheel_size, BACKENDS[backend]
-        config.clock, config.data = TWHEEL_CLOCK_BOOTTIME if boottime else 0, <void *>self
+        self.clock, self.manual = CLOCK_BOOTTIME if boottime else clock, clock == MANUAL
+        config.clock, config.data = TWHEEL_CLOCK_REALTIME | self.clock, <void *>self
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
         self.loop = twheel_loop_new(&config)
         check(0 if self.loop else -1, "twheel_loop_new")
-        self.poll = poll()
-        self.poll.register(check(twheel_loop_fd(self.loop), "twheel_loop_fd"), POLLIN)
         self.thread = PyThread_get_thread_ident()
+        if not self.manual:
+            self.poll = poll()
+            self.poll.register(self.fileno(), POLLIN)
         self.on_error = on_error
         self.running, self.errors, self.posted = set(), [], []
         self.message.call = on_posted
@@ -115,6 +122,26 @@ cdef class Loop:
         if outside and self.dispatching:
             raise RuntimeError("called by a callback")
 
+    def _take(self):
+        """The loop is this thread's from now on: the other one has ended."""
+        self.thread = PyThread_get_thread_ident()
+
+    def time(self):
+        return twheel_loop_now(self.loop) / 1e9 if self.manual else clock_gettime(self.clock)
+
+    cdef uint64_t later(self, uint64_t delay) except? 0:
+        """Updates the loop's time. Returns a delay from there that ends as one from now."""
+        cdef int64_t ahead
+        if not self.manual:
+            twheel_loop_update(self.loop)
+            return delay
+        ahead = nanoseconds(self._change()) - twheel_loop_now(self.loop)
+        return min(delay + max(ahead, 0), TWHEEL_TIME_MAX_NS)
+
+    def _change(self):
+        """Called before a timer starts, with a manual clock. Returns the time."""
+        return self.time()
+
     cdef Timer begin(self, int how, double time, callback, tuple args, context):
         cdef Timer timer = Timer.__new__(Timer)
         cdef uint64_t ns = nanoseconds(time)
@@ -125,13 +152,13 @@ cdef class Loop:
             context = PyContext_CopyCurrent()
         twheel_handle_init(&timer.handle, on_timer, <void *>timer)
         timer.owner, timer.callback, timer.args, timer.context = self, callback, args, context
-        twheel_loop_update(self.loop)
+        ns = ns if how == AT else self.later(ns)
         if how == LATER:
             check(twheel_start(self.loop, &timer.handle, ns), "twheel_start")
         elif how == AT:
             check(twheel_start_at(self.loop, &timer.handle, ns), "twheel_start_at")
         else:
-            check(twheel_repeat(self.loop, &timer.handle, ns, ns), "twheel_repeat")
+            check(twheel_repeat(self.loop, &timer.handle, ns, nanoseconds(time)), "twheel_repeat")
         timer.deadline = ns if how == AT else twheel_loop_now(self.loop) + ns
         self.running.add(timer)
         return timer
@@ -158,10 +185,23 @@ cdef class Loop:
         check(twheel_loop_flush(self.loop), "twheel_loop_flush")
 
     def dispatch(self):
+        return self.call_back(-1)
+
+    def advance(self, double seconds):
+        return self.call_back(nanoseconds(seconds))
+
+    def timeout(self):
+        cdef int64_t left
+        self.check()
+        left = twheel_loop_timeout(self.loop)
+        check(-1 if errno else 0, "twheel_loop_timeout")
+        return None if left < 0 else left / 1e9
+
+    cdef call_back(self, int64_t ns):
         cdef int result
         self.check(True)
         self.dispatching, self.called = True, 0
-        result = twheel_loop_dispatch(self.loop)
+        result = twheel_loop_dispatch(self.loop) if ns < 0 else twheel_loop_advance(self.loop, ns)
         self.dispatching = False
         if self.closing:
             self.close()
@@ -174,6 +214,7 @@ cdef class Loop:
 
     def wait(self, timeout=None):
         self.check(True)
+        self.fileno() # a manual clock has none
         end = None if timeout is None else monotonic() + timeout
         while True:
             error, called = None, 0
@@ -193,7 +234,7 @@ cdef class Loop:
 
     def fileno(self):
         self.check()
-        return twheel_loop_fd(self.loop)
+        return check(twheel_loop_fd(self.loop), "twheel_loop_fd")
 
     @property
     def backend(self):
@@ -271,10 +312,10 @@ cdef class Timer:
             twheel_stop(&self.handle)
 
     def again(self, delay=None):
-        cdef uint64_t ns = TWHEEL_SAME_DELAY if delay is None else nanoseconds(delay)
+        cdef uint64_t ns = 0 if delay is None else nanoseconds(delay)
         self.owner.check()
-        twheel_loop_update(self.owner.loop)
-        check(twheel_again(&self.handle, ns), "twheel_again")
+        ns = self.owner.later(ns)
+        check(twheel_again(&self.handle, TWHEEL_SAME_DELAY if delay is None else ns), "twheel_again")
         self.deadline = twheel_loop_now(self.owner.loop) + twheel_remaining(&self.handle)
         self.is_cancelled = False
         self.owner.running.add(self)
@@ -334,7 +375,7 @@ cdef class Timers:
         cdef twheel_handle *handle = self.find(number)
         cdef uint64_t ns = nanoseconds(delay)
         self.owner.check()
-        twheel_loop_update(self.owner.loop)
+        ns = self.owner.later(ns)
         if handle.loop == NULL:
             check(twheel_start(self.owner.loop, handle, ns), "twheel_start")
         else:
