@@ -158,6 +158,7 @@ class Timers(Base):
         self.wait_for(0.2)
         self.assertEqual(called, expected)
 
+
     def test_wait_sleeps(self):
         self.loop.call_later(0.2, nothing)
         cpu = time.thread_time()
@@ -182,6 +183,7 @@ class Timers(Base):
 
     def test_the_descriptor_is_closed_on_exec(self):
         self.assertFalse(os.get_inheritable(self.loop.fileno()))
+
 
     def test_a_clock_of_the_programs_own(self):
         loop = twheel.Loop(clock=twheel.MANUAL)
@@ -489,6 +491,52 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(outcomes[1:], outcomes[:1] * 2)
         self.assertEqual(len(twheel.attach()), 0)
 
+    async def test_the_time_of_an_event_loop_is_that_of_its_wheel(self):
+        loop = asyncio.get_running_loop()
+        ahead = time.clock_gettime(time.CLOCK_REALTIME) - time.monotonic()
+        old = loop.call_later(0.1, self.called.append, 1)
+        wheel = twheel.install(clock=time.CLOCK_REALTIME)
+        self.assertAlmostEqual(loop.time(), time.time(), delta=5)
+        began = time.monotonic()
+        async with asyncio.timeout(10):
+            await asyncio.sleep(0.02)
+        self.assertEqual(self.called, []) # one from before is not early
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await asyncio.sleep(10)
+        with self.assertRaises(TimeoutError):
+            async with twheel.timeout(10) as timeout:
+                timeout.reschedule(loop.time() + 0.02)
+                await asyncio.sleep(10)
+        handle = loop.call_at(loop.time() + 10, nothing)
+        self.assertAlmostEqual(handle.when() - loop.time(), 10, delta=5)
+        handle.cancel()
+        await asyncio.sleep(0.1)
+        self.assertGreaterEqual(time.monotonic() - began, 0.16)
+        self.assertEqual(self.called, [1])
+        old = loop.call_later(60, nothing)
+        wheel.close()
+        self.assertAlmostEqual(loop.time(), time.monotonic(), delta=5)
+        self.assertGreater(ahead, 1e6)
+        await asyncio.sleep(0.01)
+
+    async def test_a_full_wheel_does_not_keep_its_event_loop_busy(self):
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, c: errors.append(c))
+        wheel = twheel.install(max_timers=3)
+        timers = [wheel.call_later(60, nothing) for _ in range(5)]
+        cpu = time.process_time()
+        with ThreadPoolExecutor(1) as other:
+            for _ in range(5):
+                await asyncio.wrap_future(other.submit(time.sleep, 0.1))
+        self.assertLess(time.process_time() - cpu, 0.25)
+        self.assertTrue(1 < len(errors) < 20, len(errors))
+        self.assertEqual({type(c["exception"]) for c in errors}, {OSError})
+        self.assertEqual(len(wheel), 5)
+        for timer in timers[:3]:
+            timer.cancel()
+        await asyncio.sleep(0.01)
+
     async def test_errors_and_contexts(self):
         variable = contextvars.ContextVar("variable", default=0)
         errors = []
@@ -527,6 +575,66 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(errors[0]["exception"].errno, errno.ENOSPC)
 
 
+class Artificial(asyncio.SelectorEventLoop):
+    """An event loop whose time is not a clock's: it passes when nothing else is to be done."""
+    now = 1.7e9
+
+    def __init__(self):
+        super().__init__()
+        self._clock_resolution = 1e-6 # that of floats
+
+    def time(self):
+        return self.now
+
+    def _run_once(self):
+        if not self._ready:
+            handles = (handle.when() for handle in self._scheduled if not handle.cancelled())
+            self.now = max(self.now, min(handles)) # fails instead of waiting forever
+        super()._run_once()
+
+
+class ArtificialTime(unittest.TestCase):
+    def test_an_event_loop_with_a_time_of_its_own_is_the_wheels_clock(self):
+        async def main(use):
+            loop, called = asyncio.get_running_loop(), []
+            wheel = use(boottime=True)
+            before = loop.time()
+            for delay in 3600, 7200, 0.5:
+                wheel.call_later(delay, lambda delay=delay: called.append((delay, loop.time())))
+            timers = twheel.Timers(wheel, 1, lambda number: called.append((number, loop.time())))
+            timers.start(0, 10000)
+            idle = wheel.call_later(1, called.append, "postponed")
+            for _ in range(10):
+                await asyncio.sleep(0.7)
+                idle.again(1)
+            idle.cancel()
+            every = wheel.call_every(1000, lambda: called.append("every"))
+            with self.assertRaises(TimeoutError):
+                async with twheel.timeout(60) as timeout:
+                    timeout.again(2500)
+                    await asyncio.sleep(86400)
+            self.assertAlmostEqual(loop.time(), before + 2507, delta=0.1)
+            every.cancel()
+            with self.assertRaises(TimeoutError):
+                await asyncio.wait_for(asyncio.sleep(86400), 60)
+            loop.now += 10 # others are due in the same turn
+            late = wheel.call_later(5, lambda: called.append(("late", loop.time())))
+            self.assertAlmostEqual(late.when() - wheel.time(), 5)
+            await asyncio.sleep(80000)
+            self.assertEqual(called.count("every"), 2)
+            for delay, when in (c for c in called if c != "every"):
+                delay = {0: 10000, "late": late.when() - before}.get(delay, delay)
+                self.assertAlmostEqual(when, before + delay, delta=0.01)
+                self.assertGreater(when, before + delay - 1e-6)
+            self.assertEqual(len(wheel), 0)
+
+        began = time.monotonic()
+        for use in twheel.install, twheel.attach:
+            with asyncio.Runner(loop_factory=Artificial) as runner:
+                runner.run(main(use))
+        self.assertLess(time.monotonic() - began, 10)
+
+
 class Ended(unittest.TestCase):
     def test_a_loop_of_asyncio_that_ended_takes_its_wheel_along(self):
         async def main():
@@ -538,6 +646,31 @@ class Ended(unittest.TestCase):
         gc.collect()
         self.assertIsNone(wheel())
 
+    def test_an_event_loop_that_is_closed_closes_its_wheel(self):
+        def descriptors():
+            return len(os.listdir("/proc/self/fd"))
+
+        async def main(use):
+            wheel = use()
+            async with twheel.timeout(5):
+                await asyncio.sleep(0)
+            self.assertRaises(RuntimeError, asyncio.get_running_loop().close) # it is running
+            wheel.call_later(0, nothing)
+            return wheel
+
+        before = descriptors()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        for use in twheel.install, twheel.attach:
+            wheel = asyncio.run(main(use))
+            self.assertRaises(ValueError, wheel.call_later, 1, nothing)
+            loop = asyncio.new_event_loop() # closed by another thread than the one that ran it
+            with ThreadPoolExecutor(1) as other:
+                other.submit(loop.run_until_complete, main(use)).result()
+            loop.close()
+            loop.close()
+            self.assertRaises(RuntimeError, use, loop)
+        self.assertEqual(descriptors(), before)
 
 
 if __name__ == "__main__":
