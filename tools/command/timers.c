@@ -45,6 +45,20 @@ static void fail_open(const char *device)
 	errx(STATUS_ERROR, "cannot open %s: %s%s", device, strerror(errno), what ? what : "");
 }
 
+/* The device has the clocks of the machine: in a time namespace, the program has others. */
+static void find_offset(void)
+{
+	bool has_namespaces = wheel.clock_id == CLOCK_MONOTONIC || wheel.clock_id == CLOCK_BOOTTIME;
+	uint64_t before_ns = now_on(wheel.clock_id);
+	struct twheel_info info;
+
+	if (twheel_get_info(wheel.fd, &info))
+		err(STATUS_ERROR, "cannot query the wheel");
+	/* A moment too much makes timers late, not early. */
+	if (has_namespaces && (info.now_ns < before_ns || info.now_ns > now_on(wheel.clock_id)))
+		wheel.offset_ns = (int64_t)(info.now_ns - before_ns);
+}
+
 /* Open a wheel, and set it up if there are options for that. */
 void wheel_open(void)
 {
@@ -67,8 +81,7 @@ void wheel_open(void)
 	wheel.clock_id = setup.clock_id;
 	if ((!options.tick_ns && !options.wheel_size && !options.max_timers && !options.clock) ||
 	    !twheel_set_up(wheel.fd, &setup)) {
-		if (twheel_clock_offset(wheel.fd, &wheel.offset_ns))
-			err(STATUS_ERROR, "cannot read the wheel's clock");
+		find_offset();
 		return;
 	}
 	if (errno == ENOSPC)

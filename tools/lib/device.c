@@ -27,11 +27,11 @@
 struct device {
 	struct twheel_loop loop;
 	struct twheel_ring_view ring;	/* timers that have expired */
-	int64_t offset;			/* the device's time less the program's: a time namespace's */
+	int64_t offset;			/* how far the device's clock is ahead: a time namespace */
 	uint64_t nr_armed;		/* timers of the kernel, stopped and inherited ones too */
 	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
 	size_t taken;			/* number of events that have been taken, in the ring */
-	uint64_t due;			/* with @resolve, number of events that a dispatch may take */
+	uint64_t due;			/* with @resolve, how many events a dispatch may take */
 	uint64_t until;			/* deadlines that it may take */
 	size_t inherited;		/* number of next ones that another process had received */
 	unsigned int nr_stopped;	/* number of timers to be cancelled by the next flush */
@@ -508,20 +508,38 @@ static const struct backend device_backend = {
 	.count = device_count,
 };
 
+/*
+ * Find a wheel's clock. If the program is in another time namespace, the device's clock is ahead of
+ * its own: that is found to a moment, which makes timers rather late than early.
+ */
+static int find_clock(struct device *device, int fd)
+{
+	struct twheel_info info;
+	uint64_t before;
+
+	if (twheel_get_info(fd, &info))
+		return -1;
+	device->loop.clock_id = info.clock_id;
+	before = read_clock(info.clock_id);
+	if (twheel_get_info(fd, &info))
+		return -1;
+	/* Others have no namespaces, and can be set. */
+	if ((info.clock_id == CLOCK_MONOTONIC || info.clock_id == CLOCK_BOOTTIME) &&
+	    (info.now_ns < before || info.now_ns > read_clock(info.clock_id)))
+		device->offset = info.now_ns - before;
+	return 0;
+}
+
 /* Open and set up a wheel, or find its clock; then map its ring. ENODEV without rings. */
 static int set_up(struct device *device, const struct twheel_setup *setup, int fd)
 {
-	struct twheel_info info;
-
 	if (setup)
 		fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
 	if (setup && fd < 0)
 		return -1;
-	if ((!setup || !twheel_set_up(fd, setup)) && !twheel_get_info(fd, &info) &&
-	    !twheel_clock_offset(fd, &device->offset) &&
+	if ((!setup || !twheel_set_up(fd, setup)) && !find_clock(device, fd) &&
 	    !twheel_ring_map(fd, RING_SLOTS, &device->ring)) {
 		device->loop.fd = fd;
-		device->loop.clock_id = info.clock_id;
 		return 0;
 	}
 	/* The parameters are valid: a file that refuses them is not a wheel. */

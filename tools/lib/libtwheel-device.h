@@ -224,37 +224,12 @@ static inline int twheel_ring_more(const struct twheel_ring_view *view)
  * @clock_id: the clock of the wheel, as in struct twheel_info.
  * @now_ns: set to the time in nanoseconds.
  *
- * In a time namespace, the wheel's own time differs: see twheel_clock_offset().
+ * In a time namespace, the wheel's own time differs, as the device has the clocks of the machine.
+ * twheel_get_info() returns that.
  *
  * Return: 0; or -1 with errno set: EINVAL for an unknown clock, EFAULT without @now_ns.
  */
 int twheel_now(uint32_t clock_id, uint64_t *now_ns);
-
-/**
- * twheel_clock_offset() - how far a wheel's clock is ahead of the program's
- * @fd: the wheel.
- * @offset_ns: set to what to add to a time of twheel_now(), to get a deadline of the wheel: 0, except
- *	in a time namespace, as the device has the clocks of the machine.
- *
- * Find it once: it is exact only to a moment, and makes timers rather late than early.
- *
- * Return: 0; or -1 with errno set.
- */
-static inline int twheel_clock_offset(int fd, int64_t *offset_ns)
-{
-	struct twheel_info info;
-	uint64_t before, after;
-
-	if (twheel_get_info(fd, &info) || twheel_now(info.clock_id, &before) ||
-	    twheel_get_info(fd, &info) || twheel_now(info.clock_id, &after))
-		return -1;
-	*offset_ns = info.now_ns < before || info.now_ns > after ?
-		     (int64_t)(info.now_ns - before) : 0;
-	/* These have no namespaces, and can be set meanwhile. */
-	if (info.clock_id != CLOCK_MONOTONIC && info.clock_id != CLOCK_BOOTTIME)
-		*offset_ns = 0;
-	return 0;
-}
 
 #pragma GCC visibility pop
 

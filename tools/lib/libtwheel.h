@@ -4,8 +4,8 @@
  *
  * Timers with a callback, for any event loop. They are in a wheel in the program's own memory, or
  * in /dev/twheel, whose ioctls are the functions of libtwheel-device.h. An event loop waits for
- * twheel_loop_fd(); or, with TWHEEL_LOOP_TIMEOUT, as long as twheel_loop_timeout() says. After that,
- * it calls twheel_loop_dispatch(). A program without an event loop calls twheel_loop_run().
+ * twheel_loop_fd(); or, with TWHEEL_LOOP_TIMEOUT, as long as twheel_loop_timeout() says. After
+ * that, it calls twheel_loop_dispatch(). A program without one calls twheel_loop_run().
  *
  * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
  * fails has changed nothing.
@@ -64,9 +64,8 @@ typedef void twheel_callback(struct twheel_loop *loop, struct twheel_handle *han
  *
  * A limit is hit when the loop is flushed, or when a timer that was postponed or repeats is
  * rearmed. The callback may do the same as other callbacks. A timer that it starts is armed in the
- * same flush if there is room. If not, the next flush reports it again, so that the current one
- * returns even if each timer is restarted. That comes after a tenth of a second at most; in a
- * program that waits for the descriptor of the device, when a timer expires, or is started.
+ * same flush if there is room. If not, the next flush reports it again: after a tenth of a second
+ * at most, or in a program that waits for the device's descriptor, when a timer expires.
  */
 typedef void twheel_unarmed(struct twheel_loop *loop, struct twheel_handle *handle, int error);
 
@@ -85,10 +84,10 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_BACKEND_USER	2	/* the program's memory */
 
 /*
- * The bits of @flags in struct twheel_loop_config. _KERNEL: the timers are kept in the kernel if the
- * device exists. Its tools and tracepoints show them, its limits and accounting hold, and it
+ * The bits of @flags in struct twheel_loop_config. _KERNEL: the timers are kept in the kernel if
+ * the device exists. Its tools and tracepoints show them, its limits and accounting hold, and it
  * cascades. _TIMEOUT: the program waits as long as twheel_loop_timeout() says, not for the
- * descriptor or in twheel_loop_wait(); for this, the timers are in the program's memory.
+ * descriptor or in twheel_loop_wait(); the timers are in the program's memory.
  */
 #define TWHEEL_LOOP_KERNEL	0x1U
 #define TWHEEL_LOOP_TIMEOUT	0x2U
@@ -144,9 +143,10 @@ struct twheel_loop_config {
  * twheel_loop_new() - make a loop
  * @config: the parameters, or NULL for the defaults.
  *
- * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment
- * variable, as for the device with TWHEEL_LOOP_TIMEOUT, ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for
- * a device that is not a wheel, or an error of open() if the required device cannot be opened.
+ * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment variable,
+ * as the device with TWHEEL_LOOP_TIMEOUT is; ENOSPC for more timers or memory than the module
+ * allows, ENOMEM, EMFILE, ENODEV for a device that is not a wheel, or an error of open() if the
+ * required device cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
 
@@ -167,8 +167,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  * If it fails, the wheel keeps all timers except those for which @resolve returned NULL, and
  * the handles must be initialised again.
  *
- * Return: the loop; or NULL with errno set: EINVAL for an invalid config, EBADF, ENODEV if @fd
- * is not a wheel, EOPNOTSUPP from a module that is too old, ENOSPC, ENOMEM, EOWNERDEAD in a
+ * Return: the loop; or NULL with errno set: EINVAL for an invalid config, EBADF, ENODEV or EIO if
+ * @fd is not a wheel, EOPNOTSUPP from a module that is too old, ENOSPC, ENOMEM, EOWNERDEAD in a
  * child that @resolve has forked.
  */
 struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *config);
@@ -192,7 +192,7 @@ void twheel_loop_free(struct twheel_loop *loop);
  * for messages that other threads post: they can do so from the first call on.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, or with
- * TWHEEL_CLOCK_MANUAL, EMFILE, ENOMEM, EBADF, EOWNERDEAD after fork().
+ * TWHEEL_CLOCK_MANUAL, EMFILE, ENOMEM, EBADF, EIO, EOWNERDEAD after fork().
  */
 int twheel_loop_fd(struct twheel_loop *loop);
 
@@ -277,7 +277,7 @@ int twheel_loop_flush(struct twheel_loop *loop);
  * @loop: the loop.
  *
  * Reads the clock, and runs the messages that other threads posted, then the callbacks of the
- * timers that are due by then, in the order of their ticks. Flushes, except with
+ * timers that are due at that time, in the order of their ticks. Flushes, except with
  * TWHEEL_LOOP_TIMEOUT. Does not wait. A timer that a callback starts is called by the next dispatch
  * at the earliest, even if it is due at once. After that, the descriptor is readable again only for
  * new events: edge-triggered epoll may be used.
@@ -308,8 +308,8 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
  * twheel_loop_run() - wait and dispatch until no timer is left
  * @loop: the loop.
  *
- * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop(). To wait for
- * messages alone, start a timer with a delay of TWHEEL_TIME_MAX_NS.
+ * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop(). To wait
+ * for messages alone, start a timer with a delay of TWHEEL_TIME_MAX_NS.
  *
  * Return: 0; or -1 with errno set, as for twheel_loop_wait(), but signals do not end it.
  */
@@ -347,7 +347,7 @@ int64_t twheel_loop_count(struct twheel_loop *loop);
  * wait or walk. Over the device, each timer costs a system call.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop or a function, EBUSY within a walk,
- * EOWNERDEAD after fork(), or another error of twheel(4).
+ * EOWNERDEAD after fork(), EBADF, EIO, or another error of twheel(4).
  */
 int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit);
 
@@ -533,7 +533,7 @@ static inline int twheel_is_running(const struct twheel_handle *handle)
  *
  * For one that repeats without end, such as a heartbeat, or a watchdog.
  *
- * Return: 0; or -1 with errno set: EINVAL without a handle, EOWNERDEAD after fork() if it is running.
+ * Return: 0; or -1 with errno set: EINVAL without a handle, EOWNERDEAD after fork() if it runs.
  */
 int twheel_unref(struct twheel_handle *handle);
 

@@ -70,8 +70,8 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	loop->posted = &end;
 	loop->arrived = &end;
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
-	loop->is_watched = !is_timed(&loop->config) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
-					       loop->clock_id != CLOCK_MONOTONIC);
+	loop->is_watched = !is_timed(config) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
+						 loop->clock_id != CLOCK_MONOTONIC);
 	loop->own = *loop->real;
 	/* With a limit, a flush reports refused timers. */
 	if (config->max_timers)

@@ -94,7 +94,7 @@ struct twheel_loop {
 	uint64_t now;
 	uint64_t delay_limit;
 	const struct backend *backend;	/* the one to call: @own, or one that refuses */
-	bool is_watched;		/* the program waits for the descriptor, which shows timers */
+	bool is_watched;		/* the program waits for the descriptor: it shows timers */
 	bool stopped;			/* twheel_loop_stop() was called */
 	bool is_quiet;			/* a flush does not report refused timers */
 	u64 nr_linked;			/* number of linked handles */

@@ -2,9 +2,9 @@
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
  *
- * In user space, the program asks for the length of each wait, as in tools/examples/echo-server.c.
- * One facility waits for the descriptor instead, as in the loops of other libraries. Over the device,
- * it does so too, and flushes before that.
+ * In user space, the program asks for the length of each wait, as tools/examples/echo-server.c.
+ * One facility waits for the descriptor instead, as in the loops of other libraries. Over the
+ * device, the program does so too, and flushes before that.
  */
 #include <err.h>
 #include <sys/epoll.h>

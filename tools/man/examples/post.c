@@ -14,7 +14,8 @@ static struct twheel_message message = { .call = stop };
 
 static void never(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	(void)loop, (void)handle;
+	(void)loop;
+	(void)handle;
 }
 
 static void *work(void *loop)

@@ -229,7 +229,7 @@ TEST(a_backend_is_chosen)
 /* Only where the device does not work, its loops are in user space. */
 DEVICE_TEST(a_wheel_that_the_device_refuses_is_an_error)
 {
-	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL, .max_timers = UINT64_MAX };
+	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL, .max_timers = -1 };
 	struct rlimit limit;
 
 	CHECK(!twheel_loop_new(&config) && errno == ENOSPC);
