@@ -49,9 +49,9 @@
  *
  * CLOCK_REALTIME and CLOCK_TAI can be set. A delay becomes a deadline when its timer is added.
  * Timers follow the clock: when it is set forward, those due by the new time expire; when it is
- * set back, those that are no longer due wait again, also if they have expired unread. A timer
- * that was due when it was added can be up to a tick early by a clock that is set back. Events
- * that lie in a ring have been delivered, and stay.
+ * set back, those that are no longer due become pending again, even if expired unread. A timer
+ * that was due when it was added can be up to a tick early if the clock is set back. Events in a
+ * ring have been delivered, and stay.
  */
 struct twheel_setup {
 	__u64 tick_ns;
@@ -74,6 +74,10 @@ struct twheel_setup {
  * @data: the caller's; comes back in struct twheel_event.
  * @flags: 0 or TWHEEL_ABSTIME.
  * @reserved: must be zero.
+ *
+ * @id is written when the call returns, and nothing else is: another thread may read the timer's
+ * event before that. A timer whose id cannot be written (EFAULT) has been cancelled when the call
+ * returns, unless its event has been read.
  */
 struct twheel_add {
 	__u64 id;
@@ -173,7 +177,7 @@ struct twheel_info {
  *
  * The entries are worked through in order, up to the first one that fails. The
  * ioctl returns how many were done; it fails only when the first one failed,
- * with that one's errno. What was not done was not touched.
+ * with that one's errno. Remaining entries are untouched.
  */
 struct twheel_batch {
 	__aligned_u64 entries;
@@ -188,7 +192,8 @@ struct twheel_batch {
  * @deadline_ns: the deadline that passed, on the wheel's clock; with a @count
  *	above 1, the first one of them.
  * @count: 1; for a periodic timer the number of periods that have passed since
- *	it was last read.
+ *	it was last read. While more is due than one call expires, it can be fewer;
+ *	the next event has the others.
  */
 struct twheel_event {
 	__u64 id;
@@ -218,9 +223,9 @@ struct twheel_event {
  *
  * poll(), select(), epoll and io_uring's poll move events of timers that have expired to the
  * ring, where the program takes them without a system call. An event in the ring counts as
- * read. The descriptor is readable while the ring holds events. An event that finds no empty
- * slot stays in the wheel: a program that finds TWHEEL_RING_MORE after it has taken all events
- * polls again.
+ * read. The descriptor is readable while the ring holds events. One poll moves a bounded number
+ * of events, and none that finds no empty slot; the others stay in the wheel: a program that
+ * finds TWHEEL_RING_MORE after it has taken all events polls again.
  */
 struct twheel_ring {
 	__u32 head;
@@ -276,9 +281,10 @@ struct twheel_listed {
  *
  * The ioctl returns how many timers it has written, in no order; 0 at the end, and then, as
  * when it fails, @cursor is left alone. A timer that exists from the first call of a walk to
- * its last one is returned exactly once, no id is returned twice, and none after its cancel
- * has returned. A timer that is added during the walk may be returned. A cursor is valid for
- * the lifetime of the wheel.
+ * its last one is returned exactly once, no id is returned twice, and none that was cancelled
+ * before the call. A timer that is added during the walk may be returned. The timers are copied in
+ * chunks, each a snapshot: they may have changed when the call returns. A cursor is valid for the
+ * lifetime of the wheel.
  */
 struct twheel_list {
 	__u64 cursor;
