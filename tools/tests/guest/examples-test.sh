@@ -101,6 +101,7 @@ export TWHEEL_BACKEND=device LD_LIBRARY_PATH=/bin:/root
 for page in /bin/page?; do
 	ok "program ${page#/bin/page} of the pages" prints_something "$page"
 done
+ok "the README's program prints what the page shows" says readme page1
 for name in libevent libuv glib cxx; do
 	ok "$name" says heartbeats "with-$name"
 done
