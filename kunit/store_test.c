@@ -132,7 +132,7 @@ static void a_stale_id_outlives_its_page(struct kunit *test) /* SECURITY: wheels
 	KUNIT_EXPECT_NULL(test, find(id));
 }
 
-/* Whether one entry of it is in use or all; empty, it stays for good. */
+/* With one entry in use, or with all; empty, it stays for good. */
 static void a_page_out_of_generations_is_not_used_again(struct kunit *test) /* SECURITY: wheels */
 {
 	struct twheel_entry *entry[TWHEEL_PAGE_ENTRIES];

@@ -33,7 +33,7 @@ void run_screen(struct top *top)
 
 #define GONE		(-8)	/* what read_key() returns when the terminal is closed */
 
-/* What the screen shows. */
+/* The contents of the screen. */
 static struct {
 	uint64_t selected;	/* the number of the wheel that is selected */
 	size_t row;		/* its row */

@@ -187,7 +187,7 @@ enum {
 	PID, COMMAND, FD, PENDING, UNREAD, ADD, CANCEL, EXPIRE, FIRES, MEMORY, USER, NR_COLUMNS
 };
 
-/* What is shown: the wheels of all processes or one, the rows in order of a column. */
+/* The rows to show: the wheels of all processes or one, the rows in order of a column. */
 struct top {
 	pid_t only;
 	struct wheels now;

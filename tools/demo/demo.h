@@ -36,7 +36,7 @@ struct product {
 	uint64_t sold;
 };
 
-/* What customers do, slot by slot; those of a slot in the order of actions. */
+/* Actions of customers, slot by slot; those of a slot in the order of actions. */
 enum action { ARRIVE, EXTEND, PAY, ACTIONS };
 
 #define ACTION_SHIFT	30

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the timers of many processes cost a CPU that is idle otherwise, for twheel-bench
+ * The cost of many processes' timers for a CPU that is idle otherwise, for twheel-bench
  *
  * In each process, timers expire one by one over some seconds. Wheels with the same tick expire
  * at the same moments, so that their processes share interrupts.

@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.realpath(os.path.join(HERE, "../../.."))
 WORK = os.path.join(ROOT, "build/jobs")
-# What Python needs that the programs import only when they run.
+# Needed by Python, and imported only when the programs run.
 MODULES = ["encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8",
            "zoneinfo", "psycopg.types.json", "getpass", "glob", "bisect", "stringprep"]
 

@@ -387,7 +387,7 @@ static void read_some(struct fuzzer *fuzzer)
 	}
 }
 
-/* Whether a timer has to be readable, as its tick has begun; or could be, as it is due. */
+/* Return true if a timer has to be readable, as its tick has begun; or could be, as it is due. */
 static bool is_due(const struct model *model, uint64_t now, bool surely)
 {
 	unsigned int i;

@@ -63,8 +63,8 @@ static unsigned int nr_seen;
 static unsigned int first_execution;
 
 /*
- * Whether the current state has been explored. A state that was seen in this execution has not:
- * it is part of an endless loop, which MAX_STEPS detects.
+ * Return true if the current state has been explored. A state that was seen in this execution has
+ * not: it is part of an endless loop, which MAX_STEPS detects.
  */
 static bool is_explored(void)
 {

@@ -107,7 +107,7 @@ void clock_set(s64 ns);
 /* When the first hrtimer fires, in CLOCK_REALTIME; U64_MAX if none is queued. */
 u64 clock_next_fire(void);
 
-/* What a coroutine does: let time pass until the next hrtimer is due, and run its interrupt. */
+/* A coroutine: let time pass until the next hrtimer is due, and run its interrupt. */
 void clock_run(void);
 /* It waits for time to pass. */
 bool clock_is_waiting(const struct coroutine *c);

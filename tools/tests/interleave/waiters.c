@@ -8,7 +8,7 @@
 
 #include "scenario.h"
 
-/* Whether a signal ended a call. */
+/* Return true if a signal ended a call. */
 static bool is_signal(int err)
 {
 	return err == -EINTR || err == -ERESTARTSYS;

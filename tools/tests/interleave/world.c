@@ -57,7 +57,7 @@ uint64_t world_hash(void)
 	return world_hash_memory(hash, arena, top);
 }
 
-/* Whether all bytes are equal to the first one, which says that they have been freed. */
+/* Return true if all bytes are equal to the first one, which marks freed memory. */
 static bool is_untouched(const struct block *block)
 {
 	const char *p = (const char *)(block + 1);

@@ -268,7 +268,7 @@ TEST(a_closed_descriptor_is_ebadf)
 	CHECK(dup2(kept, fd) == fd && !close(kept));
 }
 
-/* What could not be flushed waits. */
+/* Changes that could not be flushed wait. */
 TEST(a_descriptor_that_is_no_wheel_is_an_error)
 {
 	int fd = twheel_loop_fd(loop), saved = dup(fd), null = open("/dev/null", O_RDWR);

@@ -248,7 +248,7 @@ static void other_threads_post()
 	loop->run();
 	thread.join();
 	CHECK(called == 100);
-	/* What was never called is destroyed. */
+	/* A message that was never called is destroyed. */
 	loop->post([never] { });
 	loop.reset();
 	CHECK(never.use_count() == 1);

@@ -53,7 +53,7 @@ void add_test(struct test *test);
 
 #define NR_TIMERS	20000
 
-/* What each test begins with: a loop, and timers and messages that count their calls. */
+/* Each test begins with these: a loop, and timers and messages that count their calls. */
 extern struct twheel_loop *loop;
 extern struct twheel_handle timer, timers[NR_TIMERS];
 extern struct twheel_message message;
@@ -122,7 +122,7 @@ uint64_t added(void);
 /* Return the lowest descriptor that is free. */
 int next_descriptor(void);
 
-/* Whether the descriptor is readable; a timerfd that is set to a past time takes a moment. */
+/* Return true if the descriptor is readable; a timerfd set to a past time takes a moment. */
 bool is_readable(void);
 bool becomes_readable(void);
 

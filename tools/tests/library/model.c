@@ -351,7 +351,7 @@ static void pass_time(void)
 	}
 }
 
-/* What was started, with or without a flush, wakes the program in time. */
+/* Timers that were started, with or without a flush, wake the program in time. */
 static void check_wakes(void)
 {
 	uint64_t next = next_due(), began = now_ns();

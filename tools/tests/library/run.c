@@ -265,7 +265,7 @@ static bool aborts(void (*function)(void))
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
 }
 
-/* What changes while the timer is running, and whether it is stopped then, or expires. */
+/* Changes while the timer is running, each of which stops it or lets it expire. */
 static const struct change {
 	void *memory;
 	bool stops;

@@ -14,7 +14,7 @@
 /* How long the victims sleep at a time. */
 #define VICTIM_PERIOD	MSEC
 
-/* What the attacker does again and again: any of these, in this order. */
+/* Acts that the attacker repeats: any of these, in this order. */
 enum act {
 	ACT_SPIN	= 1 << 0,	/* use the CPU */
 	ACT_CLOSE	= 1 << 1,

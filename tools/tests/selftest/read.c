@@ -28,7 +28,7 @@ TEST_F(reading, returns_as_many_whole_events_as_fit_at_least_one)
 	};
 	__u64 done = 0;
 
-	/* The first time nothing is to be read. */
+	/* The first time, there is nothing to read. */
 	for (unsigned int i = 0; i < 5; i++)
 		EXPECT_EQ(-EINVAL, read_bytes(self->fd, event, reads[i].size));
 	ASSERT_TRUE(add_due(self->fd, 13, 0));

@@ -75,7 +75,7 @@ static __u64 lateness_max = 500 * MSEC;
 #define UNTOUCHED	0xdeadbeefdeadbeefULL
 
 /*
- * What a test read or asked for last, and what it adds. Each test is a process of its own, so
+ * The last results of a test, and the timers that it adds. Each test is a process of its own, so
  * these are its own, and zero in the beginning.
  */
 #define MAX_EVENTS	5000
@@ -530,7 +530,7 @@ static inline int open_wheel(struct __test_metadata *_metadata, int flags)
 	return fd;
 }
 
-/* What a fixture of one wheel has, besides other members, and how it ends. */
+/* A fixture of one wheel, with other members, and its teardown. */
 #define FIXTURE_OF_WHEEL(name, ...)				\
 FIXTURE(name)							\
 {								\

@@ -241,7 +241,7 @@ TEST_F(sharing, fdinfo_has_all_that_info_has) /* SECURITY: rights */
 	EXPECT_GE(now_on(CLOCK_BOOTTIME), now);
 }
 
-/* Whether two descriptors have one wheel: monitoring counts each wheel once. */
+/* Descriptors of one wheel show the same number: monitoring counts each wheel once. */
 TEST_F(sharing, fdinfo_has_a_number_for_each_wheel)
 {
 	unsigned long long id = fdinfo_field(self->fd, "twheel-id");

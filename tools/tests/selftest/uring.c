@@ -140,7 +140,7 @@ TEST_F(uring, calls_that_change_no_timer_are_not_commands)
 	EXPECT_STREQ("", changes(self->fd, &before));
 }
 
-/* What is behind the argument, the flags, and the second half of a large entry. */
+/* Bytes behind the argument, the flags, and the second half of a large entry. */
 TEST_F(uring, unused_fields_must_be_zero)
 {
 	struct twheel_add add = { .time_ns = HOUR };

@@ -99,13 +99,13 @@ void breathing_space(void);
 #define WORLD
 #endif
 
-/* Whether this tracepoint is enabled now. */
+/* Return true if this tracepoint is enabled now. */
 bool is_traced(void);
 
 /* The time, which may have passed when other threads have run. */
 u64 clock_look(clockid_t clock);
 
-/* Whether this allocation has to fail. */
+/* Return true if this allocation has to fail. */
 bool out_of_memory(void);
 
 void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed);
@@ -143,7 +143,7 @@ static inline void may_sleep(void)
 		broken("sleeping in an atomic section");
 }
 
-/* Whether an allocation that does not sleep has to fail. */
+/* Return true if an allocation that does not sleep has to fail. */
 static inline bool out_of_memory_now(void)
 {
 	may_call();

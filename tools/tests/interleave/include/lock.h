@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mutex or a spin lock is: its owner. An owner can be preempted, which stands for a
+ * A mutex or a spin lock is its owner. An owner can be preempted, which stands for a
  * CPU that is slower than others.
  */
 #ifndef _INTERLEAVE_LOCK_H

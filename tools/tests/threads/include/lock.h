@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mutex or a spin lock is: a lock of pthread, which ThreadSanitizer knows, and its owner
+ * A mutex or a spin lock: a lock of pthread, which ThreadSanitizer knows, and its owner
  */
 #ifndef _DRIVER_LOCK_H
 #define _DRIVER_LOCK_H

@@ -38,7 +38,7 @@ static inline void free_pages_exact(void *pages, size_t size)
 /* A page is where it is. */
 struct page;
 
-/* What mmap(2) maps: see sys_mmap() */
+/* A mapping of mmap(2): see sys_mmap() */
 struct vm_area_struct {
 	unsigned long vm_start;	/* its first address in the program */
 	unsigned long vm_end;	/* the one behind it */
