@@ -6,6 +6,8 @@
  * fail does, then the second one, until none is left; and once more with all steps after it. A
  * call that fails changes nothing; repeated without a fault, it succeeds, and the wheel takes as
  * much memory as without the failure.
+ *
+ * In the end, what a call has read is overwritten at once: it uses the value that it has checked.
  */
 #include "../../../twheel_file.h"
 
@@ -264,6 +266,47 @@ static bool fail_step(const struct call *c, unsigned int nth, long *full, u64 *m
 	return current->failed || !nth;
 }
 
+/* Return true if the wheel has what calls have been given, and nothing else. */
+static bool is_as_given(const struct call *c)
+{
+	struct twheel_info info = info_of_wheel();
+	long n;
+
+	if (c->cmd == TWHEEL_SETUP && (info.tick_ns != 1000 || info.wheel_size != 10))
+		return false;
+	list = (struct twheel_list) { .entries = (unsigned long)listed, .count = BATCH };
+	while ((n = sys_ioctl(wheel, TWHEEL_LIST, &list)) > 0) {
+		while (n--) {
+			if (listed[n].data || listed[n].deadline_ns > info.now_ns + FAR ||
+			    (listed[n].interval_ns && listed[n].interval_ns != FAR))
+				return false;
+		}
+	}
+	return !n;
+}
+
+/* Make the call while another thread overwrites what it has read. SECURITY: arguments */
+static void overwrite_argument(const struct call *c, long full)
+{
+	bool is_batch = c->cmd == TWHEEL_ADD_BATCH || c->cmd == TWHEEL_MODIFY_BATCH;
+	size_t size = c->argument ? _IOC_SIZE(c->cmd) : 0;
+	char argument[sizeof(struct twheel_info)];
+	long ret;
+
+	c->prepare();
+	if (size)
+		memcpy(argument, c->argument, size);
+	current->overwrites = true;
+	ret = make(c);
+	current->overwrites = false;
+	/* A batch that lacks memory copies its entries again. */
+	if ((ret != full && !(is_batch && ret == -EINVAL)) || !is_as_given(c))
+		wrong(ANSWERS, "%s, with an argument that changes: %ld", c->name, ret);
+	if (size)
+		memcpy(c->argument, argument, size);
+	sys_close(wheel);
+}
+
 /* No memory for the device. */
 static void fail_loading(void)
 {
@@ -291,6 +334,7 @@ void fail_each_step(void)
 			count(&happened[FAILED], !!nth);
 		if (nth < 2)
 			wrong(ANSWERS, "%s has no step that may fail", calls[i / 2].name);
+		overwrite_argument(&calls[i / 2], full);
 	}
 	current->alone = false;
 	*parameter_max_user_bytes = limit;

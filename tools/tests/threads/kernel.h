@@ -39,6 +39,7 @@ struct task_struct {
 	unsigned int pagefaults_off;
 	unsigned long unreadable;	/* user memory from here on cannot be read */
 	unsigned long unwritable;	/* user memory from here on cannot be written */
+	bool overwrites;		/* another thread overwrites what has been copied */
 	unsigned long user_end;
 	unsigned int lean;	/* one in this many allocations fails; 0 stands for none */
 	bool alone;	/* no other thread waits for what it does, and user memory stays */

@@ -75,6 +75,8 @@ static inline unsigned long __must_check copy_from_user(void *to, const void __u
 
 	memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
+	if (current->overwrites)
+		memset((void *)from, 0x80, bytes);
 	return n - bytes;
 }
 
