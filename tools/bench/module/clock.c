@@ -99,7 +99,7 @@ static struct bench_probe idle_probes[] = {
 
 /*
  * The kernel's idle time has work in it, such as stopping the tick; from 7.2 on, it is also more
- * than the time that has passed. Probes cost some instructions: they stay away until the first call.
+ * than the time that has passed. Probes cost some instructions: they are set by the first call.
  */
 int bench_busy(u64 *ticks)
 {
