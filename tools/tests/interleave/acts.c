@@ -50,9 +50,9 @@ static void drain(const struct step *step)
 /* The waiter gets the events that it leaves. */
 static void read_once(const struct step *step)
 {
-	int n = read_events(1, 0);
+	int n = read_events(step->n ?: 1, 0);
 
-	if (n != 1 && n != -EINTR && n != -ERESTARTSYS)
+	if (n < 1 && n != -EINTR && n != -ERESTARTSYS)
 		broken("a read that may wait fails");
 }
 
@@ -106,7 +106,7 @@ static void close_armed(const struct step *step)
 {
 	struct watch watch;
 
-	watch_add(&watch, wheel, false);
+	watch_add(&watch, wheel, 0);
 	watch_remove(&watch);
 	sys_close(wheel);
 	wheel = NULL;
@@ -148,7 +148,7 @@ static void cancel_on_edge(const struct step *step)
 	struct watch watch;
 
 	running->is_waiter = true;
-	watch_add(&watch, wheel, true);
+	watch_add(&watch, wheel, EPOLLET);
 	if (watch_wait(&watch) > 0) {
 		clock_pass(4 * TICK_NS);
 		cancel(&(struct step) { .nr = 0 });

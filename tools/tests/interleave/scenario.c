@@ -54,12 +54,29 @@ unsigned int scenarios_init(void)
 	return nr;
 }
 
+/* A process that is killed closes what it has open. */
+static void end_task(void)
+{
+	if (wheel && current->killed)
+		sys_close_copy(wheel);
+}
+
+static void run_waiter(void)
+{
+	const struct waiter *waiter = waiters;
+
+	while (strcmp(waiter->name, running->name))
+		waiter++;
+	waiter->run();
+	end_task();
+}
+
 static void add_waiters(const struct waiter *waiter, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n && waiter->run; i++)
-		schedule_add(waiter->name, waiter->run)->is_waiter = true;
+		schedule_add(waiter->name, run_waiter)->is_waiter = true;
 	for (i = 0; i < n && waiter->worker; i++)
 		schedule_add("kworker", waiter->worker)->is_kernel = true;
 }
@@ -68,8 +85,12 @@ static void run_steps(void)
 {
 	const struct step *step;
 
-	for (step = running->steps; step < running->steps + MAX_ACTIONS && step->call; step++)
+	for (step = running->steps; step < running->steps + MAX_ACTIONS && step->call; step++) {
 		step->call(step);
+		if (current->killed)
+			break;
+	}
+	end_task();
 }
 
 void scenario_begin(const struct scenario *scenario)

@@ -54,20 +54,33 @@ static void in_read(void)
 
 static void in_poll(void)
 {
-	while (sys_poll(wheel, true) > 0 && read_what_is_due(O_NONBLOCK, false))
+	while (sys_poll(wheel, true) > 0 && !current->killed && read_what_is_due(O_NONBLOCK, false))
 		;
 }
 
-/* Level-triggered or, as the name says, by edges. */
-static void in_epoll(void)
+static void in_epoll(u32 flags)
 {
-	bool edge = !strcmp(running->name, "edge");
 	struct watch watch;
 
-	watch_add(&watch, wheel, edge);
-	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, edge))
+	watch_add(&watch, wheel, flags);
+	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, flags & EPOLLET))
 		;
 	watch_remove(&watch);
+}
+
+static void in_level(void)
+{
+	in_epoll(0);
+}
+
+static void in_edge(void)
+{
+	in_epoll(EPOLLET);
+}
+
+static void in_exclusive(void)
+{
+	in_epoll(EPOLLEXCLUSIVE);
 }
 
 /* A read by io_uring: without waiting, then a poll, until the read succeeds. */
@@ -215,8 +228,9 @@ const struct waiter waiters[] = {
 	{ "alone", "nothing waits" },
 	{ "read", "a blocking read", in_read, .reads = true },
 	{ "poll", "poll(2)", in_poll },
-	{ "level", "epoll, level-triggered", in_epoll },
-	{ "edge", "epoll, edge-triggered", in_epoll },
+	{ "level", "epoll, level-triggered", in_level },
+	{ "edge", "epoll, edge-triggered", in_edge },
+	{ "exclusive", "epoll, one waiter woken at a time", in_exclusive },
 	{ "aio", "IOCB_CMD_POLL", in_aio, aio_worker },
 	{ "uring", "a read of an io_uring", in_uring, .reads = true },
 	{},

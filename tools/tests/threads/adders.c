@@ -384,7 +384,7 @@ void open_and_close(void)
 		sys_ioctl(filp, TWHEEL_SETUP, &setup);
 		while (n--)
 			sys_ioctl(filp, TWHEEL_ADD, &add);
-		watch_add(&watch, filp, one_in(2));
+		watch_add(&watch, filp, one_in(2) ? EPOLLET : 0);
 		if (one_in(2))
 			usleep(any_below(300));
 		if (!READ_ONCE(watch.triggered))

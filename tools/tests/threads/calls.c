@@ -38,10 +38,18 @@ int sys_open(u32 uid, struct file **filp)
 	return err;
 }
 
+void sys_close_copy(struct file *filp)
+{
+	if (device->flush(filp, NULL))
+		broken("a file cannot be closed");
+	may_return();
+}
+
 void sys_close(struct file *filp)
 {
 	struct open_file *open = container_of(filp, struct open_file, file);
 
+	sys_close_copy(filp);
 	device->release(NULL, filp);
 	may_return();
 	free(open);
@@ -142,8 +150,7 @@ static int trigger(wait_queue_entry_t *entry, __poll_t key)
 	if (key && !(key & EPOLLIN))
 		broken("a wake-up without EPOLLIN");
 	WRITE_ONCE(watch->triggered, true);
-	task_wake(watch->task);
-	return 1;
+	return task_wake(watch->task);
 }
 
 static void queue(struct file *filp, wait_queue_head_t *wq, poll_table *table)
@@ -164,14 +171,17 @@ static bool ready(struct watch *watch)
 	return events & EPOLLIN;
 }
 
-bool watch_add(struct watch *watch, struct file *filp, bool edge)
+bool watch_add(struct watch *watch, struct file *filp, u32 flags)
 {
 	*watch = (struct watch) {
 		.table = { ._qproc = queue, ._key = EPOLLIN },
-		.entry = { .func = trigger },
+		.entry = {
+			.flags = flags & EPOLLEXCLUSIVE ? WQ_FLAG_EXCLUSIVE : 0,
+			.func = trigger,
+		},
 		.filp = filp,
 		.task = current,
-		.edge = edge,
+		.flags = flags,
 	};
 	if (!ready(watch))
 		return false;
@@ -188,12 +198,12 @@ int watch_wait(struct watch *watch)
 			task_about_to_sleep();
 		}
 		task_wake(current);
-		if (!READ_ONCE(watch->triggered))
+		if (!READ_ONCE(watch->triggered) || fatal_signal_pending(current))
 			return -EINTR;
 		WRITE_ONCE(watch->triggered, false);
 	} while (!ready(watch));
 	/* A level-triggered file stays on epoll's list. */
-	if (!watch->edge)
+	if (!(watch->flags & EPOLLET))
 		WRITE_ONCE(watch->triggered, true);
 	return EPOLLIN;
 }
@@ -206,7 +216,7 @@ void watch_remove(struct watch *watch)
 int sys_poll(struct file *filp, bool wait)
 {
 	struct watch watch;
-	int ret = watch_add(&watch, filp, false) ? EPOLLIN : 0;
+	int ret = watch_add(&watch, filp, 0) ? EPOLLIN : 0;
 
 	if (wait && !ret)
 		ret = watch_wait(&watch);

@@ -18,11 +18,13 @@ struct watch {
 	struct file *filp;
 	struct task_struct *task;
 	bool triggered;	/* it has been woken, and has to poll again */
-	bool edge;	/* epoll's EPOLLET: only a wake-up makes it poll again */
+	u32 flags;	/* EPOLLET: only a wake-up makes it poll again; EPOLLEXCLUSIVE */
 };
 
 int sys_open(u32 uid, struct file **filp);
 void sys_close(struct file *filp);
+/* A process that has the file open, too, closes it or dies. */
+void sys_close_copy(struct file *filp);
 long sys_ioctl(struct file *filp, unsigned int cmd, void *arg);
 /*
  * Read with IOCB_NOWAIT, as io_uring and RWF_NOWAIT do, or without; @plain reads as read(2),
@@ -40,7 +42,7 @@ void sys_fdinfo(struct file *filp);
 
 /* epoll: add a file, wait for it, and remove it. */
 /* Returns whether there is something to read. */
-bool watch_add(struct watch *watch, struct file *filp, bool edge);
+bool watch_add(struct watch *watch, struct file *filp, u32 flags);
 int watch_wait(struct watch *watch);
 void watch_remove(struct watch *watch);
 

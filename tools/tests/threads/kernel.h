@@ -32,6 +32,7 @@ struct task_struct {
 	struct mem_cgroup *active_memcg;	/* the one that is charged for its allocations */
 	unsigned int mutexes;	/* how many it holds */
 	unsigned int spins;	/* how many spin locks it holds */
+	bool has_woken;	/* it has woken waiters since it took the first of them */
 	bool in_irq;
 	bool irqs_off;	/* it holds a spin lock that turns interrupts off */
 	bool in_user_access;

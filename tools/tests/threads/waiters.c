@@ -85,12 +85,12 @@ static void in_epoll(u32 nr, bool edge)
 	struct watch watch;
 
 	map_ring(nr);
-	watch_add(&watch, wheels[nr].filp, edge);
+	watch_add(&watch, wheels[nr].filp, edge ? EPOLLET : 0);
 	while (!READ_ONCE(leaving)) {
 		if (watch_wait(&watch) < 0) {
 			task_forget_signals(current);
 			watch_remove(&watch);
-			watch_add(&watch, wheels[nr].filp, edge);
+			watch_add(&watch, wheels[nr].filp, edge ? EPOLLET : 0);
 			continue;
 		}
 		happens(WOKEN_BY_EPOLL);

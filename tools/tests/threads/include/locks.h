@@ -46,7 +46,8 @@ static inline void spin_unlock(spinlock_t *lock)
 	may_call();
 	lockdep_assert_held(lock);
 	POINT("spin_unlock");
-	current->spins--;
+	if (!--current->spins)
+		current->has_woken = false;
 	lock_drop(lock);
 	breathing_space();
 }

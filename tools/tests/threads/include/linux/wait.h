@@ -56,7 +56,10 @@ static inline void wait_queue_remove(wait_queue_entry_t *entry)
 static inline void add_wait_queue(wait_queue_head_t *wq, wait_queue_entry_t *entry)
 {
 	spin_lock_irq(&wq->lock);
-	list_add(&entry->entry, &wq->head);
+	if (entry->flags & WQ_FLAG_EXCLUSIVE)
+		list_add_tail(&entry->entry, &wq->head);
+	else
+		list_add(&entry->entry, &wq->head);
 	spin_unlock_irq(&wq->lock);
 }
 
@@ -73,6 +76,10 @@ static inline void wake_up_locked(wait_queue_head_t *wq, __poll_t key, unsigned 
 	wait_queue_entry_t *entry, *next;
 
 	lockdep_assert_held(&wq->lock);
+	/* Waiters cost the one who wakes them, who has interrupts off. */
+	if (current->has_woken)
+		broken("waiters are woken twice in one hold of a lock");
+	current->has_woken = true;
 	list_for_each_entry_safe(entry, next, &wq->head, entry) {
 		bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
 
