@@ -42,7 +42,7 @@ static u64 count_periods(const struct twheel_file *file, const struct twheel_ent
 	const struct twheel *w = &file->wheel;
 	u64 last = w->time;
 
-	if (unlikely(twheel_is_due(w)))
+	if (unlikely(file->now - w->time >= w->tick.value))
 		last = min(twheel_floor(w, file->now) * w->tick.value,
 			   w->time + (file->max_delay - entry->interval));
 	if (last <= entry->timer.deadline)
