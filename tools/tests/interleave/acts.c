@@ -24,18 +24,23 @@ static void lean(const struct step *step)
 }
 
 /* The first waiter, which is the first coroutine; or with a number, the act's first task. */
-static void kill(const struct step *step)
+static struct task_struct *target(const struct step *step)
 {
 	struct coroutine *c = coroutines;
 
 	while (step->nr && !c->steps)
 		c++;
-	task_signal(&c->task, true);
+	return &c->task;
 }
 
-static void signal_waiter(const struct step *step)
+static void kill(const struct step *step)
 {
-	task_signal(&coroutines[0].task, false);
+	task_signal(target(step), true);
+}
+
+static void interrupt(const struct step *step)
+{
+	task_signal(target(step), false);
 }
 
 static void drain(const struct step *step)
@@ -48,7 +53,7 @@ static void drain(const struct step *step)
 }
 
 /* The waiter gets the events that it leaves. */
-static void read_once(const struct step *step)
+static void read_some(const struct step *step)
 {
 	int n = read_events(step->n ?: 1, 0);
 
@@ -175,10 +180,10 @@ const struct act acts[] = {
 	{ "modify_earlier", { 9 }, { { modify, 0, 3 } } },
 	{ "modify_later", { 2 }, { { modify, 0, 6 } } },
 	{ "drain", { 2, 2 }, { { drain } } },
-	{ "read_once", { 2, 2 }, { { read_once } } },
+	{ "read_once", { 2, 2 }, { { read_some } } },
 	{ "late", { 2, 9 }, { { pass, 0, 4 } } },
 	{ "kill", { 2, 2 }, { { kill } }, .waiters = 2 },
-	{ "signal", { 2, 2 }, { { signal_waiter } }, .waiters = 2 },
+	{ "signal", { 2, 2 }, { { interrupt } }, .waiters = 2 },
 	{ "info", { 2, 2, 2 }, { { info } }, { { kill, 1 } } },
 	{ "add_killed", { 2, 2, 2 }, { { add_batch, 4, 0, 5 } }, { { kill, 1 } } },
 	{ "look", { 2, 2 }, { { look } } },
@@ -190,9 +195,16 @@ const struct act acts[] = {
 	{ "set_forward", { 2, 9 }, { { set_clock, 0, -4 }, { set_clock, 0, 6 } }, .is_wall = true },
 	{ "crowd", { 9, 9, 9, 9 }, { { pass, 0, 4 } } },
 	{ "sort", UNSORTED },
+	{ "sort_signal", UNSORTED, { { pass, 0, 9 }, { drain } }, { { interrupt, 1 } } },
+	{ "sort_set_back", UNSORTED, { { pass, 0, 20 }, { set_clock, 0, -10 } }, .is_wall = true },
+	{ "rewind", { 2, 2, 3, 9 }, { { set_clock, 0, -4 }, { poll } }, .is_wall = true },
+	{ "modify_due", { 9, 9, 9, 9 }, { { modify, 0, 0, .n = 4 } } },
+	{ "periods", { 1, 1, 1, 90 }, { { pass, 0, 41 }, { cancel, 0, .n = 4 } }, .period = 5,
+	  .tick = 2 },
 	{ "periodic", { 2 }, { { pass, 0, 45 }, { cancel, 0 } }, .period = 40 },
 	{ "ring_add", { 9 }, { { add, 4, 3 } }, .has_ring = true },
 	{ "ring_full", { 2, 2, 2, 2, 2 }, { { pass, 0, 4 } }, .has_ring = true },
+	{ "ring_early", { 2, 9 }, { { pass, 0, 3 }, { poll } }, .has_ring = true },
 	{ "ring_polled", { 2, 2, 2, 2, 2 }, { { pass, 0, 3 }, { poll }, { poll } },
 	  .has_ring = true },
 	{ "ring_shared", { 2, 2, 2, 2, 2 }, .has_ring = true, .waiters = 2 },
@@ -209,6 +221,12 @@ const struct act acts[] = {
 	{ "no_memory_to_set_up", {}, { { lean }, { set_up, CLOCK_REALTIME, 2 }, { add, 5, 5 } },
 	  { { add, 4, 3 } }, .is_bare = true, .only = "read" },
 	{ "kill_busy", { 2, 2, 2 }, { { kill } }, { { add, 9, 9 } }, .only = "read", .waiters = 2 },
+	{ "kill_and_add", { 2, 9 }, { { kill } }, { { add, 4, 12 } }, .only = "exclusive",
+	  .waiters = 2 },
+	{ "read_many", { 2, 2, 2, 3 }, { { read_some, .n = 4 } }, { { pass, 0, 4 }, { poll } },
+	  .only = "read" },
+	{ "read_stopped", { 2, 2, 2, 2 }, { { read_some, .n = 4 } }, { { interrupt, 1 } },
+	  .only = "read" },
 	{ "close", { 2 }, { { close_armed } }, .only = "alone" },
 	{ "two_rings", {}, { { make_ring, .n = 2 } }, { { make_ring, .n = 20 } }, .only = "alone" },
 	{ "two_wheels", {}, { { add, 4, 3 }, { make_huge_ring } }, { { use_other } },

@@ -126,19 +126,29 @@ static void check_change(const struct record *record, long err)
 void modify(const struct step *step)
 {
 	struct record *record = &records[step->nr];
-	struct twheel_modify modify = {
-		.id = record->id,
-		.time_ns = time_of(step->ticks),
-		.flags = TWHEEL_ABSTIME,
-	};
-	long err;
+	struct twheel_modify modify[MAX_TIMERS];
+	struct twheel_batch batch = { .entries = (unsigned long)modify, .count = step->n };
+	long n = step->n ?: 1, done, i;
 
-	record->moved_to = modify.time_ns;
-	err = sys_ioctl(wheel, TWHEEL_MODIFY, &modify);
-	check_change(record, err);
-	if (!err)
-		record->deadline = record->moved_to;
-	record->moved_to = 0;
+	for (i = 0; i < n; i++) {
+		modify[i] = (struct twheel_modify) {
+			.id = record[i].id,
+			.time_ns = time_of(step->ticks),
+			.flags = TWHEEL_ABSTIME,
+		};
+		record[i].moved_to = modify[i].time_ns;
+	}
+	if (step->n)
+		done = sys_ioctl(wheel, TWHEEL_MODIFY_BATCH, &batch);
+	else
+		done = sys_ioctl(wheel, TWHEEL_MODIFY, modify) ?: 1;
+	for (i = 0; i < n; i++) {
+		if (i < done)
+			record[i].deadline = record[i].moved_to;
+		record[i].moved_to = 0;
+	}
+	if (done < n)
+		check_change(record + max(done, 0L), done < 0 ? done : -ENOENT);
 }
 
 void cancel(const struct step *step)
@@ -174,7 +184,7 @@ void ledger_open(const struct act *act)
 	if (!act->is_bare)
 		set_up(&(struct step) {
 			.nr = act->is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
-			.ticks = 1,
+			.ticks = act->tick ?: 1,
 		});
 	if (act->has_ring)
 		open_ring();
@@ -185,6 +195,21 @@ void ledger_open(const struct act *act)
 /*
  * Reading.
  */
+
+/*
+ * All periods whose tick had ended when the read began at @begin, and none whose tick has not ended
+ * yet; but of a wheel that lags, no more than the levels cover from its clock on, in @covered.
+ */
+static void check_periods(const struct record *record, u64 count, u64 begin, u64 covered)
+{
+	u64 last = record->deadline + (count - 1) * record->interval;
+	u64 passed = min(begin / tick * tick, covered - record->interval);
+
+	if (!count || last + record->interval <= passed)
+		broken("unread periods come one by one");
+	if (count > 1 && DIV_ROUND_UP(last, tick) * tick > clock_latest())
+		broken("a period is counted before its tick has ended");
+}
 
 static void record_event(const struct twheel_event *event)
 {
@@ -208,18 +233,29 @@ static void record_event(const struct twheel_event *event)
 
 int read_events(unsigned int max, int flags)
 {
+	const struct twheel_file *file = wheel->private_data;
 	struct twheel_event event[MAX_TIMERS];
+	u64 begin, covered;
 	ssize_t size;
 	int i;
 
 	clock_call_begins();
+	begin = clock_wall();
+	covered = file->wheel.time + file->max_delay;
 	size = sys_read(wheel, event, max * sizeof(*event), flags, true);
+	if ((size == -EINTR || size == -ERESTARTSYS) && flags && !current->killed)
+		broken("a read that may not wait is interrupted");
 	if (size < 0)
 		return size;
 	if (!size || size % sizeof(*event) || size > (ssize_t)(max * sizeof(*event)))
 		broken("a read returns no whole number of events");
-	for (i = 0; i < size / (ssize_t)sizeof(*event); i++)
+	for (i = 0; i < size / (ssize_t)sizeof(*event); i++) {
+		const struct record *record = &records[event[i].data % MAX_TIMERS];
+
+		if (record->interval)
+			check_periods(record, event[i].count, begin, covered);
 		record_event(&event[i]);
+	}
 	return i;
 }
 
@@ -282,11 +318,17 @@ void ledger_check_idle(void)
 
 static void read_the_rest(void)
 {
+	unsigned int tries;
+
 	clock_pass(1000 * NSEC_PER_MSEC);
 	while (ring && (sys_poll(wheel, false) || READ_ONCE(ring->flags)))
 		take_events();
-	while (!ring && read_events(3, O_NONBLOCK) > 0)
-		;
+	/* What is not in order yet takes reads some time. */
+	for (tries = 0; !ring && tries < 4; tries++) {
+		while (read_events(3, O_NONBLOCK) > 0)
+			tries = 0;
+		clock_pass(PAUSE_NS);
+	}
 }
 
 static void check_records(void)

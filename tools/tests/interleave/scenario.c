@@ -13,7 +13,7 @@ static struct mm_struct mm WORLD = { .memcg = &memcg };
 /* The task that opens and closes, while no coroutine runs. */
 static struct task_struct opener WORLD;
 
-#define MAX_SCENARIOS	256
+#define MAX_SCENARIOS	512
 #define MAX_NAME	32
 /* More than any scenario uses, and less than the largest ring. */
 #define USER_BYTES	60000
@@ -24,6 +24,8 @@ static void make_scenario(unsigned int nr, const struct waiter *waiter, const st
 {
 	static char names[MAX_SCENARIOS][MAX_NAME];
 
+	if (nr == MAX_SCENARIOS)
+		bail_out("too many scenarios");
 	snprintf(names[nr], MAX_NAME, "%s.%s", waiter->name, act->name);
 	scenarios[nr] = (struct scenario) { names[nr], waiter->about, waiter, act };
 }

@@ -39,6 +39,7 @@ struct act {
 	unsigned char due[MAX_DUE];
 	struct step one[MAX_ACTIONS], other[MAX_ACTIONS];	/* of two tasks, or less */
 	unsigned int period;	/* of the first timers, in ticks */
+	unsigned int tick;	/* of the wheel, in those ticks; 0 stands for one */
 	unsigned int waiters;	/* the number of waiters of the kind; 0 stands for one */
 	bool is_wall;	/* the wheel is on CLOCK_REALTIME, not on CLOCK_MONOTONIC */
 	bool is_bare;	/* it has not been set up */
