@@ -56,6 +56,7 @@ struct model_timer {
 	uint64_t interval;
 	uint64_t earliest;
 	uint64_t latest;
+	bool listed;	/* in this walk */
 };
 
 /* A fuzzer's own wheel, and everything about it */

@@ -264,13 +264,29 @@ static void query(struct fuzzer *fuzzer)
 		fuzz_fail(fuzzer, "%llu to %llu remain", query.remaining_ns, query.deadline_ns);
 }
 
+/* Listed once in a walk */
+static void check_listed_once(struct fuzzer *fuzzer, const struct twheel_listed *listed)
+{
+	struct model_timer *timer = find(&fuzzer->model, listed->id);
+
+	check_listed(fuzzer, listed);
+	if (timer && timer->listed)
+		fuzz_fail(fuzzer, "timer %#llx is listed twice", listed->id);
+	if (timer)
+		timer->listed = true;
+}
+
 /* A whole walk: it lists all timers, and no others. */
 static void list(struct fuzzer *fuzzer)
 {
+	struct model *model = &fuzzer->model;
 	struct twheel_list list = { };
 	struct twheel_listed listed;
-	unsigned int sum = 0;
+	unsigned int nr;
 	long ret, i;
+
+	for (nr = 0; nr < model->count; nr++)
+		model->timer[nr].listed = false;
 
 	do {
 		struct spot spot;
@@ -287,12 +303,14 @@ static void list(struct fuzzer *fuzzer)
 		}
 		for (i = 0; i < ret; i++) {
 			memcpy(&listed, spot.at + i * sizeof(listed), sizeof(listed));
-			check_listed(fuzzer, &listed);
+			check_listed_once(fuzzer, &listed);
 		}
-		sum += ret;
 	} while (ret);
-	if (sum != fuzzer->model.count)
-		fuzz_fail(fuzzer, "listed %u of %u timers", sum, fuzzer->model.count);
+	for (nr = 0; nr < model->count; nr++) {
+		if (!model->timer[nr].listed)
+			fuzz_fail(fuzzer, "timer %#jx is not listed",
+				  (uintmax_t)model->timer[nr].id);
+	}
 }
 
 static void check_info(struct fuzzer *fuzzer, const struct twheel_info *info)

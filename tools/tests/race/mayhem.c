@@ -42,6 +42,10 @@ struct record {
 	atomic_ullong read_id;	/* as its event had it */
 	atomic_ushort delivered, cancelled, listed;	/* how often */
 	atomic_uchar wheel;	/* the number of its wheel */
+	atomic_bool is_modified;	/* a thread modifies it: the others leave it alone */
+	/* Its deadline since the last modify lies between these two times. */
+	uint64_t earliest, latest;
+	uint64_t deadline;	/* as its event or the list had it */
 };
 
 /* A wheel that threads share */
@@ -95,11 +99,20 @@ static unsigned int any_count(struct chance *chance)
 
 /* ---- Adding, cancelling and modifying ------------------------------------ */
 
+/* A relative time counts from some time between @before and now. */
+static void expect_deadline(struct record *record, const struct wheel *wheel, uint64_t before,
+			    uint64_t delay)
+{
+	record->earliest = before + delay;
+	record->latest = now_on(wheel->clock) + delay;
+}
+
 static void add_some(struct chance *chance, const struct wheel *wheel)
 {
 	unsigned int count = any_count(chance), i;
 	uint32_t first = atomic_fetch_add(&nr_records, count);
 	struct twheel_add add[MAX_BATCH];
+	uint64_t before;
 	int ret;
 
 	if (first + count > capacity)
@@ -108,6 +121,7 @@ static void add_some(struct chance *chance, const struct wheel *wheel)
 		add[i] = (struct twheel_add) { .time_ns = any_delay(chance), .data = first + i };
 		records[first + i].wheel = wheel->nr;
 	}
+	before = now_on(wheel->clock);
 	if (count == 1)
 		ret = twheel_add_timer(wheel->fd, add) ? -1 : 1;
 	else
@@ -115,8 +129,10 @@ static void add_some(struct chance *chance, const struct wheel *wheel)
 	if (ret != (int)count)
 		wrong("added %d of %u timers: %s", ret, count, strerror(errno));
 	/* Timers with an id exist, others do not. */
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		expect_deadline(&records[first + i], wheel, before, add[i].time_ns);
 		records[first + i].id = add[i].id;
+	}
 	nr_ops += count;
 }
 
@@ -168,19 +184,30 @@ static void modify_some(struct chance *chance, const struct wheel *wheel)
 {
 	struct picked picked = pick(chance, wheel);
 	struct twheel_modify modify[MAX_BATCH];
-	unsigned int i;
-	int ret;
+	struct record *record[MAX_BATCH];
+	int count = 0, ret, i;
+	uint64_t before;
 
-	if (!picked.count)
-		return;
-	for (i = 0; i < picked.count; i++)
-		modify[i] = (struct twheel_modify) {
+	for (i = 0; i < (int)picked.count; i++) {
+		if (atomic_exchange(&picked.record[i]->is_modified, true))
+			continue;
+		modify[count] = (struct twheel_modify) {
 			.id = picked.id[i],
 			.time_ns = any_delay(chance),
 		};
-	ret = twheel_modify_batch(wheel->fd, modify, NULL, picked.count);
+		record[count++] = picked.record[i];
+	}
+	if (!count)
+		return;
+	before = now_on(wheel->clock);
+	ret = twheel_modify_batch(wheel->fd, modify, NULL, count);
 	if (ret < 0 && errno != ENOENT)
 		wrong("modify: %s", strerror(errno));
+	for (i = 0; i < count; i++) {
+		if (i < ret)
+			expect_deadline(record[i], wheel, before, modify[i].time_ns);
+		record[i]->is_modified = false;
+	}
 	nr_ops += ret < 1 ? 1 : ret;
 }
 
@@ -205,6 +232,7 @@ static void record_event(const struct wheel *wheel, const struct twheel_event *e
 		wrong("timer %llu: count %llu, deadline %llu", event->data, event->count,
 		      event->deadline_ns);
 	record->read_id = event->id;
+	record->deadline = event->deadline_ns;
 	record->delivered++;
 }
 
@@ -306,6 +334,7 @@ static uint64_t check_list(const struct wheel *wheel, uint64_t since)
 				      listed[i].data, listed[i].id);
 			else
 				record->listed++;
+			record->deadline = listed[i].deadline_ns;
 		}
 		count += n;
 	}
@@ -357,6 +386,12 @@ static void check_record(uint32_t number)
 	if (record->delivered && record->read_id != record->id)
 		wrong("timer %u has id %#llx, but was read with %#llx", number, record->id,
 		      record->read_id);
+	if ((record->delivered || record->listed) && !is_on_wall_clock(&wheels[record->wheel]) &&
+	    (record->deadline < record->earliest || record->deadline > record->latest))
+		wrong("timer %u is due at %llu, not between %llu and %llu", number,
+		      (unsigned long long)record->deadline,
+		      (unsigned long long)record->earliest,
+		      (unsigned long long)record->latest);
 }
 
 static void open_wheel(unsigned int nr, clockid_t clock, uint64_t tick, uint32_t size)

@@ -147,7 +147,7 @@ static void choose_time(struct twheel_add *add, struct record *record, u64 now)
 		add->time_ns = any_below(MSEC);
 		/* Without a set-up, a tick is a millisecond. */
 		add->interval_ns = MSEC + wheels[record->wheel].setup.tick_ns + any_below(MSEC);
-		WRITE_ONCE(record->periodic, true);
+		WRITE_ONCE(record->interval, add->interval_ns);
 		WRITE_ONCE(record->long_lived, true);
 		break;
 	case 3:

@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "tap.h"
 #include "threads.h"
+#include "twheel_file.h"
 
 /* How many errors of a kind are printed. */
 #define MAX_TOLD	8
@@ -68,7 +69,24 @@ bool has_ended(const struct record *record)
 {
 	if (!READ_ONCE(record->id) || READ_ONCE(record->cancelled))
 		return true;
-	return READ_ONCE(record->delivered) && !READ_ONCE(record->periodic);
+	return READ_ONCE(record->delivered) && !READ_ONCE(record->interval);
+}
+
+/*
+ * It is due, and the tick of the last of many periods has ended, on the clock as it is after the
+ * read; a wall clock may have been set back since.
+ */
+static void check_time(u32 wheel, const struct twheel_event *event, u64 interval)
+{
+	const struct twheel_file *file = wheels[wheel].filp->private_data;
+	u64 tick = file->wheel.tick.value, last = event->deadline_ns;
+	u64 now = twheel_file_now(file) + (twheel_file_can_be_set(file) ? CLOCK_SET_MAX : 0);
+
+	if (event->count > 1)
+		last = DIV_ROUND_UP(last + (event->count - 1) * interval, tick) * tick;
+	if (last > now)
+		wrong(ANSWERS, "timer %u, count %llu, is read %llu ns early", (u32)event->data,
+		      event->count, last - now);
 }
 
 static void check_event(u32 wheel, const struct twheel_event *event)
@@ -85,10 +103,11 @@ static void check_event(u32 wheel, const struct twheel_event *event)
 	/* The add may not have returned yet. */
 	if (READ_ONCE(record->wheel) != wheel || (id && id != event->id))
 		wrong(LEDGER, "timer %u is of another wheel, or has another id", nr);
-	if (READ_ONCE(record->periodic))
+	if (READ_ONCE(record->interval))
 		happens(PERIODIC);
-	if (READ_ONCE(record->periodic) ? !event->count : event->count != 1)
+	if (READ_ONCE(record->interval) ? !event->count : event->count != 1)
 		wrong(ANSWERS, "timer %u: count %llu", nr, event->count);
+	check_time(wheel, event, READ_ONCE(record->interval));
 	__atomic_fetch_add(&record->delivered, 1, __ATOMIC_RELAXED);
 }
 
@@ -121,7 +140,7 @@ void ledger_begin_round(void)
 static void check_record(u32 nr)
 {
 	const struct record *record = &records[nr];
-	u32 ends = record->cancelled + (record->periodic ? 0 : record->delivered);
+	u32 ends = record->cancelled + (record->interval ? 0 : record->delivered);
 
 	/* One whose id could not be handed back may have been read before it was cancelled. */
 	if (record->id ? ends != 1 : ends > 1 || record->cancelled)

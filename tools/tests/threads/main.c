@@ -20,8 +20,6 @@
 /* Rounds of an act; and of all acts at most, until all that may happen has happened. */
 #define ROUNDS		20
 #define MAX_ROUNDS	2000
-/* How far the wall clocks are set forward, at most. */
-#define CLOCK_SET_MAX	5000000
 /* Threads that neither wait nor add. */
 #define NR_OTHERS	5
 /* Room for three levels of 65,536 buckets. */

@@ -25,6 +25,8 @@
 #define MAX_ADDS	400
 #define MAX_BATCH	200
 #define MAX_RECORDS	(MAX_ADDERS * MAX_ADDS)
+/* How far the wall clocks are set forward, at most. */
+#define CLOCK_SET_MAX	5000000
 
 /* The account of one timer of this round */
 struct record {
@@ -32,7 +34,7 @@ struct record {
 	u32 delivered;	/* how often it was read */
 	u32 cancelled;	/* how often it was cancelled */
 	u32 wheel;
-	bool periodic;
+	u64 interval;	/* of a periodic timer, or 0 */
 	bool long_lived;	/* the thread that added it cancels it before the round ends */
 };
 
