@@ -36,6 +36,25 @@ TEST_F(making_a_ring, gives_whole_pages_with_at_least_as_many_slots)
 	}
 }
 
+/* Not what the last one left in these pages. */
+TEST_F(making_a_ring, gives_memory_of_zeros) /* SECURITY: kernel information */
+{
+	struct mapped map;
+
+	for (int i = 0; i < 20; i++) {
+		int fd = open_wheel(_metadata, O_NONBLOCK);
+		char *byte;
+
+		ASSERT_TRUE(map_ring(&map, fd, ALL));
+		byte = (char *)map.ring;
+		ASSERT_EQ(0, *byte);
+		ASSERT_EQ(0, memcmp(byte, byte + 1, map.size - 1));
+		memset(byte, 0xa5, map.size);
+		munmap(byte, map.size);
+		close(fd);
+	}
+}
+
 TEST_F(making_a_ring, twice_describes_the_first_one)
 {
 	static const __u32 slots[] = { 2, 0, -1 };

@@ -2,7 +2,9 @@
 /*
  * One open file description, one wheel: the descriptors that share it, and the last close.
  */
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "selftest.h"
 #include "pass.h"
@@ -181,6 +183,53 @@ TEST_F(sharing, a_user_without_room_gets_enospc)
 	EXPECT_EQ(0, try_add(self->fd));
 }
 
+/* A root of its own user namespace only. */
+static int open_and_add_as_such_a_root(void)
+{
+	return unshare(CLONE_NEWUSER) ? 253 : open_and_add();
+}
+
+TEST_F(sharing, root_of_a_user_namespace_has_the_limit_of_its_user) /* SECURITY: bytes of a user */
+{
+	unsigned int empty = tw_info(self->fd).memory;
+
+	EXPECT_EQ(0, within(1 << 20, open_and_add_as_such_a_root));
+	EXPECT_EQ(ENOSPC, within(empty, open_and_add_as_such_a_root));
+}
+
+static int set_up_after_enospc(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+
+	return fd < 0 ? 2 : try_add(fd) != -ENOSPC ? 3 :
+	       -tw_setup(fd, 5 * MSEC, 2, CLOCK_BOOTTIME, 0);
+}
+
+TEST_F(sharing, a_wheel_can_be_set_up_after_an_enospc)
+{
+	EXPECT_EQ(0, within(tw_info(self->fd).memory, set_up_after_enospc));
+}
+
+TEST_F(sharing, parameters_of_all_wheels_can_be_read_and_two_written) /* SECURITY: rights */
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+	} parameters[] = {
+		{ "/sys/module/twheel/parameters/tick_ns", 0444 },
+		{ "/sys/module/twheel/parameters/wheel_size", 0444 },
+		{ "/sys/module/twheel/parameters/max_timers", 0644 },
+		{ USER_LIMIT, 0644 },
+	};
+	struct stat st;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parameters); i++) {
+		ASSERT_EQ(0, stat(parameters[i].path, &st));
+		EXPECT_EQ(parameters[i].mode, st.st_mode & 07777)
+			TH_LOG("%s", parameters[i].path);
+	}
+}
+
 static bool is_open_after_exec(int fd)
 {
 	char command[32];
@@ -283,6 +332,14 @@ TEST_F(sharing, fdinfo_shows_what_is_in_each_level)
 	expect_level(_metadata, self->fd, 7, ~0ULL, ~0ULL);
 	ASSERT_EQ(0, tw_cancel(self->fd, last));
 	expect_level(_metadata, self->fd, 6, 2, 1);
+}
+
+/* Each in another quarter of a level. */
+TEST_F(sharing, fdinfo_counts_all_buckets_of_a_large_level)
+{
+	ASSERT_EQ(0, tw_setup(self->fd, SEC, 4096, CLOCK_MONOTONIC, 0));
+	ASSERT_TRUE(add_many(self->fd, 4, MINUTE, 1000 * SEC, 0));
+	expect_level(_metadata, self->fd, 0, 4, 4);
 }
 
 /* The values that explain an ENOSPC. */

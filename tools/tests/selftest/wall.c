@@ -208,6 +208,24 @@ TEST_F(wall_clock, set_back_during_a_sort_delays_nothing_that_is_due)
 	EXPECT_GE(MAX_EVENTS * 2 / 3, got);
 }
 
+/* 200 timers of a bucket of 65 seconds, which goes to the level below ahead of its time. */
+TEST_F(wall_clock, a_crowd_is_counted_as_cascaded)
+{
+	const __u64 length = 256 * 256 * MSEC;
+	__u64 begin = (now_on(variant->clock) / length + 3) * length;
+	int fd = open_wheel(_metadata, O_NONBLOCK);
+
+	ASSERT_EQ(0, tw_setup(fd, MSEC, 256, variant->clock, 0));
+	ASSERT_TRUE(add_many(fd, 200, begin + SEC, 300 * MSEC, TWHEEL_ABSTIME));
+	EXPECT_EQ(0, tw_info(fd).cascaded);
+	ASSERT_TRUE(move(&self->moved, begin - 4 * SEC - now_on(variant->clock)));
+	EXPECT_TRUE(wait_until(tw_info(fd).cascaded >= 200));
+	EXPECT_EQ(200, tw_info(fd).cascaded);
+	EXPECT_EQ(200, tw_info(fd).pending);
+	EXPECT_EQ(200, fdinfo_field(fd, "twheel-cascaded"));
+	close(fd);
+}
+
 /* In the first tick of all. */
 TEST_F(wall_clock, set_back_to_1970_leaves_due_timers_readable)
 {
