@@ -238,11 +238,11 @@ TEST_F(input, setup_accepts_the_bounds) /* SECURITY: extreme times and sizes; ti
 }
 
 /* Sizes of wheels, of which the second is not valid. */
-static void *flip_size(void *setup)
+static void *flip_size(void *size)
 {
 	for (;;) {
-		__atomic_store_n(&((struct twheel_setup *)setup)->wheel_size, 256, __ATOMIC_RELAXED);
-		__atomic_store_n(&((struct twheel_setup *)setup)->wheel_size, 1, __ATOMIC_RELAXED);
+		__atomic_store_n((__u32 *)size, 256, __ATOMIC_RELAXED);
+		__atomic_store_n((__u32 *)size, 1, __ATOMIC_RELAXED);
 		pthread_testcancel();
 	}
 	return NULL;
@@ -254,7 +254,7 @@ TEST_F(input, an_argument_that_changes_is_fetched_once) /* SECURITY: arguments *
 	unsigned int done = 0;
 	pthread_t thread;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, flip_size, &setup));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, flip_size, &setup.wheel_size));
 	for (__u64 until = now_ns() + SEC; now_ns() < until;) {
 		int fd = open_wheel(_metadata, O_NONBLOCK);
 		int ret = tw_ioctl(fd, TWHEEL_SETUP, &setup);
