@@ -34,7 +34,8 @@ static bool is_explored_with(const struct act *act, const struct waiter *waiter)
 {
 	if (act->only)
 		return !strcmp(act->only, waiter->name);
-	return waiter->run && !(waiter->reads && act->has_ring);
+	return waiter->run && !(waiter->reads && act->has_ring) &&
+	       !(waiter->shares && act->waiters < 2);
 }
 
 unsigned int scenarios_init(void)

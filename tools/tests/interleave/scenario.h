@@ -18,6 +18,7 @@ struct waiter {
 	void (*run)(void);	/* waits and reads until it is killed; or NULL if nothing waits */
 	void (*worker)(void);	/* the kernel's worker, if there is one; or NULL */
 	bool reads;	/* it does not poll, so it cannot wait for a ring */
+	bool shares;	/* alone it is like another one */
 };
 
 #define TICK_NS		1000ULL

@@ -230,7 +230,7 @@ const struct waiter waiters[] = {
 	{ "poll", "poll(2)", in_poll },
 	{ "level", "epoll, level-triggered", in_level },
 	{ "edge", "epoll, edge-triggered", in_edge },
-	{ "exclusive", "epoll, one waiter woken at a time", in_exclusive },
+	{ "exclusive", "epoll, one waiter woken at a time", in_exclusive, .shares = true },
 	{ "aio", "IOCB_CMD_POLL", in_aio, aio_worker },
 	{ "uring", "a read of an io_uring", in_uring, .reads = true },
 	{},
