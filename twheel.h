@@ -324,7 +324,7 @@ static __always_inline void twheel_insert(struct twheel_level *level, unsigned l
 	twheel_link(timer, &level->bucket[index].timers);
 }
 
-/* Add a timer to a bucket that begins earlier; returns false, and changes nothing, if it does not. */
+/* Add a timer to a bucket that begins earlier; otherwise returns false, and changes nothing. */
 static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
 						struct twheel_timer *timer)
 {

@@ -151,7 +151,7 @@ static int provide_levels(struct twheel_file *file, u8 nr_levels)
 	int err = 0;
 	u8 i;
 
-	/* Charge for all of them before allocating any: a refused call takes nothing from others. */
+	/* Charge for all of them before allocating any: a refused call takes no room of others. */
 	for (i = first; i < nr_levels; i++)
 		bytes += twheel_level_bytes(w, i);
 	if (bytes && !twheel_user_charge(file->user, bytes)) {

@@ -83,8 +83,8 @@ struct twheel_user {
  * @wheel: the wheel; its unit of time is the nanosecond.
  * @store: the timers.
  * @now: the time on the wheel's clock at the beginning of this hold: see twheel_file_catch_up().
- * @news: this hold has made something readable for which no waiter's hrtimer is armed: a timer that
- *	was due when it was added or modified, an event in the ring, or one that could not be copied.
+ * @news: this hold has made something readable that no hrtimer is armed for: a timer that was due
+ *	when it was added or modified, an event in the ring, or one that could not be copied.
  * @is_set_up: TWHEEL_SETUP has been done.
  * @unread: something was unread at the last unlock, and waiters know of it; written under both.
  * @clock_id: the clock.

@@ -23,7 +23,7 @@
 
 /* ---- One timer ---- */
 
-/* Return when the last tick ended: reads return what was due by then, even if the wheel lags. */
+/* Return when the last tick ended: reads return timers due by that, even if the wheel lags. */
 static u64 last_tick(const struct twheel_file *file)
 {
 	return twheel_floor(&file->wheel, file->now) * file->wheel.tick.value;

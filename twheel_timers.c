@@ -294,7 +294,7 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 
 	*err = 0;
 	spin_lock(&file->lock);
-	if (unlikely(file->jiffy != jiffies || file->wheel.cascading_levels))
+	if (unlikely(time_after(jiffies, file->jiffy) || file->wheel.cascading_levels))
 		twheel_file_catch_up(file, TWHEEL_FEW_STEPS);
 	for (i = 0; i < n; i++) {
 		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
@@ -352,7 +352,7 @@ union chunk {
 	u64 id[TWHEEL_CHUNK];
 };
 
-/* Do up to @n entries of @from; returns how many. @err is 0, an errno, or one of enum twheel_need. */
+/* Do up to @n entries of @from; returns how many. @err is 0, an errno, or enum twheel_need. */
 static __always_inline unsigned int change_chunk(struct twheel_file *file, unsigned int cmd,
 						 void __user *from, size_t size, unsigned int n,
 						 int *err)

@@ -26,8 +26,8 @@
  * under which the times change: it sees a change, or the change sees it. After each column,
  * if there are waiters and nothing is unread, what is due is not after @fired, and they have been
  * woken for it; or the hrtimer is armed for it, or for an earlier time, and is armed again then.
- * What becomes readable was @due, and is announced by the hrtimer, whoever advances the wheel; or
- * it is news, and announced at once. While something is unread, the hrtimer is not armed: waiters
+ * A timer that becomes readable was @due, and the hrtimer announces it, whichever call advances the
+ * wheel; or it is news, and announced at once. While something is unread, the hrtimer is not armed: waiters
  * have been told, and look again after they have read all of it.
  *
  * A look that leaves work undone makes the wheel due again after a pause, and forgets @fired.

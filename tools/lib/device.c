@@ -324,7 +324,7 @@ static int device_flush(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	int error;
 
-	/* What is left by a callback that did not return, or due later, wakes the program. */
+	/* Timers left by a callback that did not return, or due later, wake the program. */
 	if (!twheel_loop_has_left(loop) &&
 	    (!loop->config.resolve || nr_in_ring(device) == device->taken))
 		stop_alarm(device);

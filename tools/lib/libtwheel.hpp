@@ -197,7 +197,7 @@ public:
 	}
 	/* How many periods have passed, in the callback of a repeating timer. */
 	std::uint64_t count() const { return handle_.count; }
-	/* Whether loop::run() waits for it. */
+	/* Let loop::run() wait for it, or not. */
 	void ref() { check((live(), twheel_ref(&handle_)), "ref"); }
 	void unref() { check((live(), twheel_unref(&handle_)), "unref"); }
 

@@ -469,7 +469,7 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (!loop->config.unarmed || loop->is_quiet)
 		return -1;
-	/* What the callback starts is flushed before the program waits, by flush_started(). */
+	/* Timers that the callback starts are flushed by flush_started(), before the program waits. */
 	if (!loop->delay_limit)
 		set_time(loop);
 	unlink_handle(loop, handle);
@@ -642,7 +642,7 @@ void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list)
 	}
 }
 
-/* What @visit starts waits for the next flush, in a list that has been visited. */
+/* Timers that @visit starts wait for the next flush, in a list that has been visited. */
 int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
 {
 	struct backend walking;

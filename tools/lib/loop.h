@@ -48,7 +48,7 @@
 
 typedef void list_function(struct twheel_loop *loop, struct list_head *list);
 
-/* What a loop runs over. Functions that can fail return -1 with errno set. */
+/* The backend of a loop. Functions that can fail return -1 with errno set. */
 struct backend {
 	int number;	/* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER */
 	/* Drop all timers, and all memory except the loop's own. */
@@ -171,7 +171,7 @@ static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle 
 	set_idle(handle);
 }
 
-/* Whether a start between two turns has to make the descriptor readable. */
+/* Return true if a start between two turns has to make the descriptor readable. */
 static inline bool needs_alarm(const struct twheel_loop *loop)
 {
 	return loop->is_watched && loop->fd >= 0;
@@ -183,13 +183,13 @@ static inline int fail(int error)
 	return -1;
 }
 
-/* Whether the program waits by time. Then the timers are in its memory. */
+/* Return true if the program waits by time. Then the timers are in its memory. */
 static inline bool is_timed(const struct twheel_loop_config *config)
 {
 	return config->flags & TWHEEL_LOOP_TIMEOUT || config->clock == TWHEEL_CLOCK_MANUAL;
 }
 
-/* Whether the kernel, or the limit of the loop, has no room for more timers. */
+/* Return true if the kernel, or the limit of the loop, has no room for more timers. */
 static inline bool is_no_room(int error)
 {
 	return error == ENOSPC || error == ENOMEM;
@@ -262,7 +262,7 @@ static inline int twheel_loop_check(struct twheel_loop *loop)
 	return fail(loop ? EOWNERDEAD : EINVAL);
 }
 
-/* Whether something is left for dispatch(), so that the descriptor must be readable. */
+/* Return true if something is left for dispatch(): the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
 /* Call @visit for the handles of a list, which stay in it, unless they are stopped. */

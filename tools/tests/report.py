@@ -36,7 +36,7 @@ PATIENCE = 10
 # A command that hangs uses no CPU time. It may take so many times its limit.
 IDLE = 10
 ENDS = {signal.SIGTERM, signal.SIGINT}
-# What is shown of a line.
+# The most that is shown of a line.
 WIDTH = 400
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -221,7 +221,7 @@ def lines_of(process, limit):
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
-            # What it left in the background may keep the pipe open.
+            # A process that it left in the background may keep the pipe open.
             ended = process.poll() is not None
             ready = selector.select(0 if ended else 0.5)
             data = os.read(process.stdout.fileno(), 65536) if ready else b""

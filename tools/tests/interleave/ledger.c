@@ -323,7 +323,7 @@ static void read_the_rest(void)
 	clock_pass(1000 * NSEC_PER_MSEC);
 	while (ring && (sys_poll(wheel, false) || READ_ONCE(ring->flags)))
 		take_events();
-	/* What is not in order yet takes reads some time. */
+	/* Timers that are not in order yet take reads some time. */
 	for (tries = 0; !ring && tries < 4; tries++) {
 		while (read_events(3, O_NONBLOCK) > 0)
 			tries = 0;

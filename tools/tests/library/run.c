@@ -335,7 +335,7 @@ TEST(debugging_finds_memory_that_changed)
 	}
 }
 
-/* What is done to the memory of a timer between others. */
+/* The damage to the memory of a timer between others. */
 static enum { ZEROED, OVERWRITTEN, INITIALISED, RESTARTED, WAYS } way;
 
 static void change_between_others(void)

@@ -576,7 +576,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
 
 
 class Artificial(asyncio.SelectorEventLoop):
-    """An event loop whose time is not a clock's: it passes when nothing else is to be done."""
+    """An event loop whose time is not a clock's: it passes when there is nothing else to do."""
     now = 1.7e9
 
     def __init__(self):
