@@ -46,13 +46,11 @@ static struct device *device_of(struct twheel_loop *loop)
 }
 
 /* Add to a time of one clock what the other is ahead. */
-static uint64_t shift_time(uint64_t time, int64_t offset)
+static inline uint64_t shift_time(uint64_t time, int64_t offset)
 {
-	int64_t sum;
-
-	if (__builtin_add_overflow((int64_t)time, offset, &sum))
-		sum = TWHEEL_TIME_MAX_NS;
-	return max(sum, 0);
+	if (likely(!offset) || time + offset <= TWHEEL_TIME_MAX_NS)
+		return time + offset;
+	return offset < 0 ? 0 : TWHEEL_TIME_MAX_NS;
 }
 
 /* Return the handle of an event; or NULL if it only woke the program, or has no handle. */

@@ -86,8 +86,9 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 /*
  * The bits of @flags in struct twheel_loop_config. _KERNEL: the timers are kept in the kernel if
  * the device exists. Its tools and tracepoints show them, its limits and accounting hold, and it
- * cascades. _TIMEOUT: the program waits as long as twheel_loop_timeout() says, not for the
- * descriptor or in twheel_loop_wait(); the timers are in the program's memory.
+ * cascades. _TIMEOUT: the program waits as long as twheel_loop_timeout() says, not in
+ * twheel_loop_wait(). With the device, which only the config can name then, it waits for the
+ * descriptor as well.
  */
 #define TWHEEL_LOOP_KERNEL	0x1U
 #define TWHEEL_LOOP_TIMEOUT	0x2U
@@ -144,9 +145,8 @@ struct twheel_loop_config {
  * @config: the parameters, or NULL for the defaults.
  *
  * Return: the loop; or NULL with errno set: EINVAL for an invalid config or environment variable,
- * as the device with TWHEEL_LOOP_TIMEOUT is; ENOSPC for more timers or memory than the module
- * allows, ENOMEM, EMFILE, ENODEV for a device that is not a wheel, or an error of open() if the
- * required device cannot be opened.
+ * ENOSPC for more timers or memory than the module allows, ENOMEM, EMFILE, ENODEV for a device
+ * that is not a wheel, or an error of open() if the required device cannot be opened.
  */
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
 
@@ -189,7 +189,8 @@ void twheel_loop_free(struct twheel_loop *loop);
  *
  * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
  * do nothing but wait for it. It is closed on exec. With TWHEEL_LOOP_TIMEOUT, it is readable only
- * for messages that other threads post: they can do so from the first call on.
+ * for messages that other threads post, which they can do from the first call on, and for timers
+ * of the device.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, or with
  * TWHEEL_CLOCK_MANUAL, EMFILE, ENOMEM, EBADF, EIO, EOWNERDEAD after fork().
@@ -204,10 +205,11 @@ int twheel_loop_fd(struct twheel_loop *loop);
  * next use of the loop's time reads the clock. On a clock that can be set, or that runs while the
  * machine is suspended, it returns a second at most.
  *
- * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none; with errno
- * 0. If it cannot make all changes, as at a limit, a tenth of a second at most, with errno set as
+ * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none, or if the
+ * descriptor of the device shows it; with errno 0. If it cannot make all changes, as at a limit, a tenth of a second at most, with errno set as
  * for twheel_loop_flush(); the next call tries again. Or -1 with errno set: EINVAL without a loop,
- * or for one that is not waited for by time, EOWNERDEAD after fork().
+ * for one that is not waited for by time, and over the device before twheel_loop_fd(); EOWNERDEAD
+ * after fork().
  */
 int64_t twheel_loop_timeout(struct twheel_loop *loop);
 

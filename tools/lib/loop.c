@@ -130,10 +130,13 @@ int twheel_loop_fd(struct twheel_loop *loop)
 		return -1;
 	if (loop->clock_id == CLOCK_MANUAL)
 		return fail(EINVAL);
-	if (loop->fd >= 0 && loop->is_watched != is_timed(&loop->config))
-		return loop->fd;
-	loop->is_watched = !is_timed(&loop->config);
-	return twheel_user_open(loop);
+	if (!loop->has_fd && loop->real->number == TWHEEL_BACKEND_USER) {
+		loop->is_watched = !is_timed(&loop->config);
+		if (twheel_user_open(loop) < 0)
+			return -1;
+	}
+	__atomic_store_n(&loop->has_fd, true, __ATOMIC_SEQ_CST);
+	return loop->fd;
 }
 
 int twheel_loop_backend(const struct twheel_loop *loop)
@@ -435,7 +438,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 		return -1;
 	if (!message || !message->call ||
 	    (is_timed(&loop->config) && loop->clock_id != CLOCK_MANUAL &&
-	     __atomic_load_n(&loop->fd, __ATOMIC_SEQ_CST) < 0))
+	     !__atomic_load_n(&loop->has_fd, __ATOMIC_SEQ_CST)))
 		return fail(EINVAL);
 	if (!__atomic_compare_exchange_n(&message->next, &first, &end, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
@@ -545,7 +548,9 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	if (!is_timed(&loop->config))
+	/* Only the descriptor shows timers of the device. */
+	if (!is_timed(&loop->config) ||
+	    (loop->real->number == TWHEEL_BACKEND_DEVICE && !loop->has_fd))
 		return fail(EINVAL);
 	error = flush(loop) ? errno : 0;
 	left = time_left(loop);

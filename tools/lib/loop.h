@@ -95,6 +95,7 @@ struct twheel_loop {
 	uint64_t delay_limit;
 	const struct backend *backend;	/* the one to call: @own, or one that refuses */
 	bool is_watched;		/* the program waits for the descriptor: it shows timers */
+	bool has_fd;			/* the program has asked for the descriptor. Atomic */
 	bool stopped;			/* twheel_loop_stop() was called */
 	bool is_quiet;			/* a flush does not report refused timers */
 	u64 nr_linked;			/* number of linked handles */
@@ -183,7 +184,7 @@ static inline int fail(int error)
 	return -1;
 }
 
-/* Return true if the program waits by time. Then the timers are in its memory. */
+/* Return true if the program waits by time. */
 static inline bool is_timed(const struct twheel_loop_config *config)
 {
 	return config->flags & TWHEEL_LOOP_TIMEOUT || config->clock == TWHEEL_CLOCK_MANUAL;

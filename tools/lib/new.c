@@ -28,8 +28,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	    config->backend > TWHEEL_BACKEND_USER ||
 	    (config->resolve && config->backend == TWHEEL_BACKEND_USER) ||
 	    (config->flags & ~(TWHEEL_LOOP_KERNEL | TWHEEL_LOOP_TIMEOUT)) ||
-	    /* Only the descriptor shows timers of the device. */
-	    (is_timed(config) &&
+	    (config->clock == TWHEEL_CLOCK_MANUAL &&
 	     (config->backend == TWHEEL_BACKEND_DEVICE || config->resolve ||
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
@@ -49,7 +48,8 @@ static int chosen_backend(const struct twheel_loop_config *config)
 		return TWHEEL_BACKEND_DEVICE;
 	if (config->backend != TWHEEL_BACKEND_ANY)
 		return config->backend;
-	if (is_timed(config))
+	/* Only the descriptor shows timers of the device: the program has to know of that. */
+	if (is_timed(config) && !(config->flags & TWHEEL_LOOP_KERNEL))
 		return TWHEEL_BACKEND_USER;
 	if (name && !strcmp(name, "device"))
 		return TWHEEL_BACKEND_DEVICE;

@@ -51,8 +51,8 @@ static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle 
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
-	/* One that is due at once waits for the next dispatch. */
-	if (handle->deadline <= w->time)
+	/* One that is due at once waits for the next dispatch. A single one may be stopped soon. */
+	if (handle->deadline <= w->time || (!w->nr_pending && list_empty(&loop->changes)))
 		return link_change(loop, handle);
 	twheel_add(w, timer_of(handle));
 	handle->state |= ARMED;

@@ -2,9 +2,8 @@
 /*
  * libtwheel's loop, for twheel-bench: over the device, and without it
  *
- * In user space, the program asks for the length of each wait, as tools/examples/echo-server.c.
- * One facility waits for the descriptor instead, as in the loops of other libraries. Over the
- * device, the program does so too, and flushes before that.
+ * The program asks for the length of each wait, as in tools/examples/echo-server.c. One facility
+ * waits for the descriptor instead, as in the loops of other libraries.
  */
 #include <err.h>
 #include <sys/epoll.h>
@@ -15,7 +14,7 @@ static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
-static bool asks, flushes;
+static bool asks;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
@@ -40,10 +39,10 @@ static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 	};
 	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	bool needs_fd = !flags || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
 	asks = flags & TWHEEL_LOOP_TIMEOUT;
-	flushes = asks || backend == TWHEEL_BACKEND_DEVICE;
 	timers = bench_array(work.pending, sizeof(*timers));
 	for (i = 0; i < work.pending; i++)
 		timers[i].callback = work.rearm ? on_timer_again : on_timer;
@@ -53,13 +52,15 @@ static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll < 0)
 		err(1, "epoll_create1");
-	if (!asks && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
+	if (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
 		err(1, "epoll_ctl");
+	if (asks)
+		twheel_loop_timeout(loop);
 }
 
 static void open_device(void)
 {
-	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, 0);
+	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, TWHEEL_LOOP_TIMEOUT);
 }
 
 static void open_user(void)
@@ -75,7 +76,7 @@ static void open_woken(void)
 /* A single start waits for a flush with others, as it may be stopped before that. */
 static void flush(size_t n)
 {
-	if (flushes && n > 1 && twheel_loop_flush(loop))
+	if (asks && n > 1 && twheel_loop_flush(loop))
 		err(1, "twheel_loop_flush");
 }
 
@@ -132,8 +133,6 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	int ready = 0, expired;
 
 	sum_expired = sum;
-	if (!asks)
-		flush(max);
 	if (left < 0) {
 		ready = epoll_wait(epoll, &event, 1, waits ? -1 : 0);
 	} else if (waits && left) {

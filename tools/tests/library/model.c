@@ -50,10 +50,9 @@ static void complain_if(bool bad, const char *what)
 		wrong = what;
 }
 
-/* Over the device, such a program flushes itself. */
 static bool is_timed(void)
 {
-	return kind.how == BY_TIMEOUT && backend == TWHEEL_BACKEND_USER;
+	return kind.how == BY_TIMEOUT;
 }
 
 static uint64_t some_delay(void)
@@ -332,7 +331,7 @@ static void ask(void)
 	if (kind.config.max_timers)
 		return;
 	complain_if(errno, "an error of a timeout");
-	if (!nr_running)
+	if (backend == TWHEEL_BACKEND_DEVICE || !nr_running)
 		complain_if(left != -1, "a timeout without need");
 	else
 		complain_if(left < 0 || (left && now + left > due) ||
@@ -432,6 +431,8 @@ static void run_loop(unsigned int stream)
 	if (is_timed())
 		kind.config.flags = TWHEEL_LOOP_TIMEOUT;
 	new_loop_of(kind.config);
+	if (is_timed() && backend == TWHEEL_BACKEND_DEVICE)
+		CHECK(twheel_loop_fd(loop) >= 0);
 	chance_init(&chance, seed, stream);
 	nr_running = 0;
 	for (i = 0; i < TIMERS; i++) {
