@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TEST_TIMEOUT_DEFAULT	30
+#define TEST_TIMEOUT_DEFAULT	90
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
 struct __test_metadata;

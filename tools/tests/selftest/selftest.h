@@ -58,7 +58,7 @@
 static __u64 lateness_max = 500 * MSEC;
 
 /* An event that has not happened after this time never will. */
-#define AT_LAST		(10 * SEC)
+#define AT_LAST		(30 * SEC)
 
 /* Wait for this condition: whether it became true in time. */
 #define wait_until(condition)					\

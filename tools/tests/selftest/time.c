@@ -117,7 +117,7 @@ static void arm_and_read(struct __test_metadata *_metadata, int fd, unsigned int
 	read_the_rest(_metadata);
 }
 
-TEST_F_TIMEOUT(timing, ten_thousand_timers_within_two_seconds, 60)
+TEST_F(timing, ten_thousand_timers_within_two_seconds)
 {
 	arm_and_read(_metadata, self->fd, 10000, 2 * SEC);
 }
