@@ -240,11 +240,10 @@ static int read_due(struct twheel_file *file, struct reading *r)
 {
 	int err;
 
-	do {
-		err = read_once(file, r);
+	while ((err = read_once(file, r)) == 1 &&
+	       iov_iter_count(r->to) >= sizeof(struct twheel_event) &&
+	       !(has_read(r) ? task_sigpending(current) : fatal_signal_pending(current)))
 		cond_resched();
-	} while (err == 1 && iov_iter_count(r->to) >= sizeof(struct twheel_event) &&
-		 !(has_read(r) ? task_sigpending(current) : fatal_signal_pending(current)));
 	/* One reader is woken at a time. */
 	if (err && err != -EFAULT)
 		twheel_file_wake_next(file);
