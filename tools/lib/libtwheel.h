@@ -206,10 +206,10 @@ int twheel_loop_fd(struct twheel_loop *loop);
  * machine is suspended, it returns a second at most.
  *
  * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none, or if the
- * descriptor of the device shows it; with errno 0. If it cannot make all changes, as at a limit, a tenth of a second at most, with errno set as
- * for twheel_loop_flush(); the next call tries again. Or -1 with errno set: EINVAL without a loop,
- * for one that is not waited for by time, and over the device before twheel_loop_fd(); EOWNERDEAD
- * after fork().
+ * descriptor of the device shows it; with errno 0. If it cannot make all changes, as at a limit, a
+ * tenth of a second at most, with errno set as for twheel_loop_flush(); the next call tries again.
+ * Or -1 with errno set: EINVAL without a loop, for one that is not waited for by time, and over the
+ * device before twheel_loop_fd(); EOWNERDEAD after fork().
  */
 int64_t twheel_loop_timeout(struct twheel_loop *loop);
 
