@@ -100,7 +100,9 @@ static int wait_for(struct epoll_event *events, int max, int64_t ns)
 
 int main(int argc, char **argv)
 {
-	const struct twheel_loop_config config = { .flags = TWHEEL_LOOP_TIMEOUT };
+	const struct twheel_loop_config config = {
+		.flags = TWHEEL_LOOP_TIMEOUT | TWHEEL_LOOP_KERNEL,
+	};
 	struct twheel_loop *loop = twheel_loop_new(&config);
 
 	listener = listen_at(argc > 1 ? atoi(argv[1]) : 7000);
@@ -109,13 +111,16 @@ int main(int argc, char **argv)
 	if (!loop || epoll < 0)
 		err(1, "no loop");
 	watch(EPOLL_CTL_ADD, listener, EPOLLIN, &listener);
+	/* Only over /dev/twheel, the descriptor shows timers. */
+	if (twheel_loop_backend(loop) == TWHEEL_BACKEND_DEVICE)
+		watch(EPOLL_CTL_ADD, twheel_loop_fd(loop), EPOLLIN, loop);
 	for (;;) {
 		struct epoll_event event[64];
 
 		for (int i = wait_for(event, 64, twheel_loop_timeout(loop)); i-- > 0; ) {
 			if (event[i].data.ptr == &listener)
 				accept_connection(loop);
-			else
+			else if (event[i].data.ptr != loop)
 				echo(event[i].data.ptr);
 		}
 		/* Timers come last: a connection with a message is not idle. */
