@@ -233,7 +233,14 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
 
 	spin_lock(&file->lock);
 	if (!file->is_set_up && !file->added && !file->growing) {
-		/* A failed add may have left levels behind. */
+		/*
+		 * A failed add may have left levels behind, and a waiter may have armed the hrtimer
+		 * for its timer. Nobody arms it now: nothing is due. Its function takes no file->lock.
+		 */
+		hrtimer_cancel(&file->hrtimer);
+		spin_lock_irq(&file->wait.lock);
+		WRITE_ONCE(file->armed, TWHEEL_NEVER);
+		spin_unlock_irq(&file->wait.lock);
 		old = file->wheel;
 		init_wheel(file, setup);
 		file->is_set_up = true;
