@@ -235,7 +235,7 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
 	if (!file->is_set_up && !file->added && !file->growing) {
 		/*
 		 * A failed add may have left levels behind, and a waiter may have armed the hrtimer
-		 * for its timer. Nobody arms it now: nothing is due. Its function takes no file->lock.
+		 * for its timer. It stays cancelled, as nothing is due; it takes no file->lock.
 		 */
 		hrtimer_cancel(&file->hrtimer);
 		spin_lock_irq(&file->wait.lock);

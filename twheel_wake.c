@@ -10,25 +10,25 @@
  * @fired. They know of all that was due by @fired, since they look at the wheel after that, and of
  * nothing later.
  *
- *	reader, poller                  every hold of file->lock            hrtimer
- *	--------------                  ------------------------            -------
- *	wait.lock                       file->lock                          wait.lock
- *	  queue                           enter, change it                    any waiters?
- *	unlock                            wait.lock                           unread or due <= armed?
- *	unread or due? then enter,          unread = ..., due = ...           then fired = armed, wake
- *	  read                              news? then fired = now, wake      else arm
- *	due < armed? then arm               else due after fired, nothing   unlock
- *	sleep                               unread, before armed? arm
- *	                                  unlock
- *	                                unlock
+ *	reader, poller              every hold of file->lock         hrtimer
+ *	--------------              ------------------------         -------
+ *	wait.lock                   file->lock                       wait.lock
+ *	  queue                       enter, change it                 any waiters?
+ *	unlock                        wait.lock                        unread, due <= armed?
+ *	unread or due? then           unread = ..., due = ...          then fired = armed,
+ *	  enter, read                 news? then fired = now, wake       wake; else arm
+ *	due < armed? then arm         due after fired, nothing       unlock
+ *	sleep                           unread, before armed? arm
+ *	                              unlock
+ *	                            unlock
  *
  * No wake-up is lost, and none is duplicated. A waiter queues before it looks, under the lock
  * under which the times change: it sees a change, or the change sees it. After each column,
  * if there are waiters and nothing is unread, what is due is not after @fired, and they have been
  * woken for it; or the hrtimer is armed for it, or for an earlier time, and is armed again then.
  * A timer that becomes readable was @due, and the hrtimer announces it, whichever call advances the
- * wheel; or it is news, and announced at once. While something is unread, the hrtimer is not armed: waiters
- * have been told, and look again after they have read all of it.
+ * wheel; or it is news, and announced at once. While something is unread, the hrtimer is not armed:
+ * waiters have been told, and look again after they have read all of it.
  *
  * A look that leaves work undone makes the wheel due again after a pause, and forgets @fired.
  * Blocked readers wait exclusively; one that leaves events, is killed, closes the file or waits for

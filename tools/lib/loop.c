@@ -472,7 +472,7 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (!loop->config.unarmed || loop->is_quiet)
 		return -1;
-	/* Timers that the callback starts are flushed by flush_started(), before the program waits. */
+	/* flush_started() flushes timers that the callback starts, before the program waits. */
 	if (!loop->delay_limit)
 		set_time(loop);
 	unlink_handle(loop, handle);
