@@ -335,7 +335,7 @@ DEVICE_TEST(an_adopted_descriptor_is_the_loops)
 	CHECK_FAILS(fcntl(fd, F_GETFD), EBADF);
 }
 
-/* There is no place for the timer that replaces a periodic one. */
+/* The wheel is full: a periodic timer cannot be replaced. */
 DEVICE_TEST(a_descriptor_that_cannot_be_adopted_stays_the_callers)
 {
 	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 256, .max_timers = 1 };

@@ -130,7 +130,7 @@ static void check_started_again(bool room, bool by_descriptor)
 			CHECK(twheel_loop_wait(loop, SEC) > 0);
 	}
 	CHECK(now_ns() - began < SEC / 2 + lateness_max && !twheel_loop_count(loop));
-	/* It does not spin while there is no room. */
+	/* A full wheel must not make it spin. */
 	CHECK(messages < 20);
 }
 

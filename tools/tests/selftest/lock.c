@@ -125,7 +125,7 @@ FIXTURE_TEARDOWN(a_stalled_call)
 {
 	EXPECT_TRUE(end_holder(&self->holder));
 	EXPECT_EQ(self->result, self->holder.result);
-	/* Nothing is written if there is no event for it. SECURITY: kernel information */
+	/* A read that returns no event leaves the page alone. SECURITY: kernel information */
 	if (self->result == -EAGAIN)
 		EXPECT_EQ(0, memcmp(self->holder.trap.page, self->holder.content, 4096));
 	close(self->fd);
