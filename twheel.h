@@ -15,11 +15,9 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/list.h>
-#include <linux/overflow.h>
+#include <linux/math64.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
-
-#include "twheel_divide.h"
 
 /* Preconditions that callers must meet; checked under KUnit and by the fuzzers. */
 #ifdef TWHEEL_DEBUG
@@ -86,7 +84,7 @@ struct twheel_level {
 	u64 base;			/* (deadline - base) / span: the index, or index + size */
 	u64 next_edge;			/* the time at which the clock enters the next bucket */
 
-	struct twheel_divisor span;	/* length of a bucket; at most 2^63 */
+	u64 span;			/* length of a bucket; at most 2^63 */
 	u64 range;			/* length of all buckets; at most 2^63 */
 
 	/*
@@ -130,7 +128,7 @@ struct twheel_sort {
  * @now: the wheel's clock, in ticks: everything due before it has expired; timers of exactly
  *	this tick may still be in their buckets.
  * @time: the same, in the unit of deadlines.
- * @tick: the length of a tick, to divide deadlines by.
+ * @tick: the length of a tick, in the unit of deadlines.
  * @size: number of buckets in a level.
  * @queue: the bucket queue: a node for each level that has timers.
  * @cascading_levels: bitmask of levels with a crowd that is being cascaded.
@@ -146,8 +144,8 @@ struct twheel_sort {
 struct twheel {
 	u64 now;
 	u64 time;
-	struct twheel_divisor tick;
-	struct twheel_divisor size;
+	u64 tick;
+	u32 size;
 	struct timerqueue_head queue;
 	u64 cascading_levels;
 	struct list_head expired;
@@ -189,7 +187,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 static inline u64 twheel_tick(const struct twheel *w, u64 deadline)
 {
 	TWHEEL_EXPECT(deadline < TWHEEL_TIME_END);
-	return deadline ? twheel_divide(&w->tick, deadline - 1) + 1 : 0;
+	return deadline ? div64_u64(deadline - 1, w->tick) + 1 : 0;
 }
 
 /**
@@ -202,13 +200,13 @@ static inline u64 twheel_tick(const struct twheel *w, u64 deadline)
 static inline u64 twheel_floor(const struct twheel *w, u64 time)
 {
 	TWHEEL_EXPECT(time < TWHEEL_TIME_END);
-	return twheel_divide(&w->tick, time);
+	return div64_u64(time, w->tick);
 }
 
 /* Return the last deadline that can come. */
 static inline u64 twheel_last_deadline(const struct twheel *w)
 {
-	return twheel_floor(w, S64_MAX - (w->tick.value - 1)) * w->tick.value;
+	return twheel_floor(w, S64_MAX - (w->tick - 1)) * w->tick;
 }
 
 /**
@@ -289,10 +287,9 @@ static __always_inline unsigned long twheel_log2(u64 n)
 static __always_inline unsigned long twheel_index(const struct twheel_level *level,
 						  u64 deadline)
 {
-	unsigned long index = twheel_divide(&level->span, deadline - level->base);
-	unsigned long size = level->size, wrapped;
+	unsigned long index = div64_u64(deadline - level->base, level->span);
 
-	return check_sub_overflow(index, size, &wrapped) ? index : wrapped;
+	return index < level->size ? index : index - level->size;
 }
 
 /* Return a lower bound of a bucket's deadlines, including those that are being cascaded. */
@@ -343,7 +340,7 @@ static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
 static __always_inline bool twheel_begin_earlier(struct twheel *w, struct twheel_level *level,
 						 struct twheel_bucket *b, u64 deadline)
 {
-	u64 key = twheel_divide(&w->tick, deadline - 1) + 1;
+	u64 key = twheel_tick(w, deadline);
 
 	if (!b->count)
 		return false;

@@ -49,7 +49,6 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
-#include <linux/math64.h>
 
 #include "twheel.h"
 
@@ -63,14 +62,13 @@ static u64 deadline_of(const struct list_head *node)
 /* Bring a level up to date: its ring begins with the bucket of @time. */
 void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
 {
-	u64 number = twheel_divide(&level->span, time);
-	u64 start = number * level->span.value;
-	u64 ring = number - twheel_divide(&w->size, number) * level->size;
+	u64 number = div64_u64(time, level->span);
+	u64 start = number * level->span;
 
-	level->next_edge = start + level->span.value;
+	level->next_edge = start + level->span;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->limit = min(start + level->range - (w->tick.value - 1), twheel_last_deadline(w) + 1);
-	level->base = start - ring * level->span.value - (w->tick.value - 1);
+	level->limit = min(start + level->range - (w->tick - 1), twheel_last_deadline(w) + 1);
+	level->base = start - number % level->size * level->span - (w->tick - 1);
 }
 
 /*
@@ -88,7 +86,7 @@ static void sync_levels(struct twheel *w, u64 time)
 static void set_clock(struct twheel *w, u64 now)
 {
 	w->now = now;
-	w->time = now * w->tick.value;
+	w->time = now * w->tick;
 }
 
 /* Move the clock to @now, or to before the next tick that may have timers: then returns true. */
@@ -260,7 +258,7 @@ static u64 expire_front(struct twheel *w, struct twheel_level *level, u64 now, u
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
 	const struct rb_node *next = rb_next(&level->node.node);
-	u64 limit = (next ? min(now, expiry_of(next)) : now) * w->tick.value;
+	u64 limit = (next ? min(now, expiry_of(next)) : now) * w->tick;
 	struct list_head *node = b->timers.next;
 	u64 left, n;
 
@@ -317,12 +315,10 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 	struct twheel_level *level = w->sort->level;
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *bins = w->sort->bins, *node = timers->next;
-	struct twheel_divisor unit = w->tick;
 	/* Ticks are counted from the bucket's first one on. */
-	u64 zero = level->next_edge - level->span.value - (w->tick.value - 1);
+	u64 zero = level->next_edge - level->span - (w->tick - 1);
 	u64 left;
 
-	unit.shift += w->sort->shift;
 	for (left = max; left && node != timers; left--) {
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
 		u64 number;
@@ -334,7 +330,7 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 			twheel_expire(w, timer);
 			continue;
 		}
-		number = twheel_divide(&unit, timer->deadline - zero);
+		number = div64_u64(timer->deadline - zero, w->tick) >> w->sort->shift;
 		twheel_link(timer, bins + number % TWHEEL_BINS);
 	}
 	__list_del(timers, node);
@@ -375,7 +371,7 @@ static u64 sort_by_digits(struct twheel *w, u64 max)
 		return n;
 	empty_bins(w, timers);
 	sort->shift += TWHEEL_DIGIT_BITS;
-	if (sort->shift >= fls64(twheel_divide(&w->tick, level->span.value - 1)))
+	if (sort->shift >= fls64(twheel_floor(w, level->span - 1)))
 		sort->level = NULL;
 	return n + TWHEEL_BINS;
 }
@@ -385,7 +381,7 @@ static u64 sort_bucket(struct twheel *w, struct twheel_level *level, u64 max)
 	struct twheel_bucket *b = &level->bucket[level->first];
 
 	/* The clock enters the bucket: from now on lower levels cover its span. */
-	sync_levels(w, twheel_key(level) * w->tick.value);
+	sync_levels(w, twheel_key(level) * w->tick);
 	level->sorted = true;
 	if (b->count <= TWHEEL_INSERTION_MAX) {
 		sort_by_insertion(b);
@@ -411,7 +407,7 @@ static void open_ahead(struct twheel *w, struct twheel_level *level)
 	if (!twheel_is_crowd(level, b) && ++b == level->bucket + level->size)
 		b = level->bucket;
 	if (!twheel_is_crowd(level, b) ||
-	    b->first_expiry > w->time + level->span.value / TWHEEL_LEAD_DIVISOR)
+	    b->first_expiry > w->time + level->span / TWHEEL_LEAD_DIVISOR)
 		return;
 	level->crowd = b;
 	level->crowd_expiry = b->first_expiry;
@@ -478,7 +474,7 @@ static void work_ahead(struct twheel *w, unsigned int max)
 static u64 open_level(struct twheel *w, struct twheel_level *level, u64 now, u64 max)
 {
 	struct twheel_bucket *b = &level->bucket[level->first];
-	u64 time = twheel_key(level) * w->tick.value;
+	u64 time = twheel_key(level) * w->tick;
 
 	if (twheel_first_expiry(level, b) > time) {
 		update_key(w, level);

@@ -192,7 +192,7 @@ static __always_inline u64 twheel_file_next(const struct twheel_file *file)
 {
 	u64 tick;
 
-	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick.value : TWHEEL_NEVER;
+	return twheel_next(&file->wheel, &tick) ? tick * file->wheel.tick : TWHEEL_NEVER;
 }
 
 /* Return the size of the ring's memory, whole pages. */
@@ -227,7 +227,7 @@ static __always_inline bool twheel_file_catch_up(struct twheel_file *file, unsig
 	file->now = twheel_file_now(file);
 	file->jiffy = jiffies;
 	/* The difference is also too large if the clock was set back. */
-	if (likely(file->now - w->time < w->tick.value && !twheel_is_busy(w)))
+	if (likely(file->now - w->time < w->tick && !twheel_is_busy(w)))
 		return false;
 	return twheel_file_advance(file, steps);
 }

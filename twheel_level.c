@@ -44,8 +44,8 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 
 	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536);
 	memset(w, 0, sizeof(*w));
-	twheel_divisor_init(&w->tick, tick);
-	twheel_divisor_init(&w->size, size);
+	w->tick = tick;
+	w->size = size;
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
 	TWHEEL_EXPECT(now <= twheel_floor(w, twheel_last_deadline(w)));
@@ -88,8 +88,8 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  */
 size_t twheel_level_bytes(const struct twheel *w, u8 nr)
 {
-	size_t words = BITS_TO_LONGS(w->size.value);
-	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size.value) +
+	size_t words = BITS_TO_LONGS(w->size);
+	size_t bytes = struct_size((struct twheel_level *)NULL, bucket, w->size) +
 		       (words + BITS_TO_LONGS(words)) * sizeof(long);
 
 	if (!nr)
@@ -101,18 +101,18 @@ EXPORT_SYMBOL_GPL(twheel_level_bytes);
 static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
 		       bool may_sleep)
 {
-	size_t words = BITS_TO_LONGS(w->size.value);
+	size_t words = BITS_TO_LONGS(w->size);
 	u64 length = 1;
 	u32 i;
 
 	memset(level, 0, sizeof(*level));
 	for (i = 0; i < nr; i++)
-		length = mul_capped(length, w->size.value);
-	twheel_divisor_init(&level->span, mul_capped(length, w->tick.value));
-	level->range = mul_capped(level->span.value, w->size.value);
+		length = mul_capped(length, w->size);
+	level->span = mul_capped(length, w->tick);
+	level->range = mul_capped(level->span, w->size);
 	INIT_LIST_HEAD(&level->cascading);
 	timerqueue_init(&level->node);
-	level->size = w->size.value;
+	level->size = w->size;
 	level->nr = nr;
 	level->sorted = !nr;
 	level->busy = (unsigned long *)&level->bucket[level->size];
@@ -156,7 +156,7 @@ EXPORT_SYMBOL_GPL(twheel_level_alloc);
  */
 void twheel_level_install(struct twheel *w, struct twheel_level *level)
 {
-	size_t words = BITS_TO_LONGS(BITS_TO_LONGS(w->size.value));
+	size_t words = BITS_TO_LONGS(BITS_TO_LONGS(w->size));
 	struct twheel_sort *sort = (void *)(level->busy_words + words);
 	unsigned int i;
 
@@ -179,12 +179,12 @@ EXPORT_SYMBOL_GPL(twheel_level_install);
 /* Return the longest delay that levels up to one with buckets of this span cover. */
 static u64 longest_delay(const struct twheel *w, u64 span)
 {
-	u64 range = mul_capped(span, w->size.value);
+	u64 range = mul_capped(span, w->size);
 
 	if (range == TWHEEL_TIME_END)
 		return S64_MAX;
 	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
-	return range - min(range, w->tick.value - 1 + span);
+	return range - min(range, w->tick - 1 + span);
 }
 
 /**
@@ -196,11 +196,11 @@ static u64 longest_delay(const struct twheel *w, u64 span)
  */
 u8 twheel_levels_for(const struct twheel *w, u64 delay)
 {
-	u64 span = w->tick.value;
+	u64 span = w->tick;
 	u8 nr = 1;
 
 	for (; longest_delay(w, span) < delay; nr++)
-		span = mul_capped(span, w->size.value);
+		span = mul_capped(span, w->size);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_levels_for);
@@ -214,14 +214,14 @@ EXPORT_SYMBOL_GPL(twheel_levels_for);
  */
 u8 twheel_levels_until(const struct twheel *w, u64 deadline)
 {
-	u64 span = w->tick.value, range = mul_capped(span, w->size.value);
+	u64 span = w->tick, range = mul_capped(span, w->size);
 	u8 nr = 1;
 
 	/* As twheel_sync_level() has it; and a timer that is never due needs a level, too. */
 	while (deadline <= twheel_last_deadline(w) &&
-	       deadline >= div64_u64(w->time, span) * span + range - (w->tick.value - 1)) {
+	       deadline >= div64_u64(w->time, span) * span + range - (w->tick - 1)) {
 		span = range;
-		range = mul_capped(span, w->size.value);
+		range = mul_capped(span, w->size);
 		nr++;
 	}
 	return nr;
@@ -237,6 +237,6 @@ EXPORT_SYMBOL_GPL(twheel_levels_until);
  */
 u64 twheel_max_delay(const struct twheel *w)
 {
-	return w->nr_levels ? longest_delay(w, w->level[w->nr_levels - 1]->span.value) : 0;
+	return w->nr_levels ? longest_delay(w, w->level[w->nr_levels - 1]->span) : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_max_delay);

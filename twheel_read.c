@@ -42,8 +42,8 @@ static u64 count_periods(const struct twheel_file *file, const struct twheel_ent
 	const struct twheel *w = &file->wheel;
 	u64 last = w->time;
 
-	if (unlikely(file->now - w->time >= w->tick.value))
-		last = min(twheel_floor(w, file->now) * w->tick.value,
+	if (unlikely(file->now - w->time >= w->tick))
+		last = min(twheel_floor(w, file->now) * w->tick,
 			   w->time + (file->max_delay - entry->interval));
 	if (last <= entry->timer.deadline)
 		return 1;
@@ -157,7 +157,7 @@ static void give_back(struct twheel_file *file, const struct taken *taken, unsig
 					    event->count * entry->interval);
 	}
 	/* The wheel may have followed a clock that was set back. */
-	if (unlikely(entry->timer.deadline >= w->time + w->tick.value))
+	if (unlikely(entry->timer.deadline >= w->time + w->tick))
 		twheel_add(w, &entry->timer);
 	else
 		twheel_expire_first(w, &entry->timer);
@@ -218,7 +218,7 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	}
 	/* After a clock that was set back within a tick, expired timers can be due later in it. */
 	if (!has_read(r))
-		r->until = max(file->now, file->wheel.time + file->wheel.tick.value - 1);
+		r->until = max(file->now, file->wheel.time + file->wheel.tick - 1);
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;

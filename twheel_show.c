@@ -26,7 +26,7 @@
 /* Return when the last tick ended: reads return timers due by that, even if the wheel lags. */
 static u64 last_tick(const struct twheel_file *file)
 {
-	return twheel_floor(&file->wheel, file->now) * file->wheel.tick.value;
+	return twheel_floor(&file->wheel, file->now) * file->wheel.tick;
 }
 
 static u32 state_of(const struct twheel_file *file, const struct twheel_timer *timer, u64 reached)
@@ -168,9 +168,9 @@ static void fill_info(struct twheel_file *file, struct twheel_info *info)
 
 	lockdep_assert_held(&file->lock);
 	*info = (struct twheel_info) {
-		.tick_ns = w->tick.value,
+		.tick_ns = w->tick,
 		.max_timers = file->max_timers,
-		.wheel_size = w->size.value,
+		.wheel_size = w->size,
 		.clock_id = file->clock_id,
 		.now_ns = file->now,
 		.pending = w->nr_pending,

@@ -93,7 +93,7 @@ static bool interrupted(void)
 /* Return true if a period is valid, and no longer than @max. */
 static __always_inline bool is_period(const struct twheel_file *file, u64 interval, u64 max)
 {
-	return !interval || (interval >= file->wheel.tick.value && interval <= max);
+	return !interval || (interval >= file->wheel.tick && interval <= max);
 }
 
 /* Check a timer of any kind; returns 0 to add it with place(), an errno, or enum twheel_need. */

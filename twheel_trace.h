@@ -64,8 +64,8 @@ TRACE_EVENT(twheel_set_up,
 	TP_ARGS(file),
 	TP_STRUCT__entry(__field(u64, wheel) __field(u64, tick) __field(u32, size)
 			 __field(u32, clock) __field(u64, max_timers)),
-	TP_fast_assign(__entry->wheel = file->id; __entry->tick = file->wheel.tick.value;
-		       __entry->size = file->wheel.size.value; __entry->clock = file->clock_id;
+	TP_fast_assign(__entry->wheel = file->id; __entry->tick = file->wheel.tick;
+		       __entry->size = file->wheel.size; __entry->clock = file->clock_id;
 		       __entry->max_timers = file->max_timers;),
 	TP_printk("wheel=%llu tick=%llu size=%u clock=%u max_timers=%llu", __entry->wheel,
 		  __entry->tick, __entry->size, __entry->clock, __entry->max_timers)

@@ -94,7 +94,7 @@ static bool may_come_again(const struct twheel_file *file, u64 time)
 {
 	return twheel_file_can_be_set(file) &&
 	       (twheel_is_rewinding(&file->wheel) ||
-		time >= file->wheel.time + file->wheel.tick.value);
+		time >= file->wheel.time + file->wheel.tick);
 }
 
 /**

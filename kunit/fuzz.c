@@ -240,7 +240,7 @@ static void check_lowest(struct model *m, const struct model_timer *t)
 
 	if (!t->timer.level || !twheel_in_bucket(&t->timer))
 		return;
-	span = w->level[t->timer.level - 1]->span.value;
+	span = w->level[t->timer.level - 1]->span;
 	MODEL_CHECK(m, div64_u64(t->tick * m->tick, span) - div64_u64(w->time, span) >= m->size);
 }
 

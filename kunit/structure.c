@@ -18,7 +18,7 @@ static u64 check_timer(struct model *m, const struct twheel_level *level, u32 in
 	struct slot *s = container_of(timer, struct slot, timer.timer);
 	const struct twheel_bucket *first = &level->bucket[level->first];
 	u64 tick = s->timer.tick, place;
-	u64 number = div64_u64(tick * m->tick, level->span.value);
+	u64 number = div64_u64(tick * m->tick, level->span);
 
 	MODEL_CHECK(m, s->timer.state == MODEL_PENDING);
 	MODEL_CHECK(m, timer->level == level->nr && timer->bucket == index);
@@ -27,8 +27,8 @@ static u64 check_timer(struct model *m, const struct twheel_level *level, u32 in
 	div64_u64_rem(number, m->size, &place);
 	MODEL_CHECK(m, place == index);
 	/* A level may be a tick ahead of the clock. */
-	number -= div64_u64(max(m->wheel.time, level->next_edge - level->span.value),
-			    level->span.value);
+	number -= div64_u64(max(m->wheel.time, level->next_edge - level->span),
+			    level->span);
 	MODEL_CHECK(m, number < m->size);
 	/* Check that it is opened in time, and before all buckets after it in the ring. */
 	MODEL_CHECK(m, twheel_key(level) <= tick);

@@ -148,7 +148,7 @@ static uint64_t user_next(struct twheel_loop *loop)
 
 	if (w->nr_expired)
 		return 0;
-	return twheel_next(w, &tick) ? tick * w->tick.value : FOR_EVER;
+	return twheel_next(w, &tick) ? tick * w->tick : FOR_EVER;
 }
 
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
@@ -254,7 +254,7 @@ static void user_each_list(struct twheel_loop *loop, uint64_t until, list_functi
 		/* A crowd is opened ahead of its time. */
 		for (i = find_first_bit(level->busy, level->size); i < level->size;
 		     i = find_next_bit(level->busy, level->size, i + 1))
-			if (level->bucket[i].first_expiry <= until + level->span.value)
+			if (level->bucket[i].first_expiry <= until + level->span)
 				act(loop, &level->bucket[i].timers);
 		act(loop, &level->cascading);
 	}

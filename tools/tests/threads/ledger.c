@@ -79,7 +79,7 @@ bool has_ended(const struct record *record)
 static void check_time(u32 wheel, const struct twheel_event *event, u64 interval)
 {
 	const struct twheel_file *file = wheels[wheel].filp->private_data;
-	u64 tick = file->wheel.tick.value, last = event->deadline_ns;
+	u64 tick = file->wheel.tick, last = event->deadline_ns;
 	u64 now = twheel_file_now(file) + (twheel_file_can_be_set(file) ? CLOCK_SET_MAX : 0);
 
 	if (event->count > 1)
