@@ -4,8 +4,7 @@
  *
  * It has no clock and takes no lock: the caller passes the time in as a count of ticks, serialises
  * all calls on one wheel, and owns the memory of the timers. Times and deadlines share one unit of
- * its choice, from 0 to S64_MAX as a ktime_t. Tick n ends n times the length of a tick after 0. The
- * clock stops at the last tick that ends, with its successor, before the end of time.
+ * its choice, from 0 to S64_MAX as a ktime_t. Tick n ends n times the length of a tick after 0.
  */
 #ifndef _TWHEEL_H
 #define _TWHEEL_H
@@ -31,7 +30,7 @@
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
 #define TWHEEL_MAX_LEVELS	63	/* for all of time in a wheel of two buckets */
 #define TWHEEL_LOG2S		64	/* of delays */
-/* timer->level of a timer that is not in a bucket: expired; to be added again, or never due */
+/* timer->level of a timer that is not in a bucket: expired; or to be added again */
 #define TWHEEL_LEVEL_EXPIRED	0xff
 #define TWHEEL_LEVEL_UNPLACED	0xfe
 
@@ -84,8 +83,8 @@ struct twheel_level {
 	u64 base;			/* (deadline - base) / span: the index, or index + size */
 	u64 next_edge;			/* the time at which the clock enters the next bucket */
 
-	u64 span;			/* length of a bucket; at most 2^63 */
-	u64 range;			/* length of all buckets; at most 2^63 */
+	u64 span;			/* length of a bucket */
+	u64 range;			/* length of all buckets, or of all time and a tick */
 
 	/*
 	 * In the bucket queue while the level has timers. It expires at the tick at which the
@@ -112,7 +111,7 @@ struct twheel_level {
 	struct twheel_bucket bucket[];
 };
 
-/* A bucket that is being sorted; the clock that is being set back; and timers in no bucket. */
+/* A bucket that is being sorted, and a clock that is being set back. */
 struct twheel_sort {
 	struct twheel_level *level;	/* whose first bucket it is, or NULL */
 	u8 shift;			/* number of bits below the current digit */
@@ -120,7 +119,6 @@ struct twheel_sort {
 	/* In the queue, before all levels, while twheel_rewind() has more to do. */
 	struct timerqueue_node rewinding;
 	struct list_head unplaced;	/* timers that it has to place again */
-	struct list_head never_due;	/* timers after the last tick */
 };
 
 /**
@@ -159,7 +157,6 @@ struct twheel {
 };
 
 void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time);
-bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer);
 void twheel_enqueue_slowpath(struct twheel *w, struct twheel_level *level,
 			     struct twheel_timer *timer);
 void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 index);
@@ -201,12 +198,6 @@ static inline u64 twheel_floor(const struct twheel *w, u64 time)
 {
 	TWHEEL_EXPECT(time < TWHEEL_TIME_END);
 	return div64_u64(time, w->tick);
-}
-
-/* Return the last deadline that can come. */
-static inline u64 twheel_last_deadline(const struct twheel *w)
-{
-	return twheel_floor(w, S64_MAX - (w->tick - 1)) * w->tick;
 }
 
 /**
@@ -384,6 +375,20 @@ static __always_inline bool twheel_find_level(const struct twheel *w, u64 deadli
 }
 
 /**
+ * twheel_expire() - let a timer expire at once
+ * @w: the wheel
+ * @timer: in no wheel
+ *
+ * It queues behind the timers that have expired so far.
+ */
+static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer *timer)
+{
+	timer->level = TWHEEL_LEVEL_EXPIRED;
+	twheel_link(timer, &w->expired);
+	w->nr_expired++;
+}
+
+/**
  * twheel_add() - arm a timer
  * @w: the wheel
  * @timer: in no wheel, with its deadline set
@@ -397,26 +402,16 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 {
 	struct twheel_level *level;
 
-	if (unlikely(!twheel_find_level(w, timer->deadline, &level)))
-		return twheel_add_slowpath(w, timer);
+	if (unlikely(!twheel_find_level(w, timer->deadline, &level))) {
+		if (timer->deadline > w->time)
+			return false;
+		twheel_expire(w, timer);
+		return true;
+	}
 	w->nr_pending++;
 	if (unlikely(!twheel_enqueue_fast(level, timer)))
 		twheel_enqueue_slowpath(w, level, timer);
 	return true;
-}
-
-/**
- * twheel_expire() - let a timer expire at once
- * @w: the wheel
- * @timer: in no wheel
- *
- * It queues behind the timers that have expired so far.
- */
-static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer *timer)
-{
-	timer->level = TWHEEL_LEVEL_EXPIRED;
-	twheel_link(timer, &w->expired);
-	w->nr_expired++;
 }
 
 /* Let a timer expire again, before all others. */

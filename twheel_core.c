@@ -67,7 +67,7 @@ void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 t
 
 	level->next_edge = start + level->span;
 	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->limit = min(start + level->range - (w->tick - 1), twheel_last_deadline(w) + 1);
+	level->limit = start + min(level->range - (w->tick - 1), TWHEEL_TIME_END - start);
 	level->base = start - number % level->size * level->span - (w->tick - 1);
 }
 
@@ -95,7 +95,7 @@ static bool move_clock(struct twheel *w, u64 now)
 	u64 next;
 	bool is_due = twheel_next(w, &next) && next <= now;
 
-	TWHEEL_EXPECT(now <= twheel_floor(w, twheel_last_deadline(w)));
+	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
 	set_clock(w, max(w->now, is_due ? next - 1 : now));
 	return is_due;
 }
@@ -210,12 +210,6 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
 
-/* Return true if a timer never expires. It waits beside the levels, in memory of level 0. */
-static bool is_never_due(const struct twheel *w, u64 deadline)
-{
-	return w->nr_levels && deadline > twheel_last_deadline(w);
-}
-
 /**
  * twheel_covers() - whether there are enough levels to add a timer
  * @w: the wheel
@@ -227,26 +221,9 @@ bool twheel_covers(const struct twheel *w, u64 deadline)
 {
 	struct twheel_level *level;
 
-	return deadline <= w->time || is_never_due(w, deadline) ||
-	       twheel_find_level(w, deadline, &level);
+	return deadline <= w->time || twheel_find_level(w, deadline, &level);
 }
 EXPORT_SYMBOL_GPL(twheel_covers);
-
-/* Add a timer that no level covers: its deadline has passed, or never comes. */
-bool twheel_add_slowpath(struct twheel *w, struct twheel_timer *timer)
-{
-	if (timer->deadline <= w->time) {
-		twheel_expire(w, timer);
-		return true;
-	}
-	if (!is_never_due(w, timer->deadline))
-		return false;
-	timer->level = TWHEEL_LEVEL_UNPLACED;
-	twheel_link(timer, &w->sort->never_due);
-	w->nr_pending++;
-	return true;
-}
-EXPORT_SYMBOL_GPL(twheel_add_slowpath);
 
 /* ---- Sorting and expiring ---- */
 

@@ -14,6 +14,7 @@
  * allocated and freed without it. The hrtimer takes file->wait.lock, a spinlock inside of
  * file->lock; inside of that are epoll's and hrtimers'.
  */
+#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>

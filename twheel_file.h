@@ -54,8 +54,8 @@ static_assert(TWHEEL_CHUNK <= TWHEEL_TRIM);
  */
 #define TWHEEL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* A time that never comes. */
-#define TWHEEL_NEVER		U64_MAX
+/* A time that never comes, nor does a later one. */
+#define TWHEEL_NEVER		((u64)KTIME_MAX)
 
 /*
  * Lacking for a chunk of work, to be passed to twheel_file_provide(): an advance of the wheel; free

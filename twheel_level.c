@@ -20,13 +20,20 @@
 
 #include "twheel.h"
 
-static u64 mul_capped(u64 a, u64 b)
+/* Return the length that covers each deadline, in the tick that it expires in. */
+static u64 all_of_time(const struct twheel *w)
 {
-	u64 product;
+	return TWHEEL_TIME_END + (w->tick - 1);
+}
 
-	if (check_mul_overflow(a, b, &product))
-		return TWHEEL_TIME_END;
-	return min(product, TWHEEL_TIME_END);
+/* Return the length of a level with buckets of this span. */
+static u64 range_of(const struct twheel *w, u64 span)
+{
+	u64 range;
+
+	if (check_mul_overflow(span, (u64)w->size, &range))
+		return all_of_time(w);
+	return min(range, all_of_time(w));
 }
 
 /**
@@ -38,9 +45,9 @@ static u64 mul_capped(u64 a, u64 b)
  */
 void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 {
-	u64 range = mul_capped(tick, size);
 	unsigned int log2;
-	u8 nr;
+	u64 range;
+	u8 nr = 0;
 
 	TWHEEL_EXPECT(tick && size >= 2 && size <= 65536);
 	memset(w, 0, sizeof(*w));
@@ -48,15 +55,15 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 	w->size = size;
 	timerqueue_init_head(&w->queue);
 	INIT_LIST_HEAD(&w->expired);
-	TWHEEL_EXPECT(now <= twheel_floor(w, twheel_last_deadline(w)));
+	TWHEEL_EXPECT(now <= twheel_floor(w, S64_MAX));
 	w->now = now;
 	w->time = now * tick;
 
 	/* A delay of log2 n is 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
-	nr = 0;
+	range = range_of(w, tick);
 	for (log2 = 0; log2 < TWHEEL_LOG2S - 1; log2++) {
 		while (range <= BIT_ULL(log2)) {
-			range = mul_capped(range, size);
+			range = range_of(w, range);
 			nr++;
 		}
 		w->level_hint[log2] = nr;
@@ -102,14 +109,13 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 		       bool may_sleep)
 {
 	size_t words = BITS_TO_LONGS(w->size);
-	u64 length = 1;
 	u32 i;
 
 	memset(level, 0, sizeof(*level));
+	level->span = w->tick;
 	for (i = 0; i < nr; i++)
-		length = mul_capped(length, w->size);
-	level->span = mul_capped(length, w->tick);
-	level->range = mul_capped(level->span, w->size);
+		level->span = range_of(w, level->span);
+	level->range = range_of(w, level->span);
 	INIT_LIST_HEAD(&level->cascading);
 	timerqueue_init(&level->node);
 	level->size = w->size;
@@ -169,7 +175,6 @@ void twheel_level_install(struct twheel *w, struct twheel_level *level)
 			INIT_LIST_HEAD(&sort->bins[i]);
 		timerqueue_init(&sort->rewinding);
 		INIT_LIST_HEAD(&sort->unplaced);
-		INIT_LIST_HEAD(&sort->never_due);
 		w->sort = sort;
 	}
 	WRITE_ONCE(w->nr_levels, w->nr_levels + 1);
@@ -179,9 +184,9 @@ EXPORT_SYMBOL_GPL(twheel_level_install);
 /* Return the longest delay that levels up to one with buckets of this span cover. */
 static u64 longest_delay(const struct twheel *w, u64 span)
 {
-	u64 range = mul_capped(span, w->size);
+	u64 range = range_of(w, span);
 
-	if (range == TWHEEL_TIME_END)
+	if (range == all_of_time(w))
 		return S64_MAX;
 	/* When the clock is at the end of a bucket, nothing of that bucket is left. */
 	return range - min(range, w->tick - 1 + span);
@@ -200,7 +205,7 @@ u8 twheel_levels_for(const struct twheel *w, u64 delay)
 	u8 nr = 1;
 
 	for (; longest_delay(w, span) < delay; nr++)
-		span = mul_capped(span, w->size);
+		span = range_of(w, span);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_levels_for);
@@ -214,14 +219,14 @@ EXPORT_SYMBOL_GPL(twheel_levels_for);
  */
 u8 twheel_levels_until(const struct twheel *w, u64 deadline)
 {
-	u64 span = w->tick, range = mul_capped(span, w->size);
+	u64 span = w->tick, range = range_of(w, span), start = w->time;
 	u8 nr = 1;
 
-	/* As twheel_sync_level() has it; and a timer that is never due needs a level, too. */
-	while (deadline <= twheel_last_deadline(w) &&
-	       deadline >= div64_u64(w->time, span) * span + range - (w->tick - 1)) {
+	/* As twheel_sync_level() has it. */
+	while (deadline >= start + min(range - (w->tick - 1), TWHEEL_TIME_END - start)) {
 		span = range;
-		range = mul_capped(span, w->size);
+		range = range_of(w, span);
+		start = div64_u64(w->time, span) * span;
 		nr++;
 	}
 	return nr;

@@ -443,7 +443,7 @@ static void begin(struct input *in, model_wrong_fn *wrong)
 	size = what_size < 128 ? sizes[what_size % ARRAY_SIZE(sizes)] : 2 + below(in, 1000);
 	tick = what_tick < 192 ? ticks[what_tick % ARRAY_SIZE(ticks)] :
 				 max_t(u64, magnitude(in) / 2, 1);
-	last = div64_u64(MODEL_TIME_END - (tick - 1), tick);
+	last = div64_u64(MODEL_TIME_END, tick);
 	in->focus = byte(in) & 1 ? minus(last, magnitude(in)) : min(magnitude(in), last);
 	model_init(&in->model, tick, size, in->focus, wrong);
 	tell(in, "wheel of size %u, tick %llu", size, tick);

@@ -41,10 +41,10 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 	return (struct twheel_timer *)handle->link;
 }
 
-/* Return the tick that a time has reached. The core's clock stops before the end of time. */
+/* Return the tick that a time has reached. */
 static uint64_t tick_of(const struct twheel *w, uint64_t time)
 {
-	return twheel_floor(w, min(time, twheel_last_deadline(w)));
+	return twheel_floor(w, min(time, (uint64_t)S64_MAX));
 }
 
 static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -148,7 +148,9 @@ static uint64_t user_next(struct twheel_loop *loop)
 
 	if (w->nr_expired)
 		return 0;
-	return twheel_next(w, &tick) ? tick * w->tick : FOR_EVER;
+	if (!twheel_next(w, &tick) || tick * w->tick > S64_MAX)
+		return FOR_EVER;
+	return tick * w->tick;
 }
 
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
@@ -260,7 +262,6 @@ static void user_each_list(struct twheel_loop *loop, uint64_t until, list_functi
 	}
 	for (i = 0; i < TWHEEL_BINS; i++)
 		act(loop, &w->sort->bins[i]);
-	act(loop, &w->sort->never_due);
 	act(loop, &w->expired);
 }
 

@@ -31,7 +31,7 @@ static void no_mistake(void)
 	add(3);
 	twheel_cancel(&w, &timer);
 	add(3);
-	twheel_advance(&w, S64_MAX / 1000 - 1, 64);
+	twheel_advance(&w, S64_MAX / 1000, 64);
 	twheel_cancel(&w, &timer);
 	twheel_tick(&w, S64_MAX);
 	twheel_floor(&w, S64_MAX);
@@ -68,7 +68,7 @@ static const char *mistake(unsigned int nr)
 		twheel_floor(&w, (u64)S64_MAX + 1);
 		return "the last tick before a time after the end";
 	case 7:
-		twheel_advance(&w, S64_MAX / 1000, 64);
+		twheel_advance(&w, S64_MAX / 1000 + 1, 64);
 		return "advancing beyond the end of time";
 	case 8:
 		add(3);

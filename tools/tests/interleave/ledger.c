@@ -357,6 +357,8 @@ static void check_file(void)
 		broken("an entry is left in the wait queue");
 	if (file->growing || file->taken)
 		broken("the calls that allocate are counted wrongly");
+	if (file->wheel.nr_levels && file->wheel.level[0]->span != file->wheel.tick)
+		broken("a level is older than TWHEEL_SETUP");
 	check_charge(wheel);
 }
 
