@@ -169,7 +169,6 @@ size_t twheel_level_bytes(const struct twheel *w, u8 nr);
 u8 twheel_levels_for(const struct twheel *w, u64 delay);
 u8 twheel_levels_until(const struct twheel *w, u64 deadline);
 u64 twheel_max_delay(const struct twheel *w);
-bool twheel_covers(const struct twheel *w, u64 deadline);
 
 bool twheel_rewind(struct twheel *w, u64 now, unsigned int budget);
 bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
@@ -312,50 +311,36 @@ static __always_inline void twheel_insert(struct twheel_level *level, unsigned l
 	twheel_link(timer, &level->bucket[index].timers);
 }
 
-/* Add a timer to a bucket that begins earlier; otherwise returns false, and changes nothing. */
-static __always_inline bool twheel_enqueue_fast(struct twheel_level *level,
-						struct twheel_timer *timer)
-{
-	unsigned long index = twheel_index(level, timer->deadline);
-
-	if (unlikely(timer->deadline < level->bucket[index].first_expiry))
-		return false;
-	twheel_insert(level, index, timer);
-	return true;
-}
-
 /*
- * Let a busy bucket, and its level, begin with a timer that is earlier. Returns false, and changes
- * nothing, if the bucket is empty, or the level may have to overtake another one in the queue.
+ * Let a level expire by an earlier tick. Returns false, and changes nothing, if it may have to
+ * overtake another one in the queue.
  */
-static __always_inline bool twheel_begin_earlier(struct twheel *w, struct twheel_level *level,
-						 struct twheel_bucket *b, u64 deadline)
+static __always_inline bool twheel_lower_key(struct twheel *w, struct twheel_level *level, u64 key)
 {
-	u64 key = twheel_tick(w, deadline);
-
-	if (!b->count)
+	if (key >= twheel_key(level))
+		return true;
+	if (timerqueue_getnext(&w->queue) != &level->node)
 		return false;
-	if (key < twheel_key(level)) {
-		if (timerqueue_getnext(&w->queue) != &level->node)
-			return false;
-		level->node.expires = key;
-	}
-	b->first_expiry = deadline;
+	level->node.expires = key;
 	return true;
 }
 
-/* Add a timer to a bucket of @level, where timers in falling order cost little more than others. */
+/* Add a timer to its bucket of @level. */
 static __always_inline void twheel_enqueue(struct twheel *w, struct twheel_level *level,
 					   struct twheel_timer *timer)
 {
 	unsigned long index = twheel_index(level, timer->deadline);
 	struct twheel_bucket *b = &level->bucket[index];
 
-	if (unlikely(timer->deadline < b->first_expiry) &&
-	    !twheel_begin_earlier(w, level, b, timer->deadline))
-		twheel_enqueue_slowpath(w, level, timer);
-	else
-		twheel_insert(level, index, timer);
+	/* Timers in falling order cost little more than others. */
+	if (unlikely(timer->deadline < b->first_expiry)) {
+		if (!b->count || !twheel_lower_key(w, level, twheel_tick(w, timer->deadline))) {
+			twheel_enqueue_slowpath(w, level, timer);
+			return;
+		}
+		b->first_expiry = timer->deadline;
+	}
+	twheel_insert(level, index, timer);
 }
 
 /* Find the lowest level that covers a deadline. Fails without one, or if it has passed. */
@@ -396,7 +381,7 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
  * A timer that is due by the wheel's clock expires at once. O(1).
  *
  * Return: false, and nothing has changed, if the wheel has no level that covers
- * the deadline: see twheel_covers().
+ * the deadline: see twheel_levels_until().
  */
 static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *timer)
 {
@@ -409,8 +394,7 @@ static __always_inline bool twheel_add(struct twheel *w, struct twheel_timer *ti
 		return true;
 	}
 	w->nr_pending++;
-	if (unlikely(!twheel_enqueue_fast(level, timer)))
-		twheel_enqueue_slowpath(w, level, timer);
+	twheel_enqueue(w, level, timer);
 	return true;
 }
 

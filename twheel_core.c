@@ -45,10 +45,7 @@
  * 3.6 ms. Its price is a second move of most timers, and with that a p99 of 12.8 instead of 8.5 us.
  */
 #include <linux/bitmap.h>
-#include <linux/bitops.h>
 #include <linux/export.h>
-#include <linux/kernel.h>
-#include <linux/list.h>
 
 #include "twheel.h"
 
@@ -209,21 +206,6 @@ void twheel_bucket_emptied(struct twheel *w, struct twheel_level *level, u32 ind
 	}
 }
 EXPORT_SYMBOL_GPL(twheel_bucket_emptied);
-
-/**
- * twheel_covers() - whether there are enough levels to add a timer
- * @w: the wheel
- * @deadline: the timer's
- *
- * Return: true if twheel_add() would succeed now.
- */
-bool twheel_covers(const struct twheel *w, u64 deadline)
-{
-	struct twheel_level *level;
-
-	return deadline <= w->time || twheel_find_level(w, deadline, &level);
-}
-EXPORT_SYMBOL_GPL(twheel_covers);
 
 /* ---- Sorting and expiring ---- */
 

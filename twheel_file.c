@@ -15,7 +15,6 @@
  * file->lock; inside of that are epoll's and hrtimers'.
  */
 #include <linux/log2.h>
-#include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

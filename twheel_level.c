@@ -5,12 +5,9 @@
  * A caller with a timer that no level covers allocates the next level, for which it can drop the
  * wheel's lock, and installs it.
  */
-#include <linux/bitops.h>
 #include <linux/export.h>
 #include <linux/gfp.h>
-#include <linux/kernel.h>
 #include <linux/log2.h>
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
@@ -105,12 +102,25 @@ size_t twheel_level_bytes(const struct twheel *w, u8 nr)
 }
 EXPORT_SYMBOL_GPL(twheel_level_bytes);
 
-static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr,
-		       bool may_sleep)
+/**
+ * twheel_level_alloc() - make a level, which is not yet part of the wheel
+ * @w: the wheel; only what twheel_init() set is read, so no lock is needed
+ * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
+ * @gfp: how to allocate; must be allowed to sleep
+ *
+ * Return: the level, for twheel_level_install() or kvfree(); or NULL without memory.
+ */
+struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
 {
-	size_t words = BITS_TO_LONGS(w->size);
+	size_t words = BITS_TO_LONGS(w->size), bytes = twheel_level_bytes(w, nr);
+	struct twheel_level *level;
 	u32 i;
 
+	TWHEEL_EXPECT(nr < TWHEEL_MAX_LEVELS);
+	/* kmalloc() would round up to a power of two contiguous pages. */
+	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
+	if (!level)
+		return NULL;
 	memset(level, 0, sizeof(*level));
 	level->span = w->tick;
 	for (i = 0; i < nr; i++)
@@ -128,29 +138,9 @@ static void level_init(const struct twheel *w, struct twheel_level *level, u8 nr
 		INIT_LIST_HEAD(&level->bucket[i].timers);
 		level->bucket[i].first_expiry = U64_MAX;
 		level->bucket[i].count = 0;
-		if (i % 256 == 255 && may_sleep)
+		if (i % 256 == 255)
 			cond_resched();
 	}
-}
-
-/**
- * twheel_level_alloc() - make a level, which is not yet part of the wheel
- * @w: the wheel; only what twheel_init() set is read, so no lock is needed
- * @nr: the number of the level, 0 to TWHEEL_MAX_LEVELS - 1
- * @gfp: how to allocate; with GFP_KERNEL this may sleep
- *
- * Return: the level, for twheel_level_install() or kvfree(); or NULL without memory.
- */
-struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp)
-{
-	size_t bytes = twheel_level_bytes(w, nr);
-	struct twheel_level *level;
-
-	TWHEEL_EXPECT(nr < TWHEEL_MAX_LEVELS);
-	/* kmalloc() would round up to a power of two contiguous pages. */
-	level = bytes > PAGE_SIZE ? __vmalloc(bytes, gfp) : kmalloc(bytes, gfp);
-	if (level)
-		level_init(w, level, nr, gfpflags_allow_blocking(gfp));
 	return level;
 }
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
@@ -215,7 +205,7 @@ EXPORT_SYMBOL_GPL(twheel_levels_for);
  * @w: the wheel
  * @deadline: the deadline
  *
- * Return: the smallest number of levels with which twheel_covers() would be true.
+ * Return: the smallest number of levels with which twheel_add() succeeds.
  */
 u8 twheel_levels_until(const struct twheel *w, u64 deadline)
 {

@@ -13,7 +13,6 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 

@@ -6,8 +6,6 @@
  * Events that could not be copied are unread again; then their memory is faulted in, and the read
  * goes on. So a reader that waits for a page keeps nothing from others.
  */
-#include <linux/list.h>
-#include <linux/math64.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 

@@ -20,9 +20,6 @@
 static_assert(sizeof(struct twheel_ring) +
 	      TWHEEL_RING_SLOTS_MAX * sizeof(struct twheel_event) == SZ_64K);
 
-/* How often one poll may take the lock. */
-#define TWHEEL_POLL_HOLDS	2
-
 /* Give the file a ring, unless another thread has. */
 static int install_ring(struct twheel_file *file, u32 slots)
 {

@@ -60,12 +60,15 @@ static int need_for(struct twheel_file *file, u64 deadline, u64 interval)
 	/* Timers that have been due for longer expire first. */
 	if (deadline <= file->now && twheel_is_due(w))
 		return TWHEEL_NEED_ADVANCE;
-	if (w->nr_levels && interval <= file->max_delay && twheel_covers(w, deadline))
+	if (deadline <= file->now && interval < file->max_delay)
 		return 0;
 	/* A clock that can be set can come to any time; a period begins at any time in a tick. */
 	levels = twheel_levels_for(w, twheel_file_can_be_set(file) ? KTIME_MAX : interval);
+	levels = max(levels, twheel_levels_until(w, deadline));
+	if (levels <= w->nr_levels)
+		return 0;
 	file->growing++;
-	return TWHEEL_NEED_LEVELS + max(levels, twheel_levels_until(w, deadline));
+	return TWHEEL_NEED_LEVELS + levels;
 }
 
 /* Put a timer into the wheel, whose levels cover it. */

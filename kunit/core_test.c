@@ -57,7 +57,7 @@ static void add_level(struct kunit *test)
 static void arm(struct kunit *test, struct twheel_timer *timer, u64 deadline)
 {
 	timer->deadline = deadline;
-	while (!twheel_covers(w, deadline))
+	while (!model_covers(w, deadline))
 		add_level(test);
 	twheel_advance(w, w->now, 0);
 	KUNIT_ASSERT_TRUE(test, twheel_add(w, timer));
@@ -208,13 +208,13 @@ static void longest_delay_fits_anywhere(struct kunit *test)
 		longest = twheel_max_delay(w);
 		/* In the last tick of a bucket, the least of the level is left. */
 		advance(test, 2 * length - 1);
-		KUNIT_EXPECT_TRUE(test, twheel_covers(w, w->time + 999 + longest));
-		KUNIT_EXPECT_FALSE(test, twheel_covers(w, w->time + 1000 + longest));
+		KUNIT_EXPECT_TRUE(test, model_covers(w, w->time + 999 + longest));
+		KUNIT_EXPECT_FALSE(test, model_covers(w, w->time + 1000 + longest));
 		length *= *size;
 	}
 	while (twheel_max_delay(w) < S64_MAX)
 		add_level(test);
-	KUNIT_EXPECT_TRUE(test, twheel_covers(w, S64_MAX));
+	KUNIT_EXPECT_TRUE(test, model_covers(w, S64_MAX));
 }
 
 /* @nr levels cover what is due by @last, and nothing later. */
@@ -223,11 +223,11 @@ static void expect_levels(struct kunit *test, u8 nr, u64 last)
 	KUNIT_EXPECT_EQ(test, twheel_levels_until(w, last), nr);
 	KUNIT_EXPECT_EQ(test, twheel_levels_until(w, last + 1), nr + 1);
 	while (w->nr_levels <= nr) {
-		KUNIT_EXPECT_EQ(test, twheel_covers(w, last), w->nr_levels >= nr);
-		KUNIT_EXPECT_FALSE(test, twheel_covers(w, last + 1));
+		KUNIT_EXPECT_EQ(test, model_covers(w, last), w->nr_levels >= nr);
+		KUNIT_EXPECT_FALSE(test, model_covers(w, last + 1));
 		add_level(test);
 	}
-	KUNIT_EXPECT_TRUE(test, twheel_covers(w, last + 1));
+	KUNIT_EXPECT_TRUE(test, model_covers(w, last + 1));
 }
 
 /* As in Kafka: what expires before the time of the level's bucket, plus the length of all. */

@@ -190,7 +190,7 @@ static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 	struct twheel *w = &m->wheel;
 
 	t->timer.deadline = deadline;
-	while (!twheel_covers(w, deadline)) {
+	while (!model_covers(w, deadline)) {
 		MODEL_CHECK(m, w->nr_levels < twheel_levels_for(w, deadline - w->time));
 		MODEL_CHECK(m, !twheel_add(w, &t->timer));
 		install_level(in);
@@ -415,7 +415,7 @@ static void do_ask(struct input *in)
 
 	delay = magnitude(in) / 2;
 	if (w->nr_levels && delay <= twheel_max_delay(w))
-		MODEL_CHECK(m, twheel_covers(w, min(w->time + m->tick - 1 + delay,
+		MODEL_CHECK(m, model_covers(w, min(w->time + m->tick - 1 + delay,
 						    MODEL_TIME_END)));
 }
 

@@ -158,25 +158,12 @@ static void set_tick(const struct model *m, struct model_timer *t)
 	t->tick += t->tick * m->tick < deadline;
 }
 
-/* Every other timer as the driver does: without a call if that is possible. */
-static bool add(struct model *m, struct twheel_timer *timer)
-{
-	struct twheel_level *level;
-
-	m->without_call = !m->without_call;
-	if (!m->without_call || !twheel_find_level(&m->wheel, timer->deadline, &level) ||
-	    !twheel_enqueue_fast(level, timer))
-		return twheel_add(&m->wheel, timer);
-	m->wheel.nr_pending++;
-	return true;
-}
-
 void model_add(struct model *m, struct model_timer *t, u64 deadline)
 {
 	t->timer.deadline = deadline;
 	set_tick(m, t);
 	MODEL_CHECK(m, twheel_tick(&m->wheel, deadline) == t->tick);
-	MODEL_CHECK(m, add(m, &t->timer));
+	MODEL_CHECK(m, twheel_add(&m->wheel, &t->timer));
 	if (t->tick <= m->wheel.now)
 		expire_at_once(m, t);
 	else

@@ -62,7 +62,6 @@ typedef void model_wrong_fn(const struct model *m, const char *file, int line,
  * @end: its last tick. A deadline after that never comes.
  * @now: the time, in ticks, that the wheel was last advanced to.
  * @more: timers are due that have not expired yet.
- * @without_call: the last timer was added by twheel_enqueue_fast(), if it could be.
  * @pending: the pending timers, ordered by tick.
  * @nr_pending: number of them.
  * @expired: the expired timers, oldest first.
@@ -79,7 +78,6 @@ struct model {
 	u64 end;
 	u64 now;
 	bool more;
-	bool without_call;
 
 	struct rb_root_cached pending;
 	u64 nr_pending;
@@ -97,6 +95,12 @@ do {										\
 	if (!(condition))							\
 		__m->wrong(__m, __FILE__, __LINE__, #condition);		\
 } while (0)
+
+/* Return true if twheel_add() is to succeed. */
+static inline bool model_covers(const struct twheel *w, u64 deadline)
+{
+	return deadline <= w->time || twheel_levels_until(w, deadline) <= w->nr_levels;
+}
 
 void model_init(struct model *m, u64 tick, u32 size, u64 now, model_wrong_fn *wrong);
 

@@ -47,28 +47,16 @@ static uint64_t tick_of(const struct twheel *w, uint64_t time)
 	return twheel_floor(w, min(time, (uint64_t)S64_MAX));
 }
 
-static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	struct twheel *w = &user_of(loop)->wheel;
-
-	/* One that is due at once waits for the next dispatch. A single one may be stopped soon. */
-	if (handle->deadline <= w->time || (!w->nr_pending && list_empty(&loop->changes)))
-		return link_change(loop, handle);
-	twheel_add(w, timer_of(handle));
-	handle->state |= ARMED;
-	return 0;
-}
-
 static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
-	struct twheel_level *level;
 
 	handle->armed = handle->deadline;
-	if (unlikely(!twheel_find_level(w, handle->deadline, &level)) ||
-	    unlikely(!twheel_enqueue_fast(level, timer_of(handle))))
-		return arm_slowpath(loop, handle);
-	w->nr_pending++;
+	/* One that is due at once waits for the next dispatch. A single one may be stopped soon. */
+	if (unlikely(handle->deadline <= w->time ||
+		     (!w->nr_pending && list_empty(&loop->changes))))
+		return link_change(loop, handle);
+	twheel_add(w, timer_of(handle));
 	handle->state |= ARMED;
 	return 0;
 }

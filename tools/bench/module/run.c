@@ -74,7 +74,7 @@ static int core_open(void)
 	struct twheel_level *level;
 
 	twheel_init(&wheel, TICK_NS, WHEEL_SIZE, 0);
-	while (!twheel_covers(&wheel, 2 * run.span_ns)) {
+	while (wheel.nr_levels < twheel_levels_until(&wheel, 2 * run.span_ns)) {
 		level = twheel_level_alloc(&wheel, wheel.nr_levels, GFP_KERNEL);
 		if (!level) {
 			twheel_destroy(&wheel);
