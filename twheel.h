@@ -236,17 +236,6 @@ static inline bool twheel_is_due(const struct twheel *w)
 	return twheel_next(w, &next) && next <= w->now;
 }
 
-/**
- * twheel_is_busy() - whether twheel_advance() has work to do even if no tick has passed
- * @w: the wheel
- *
- * Return: true if something is due, or a crowd cascades.
- */
-static inline bool twheel_is_busy(const struct twheel *w)
-{
-	return w->cascading_levels || twheel_is_due(w);
-}
-
 /*
  * Fast paths, inline. Functions without kernel-doc are for the core, and for callers that count
  * instructions.

@@ -119,7 +119,7 @@ static int provide_entries(struct twheel_file *file)
 	if (err)
 		goto out;
 	spin_lock(&file->lock);
-	if (twheel_store_exhausted(&file->store)) {
+	if (list_empty(&file->store.partial)) {
 		bytes = twheel_store_growth(&file->store);
 		err = -ENOSPC;
 		if (!twheel_user_charge(file->user, bytes))

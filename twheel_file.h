@@ -144,11 +144,6 @@ struct twheel_file {
 	u64 id;
 };
 
-static inline struct twheel_entry *to_entry(struct twheel_timer *timer)
-{
-	return container_of(timer, struct twheel_entry, timer);
-}
-
 /* This and the next are read without the lock: until TWHEEL_SETUP is done, nothing can be due. */
 static inline u64 twheel_file_now(const struct twheel_file *file)
 {
@@ -227,7 +222,7 @@ static __always_inline bool twheel_file_catch_up(struct twheel_file *file, unsig
 	file->now = twheel_file_now(file);
 	file->jiffy = jiffies;
 	/* The difference is also too large if the clock was set back. */
-	if (likely(file->now - w->time < w->tick && !twheel_is_busy(w)))
+	if (likely(file->now - w->time < w->tick && !w->cascading_levels && !twheel_is_due(w)))
 		return false;
 	return twheel_file_advance(file, steps);
 }

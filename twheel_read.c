@@ -61,7 +61,8 @@ static u64 next_deadline(u64 deadline, u64 count, u64 interval)
 static __always_inline struct twheel_entry *take(struct twheel_file *file,
 						 struct twheel_event *event)
 {
-	struct twheel_entry *entry = to_entry(twheel_pop(&file->wheel));
+	struct twheel_entry *entry = container_of(twheel_pop(&file->wheel),
+						  struct twheel_entry, timer);
 	u64 count = likely(!entry->interval) ? 1 : count_periods(file, entry);
 
 	lockdep_assert_held(&file->lock);
@@ -102,12 +103,6 @@ struct reading {
 static bool has_read(const struct reading *r)
 {
 	return iov_iter_count(r->to) < r->size;
-}
-
-/* Return true if there is an event that was due when the read began. */
-static bool has_event(const struct twheel_file *file, const struct reading *r)
-{
-	return has_expired(file) && first_expired(file)->deadline <= r->until;
 }
 
 /* Take the events that are ready and have room; returns how many. No call finds their timers. */
@@ -220,7 +215,7 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;
-	again = has_event(file, r) || (more && r->holds && !has_expired(file));
+	again = has_expired(file) ? first_expired(file)->deadline <= r->until : more && r->holds;
 	left = more || file->wheel.nr_expired;
 	if (likely(n || again || has_read(r)))
 		twheel_file_leave(file);

@@ -84,9 +84,11 @@ static unsigned int list_chunk(struct twheel_file *file, u64 *cursor, struct twh
 	u64 reached = last_tick(file);
 
 	for (; nr < file->store.nr_blocks && places && n < max; nr++, slot = 0, places--) {
-		struct twheel_page *page = twheel_store_page(&file->store, nr);
+		u64 block = *twheel_store_block(&file->store,
+						array_index_nospec(nr, file->store.nr_blocks));
+		struct twheel_page *page = (void *)(unsigned long)block;
 		/* Includes timers before @slot: then the page is searched to its end. */
-		u32 left = page ? page->used : 0;
+		u32 left = twheel_block_is_unbacked(block) ? 0 : page->used;
 
 		for (; left && slot < TWHEEL_PAGE_ENTRIES; slot++) {
 			const struct twheel_entry *entry = page->entry + slot;

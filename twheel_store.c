@@ -95,8 +95,7 @@ size_t twheel_store_growth(const struct twheel_store *store)
  * @memory: a page of zeros; unless this fails it is the store's from now on
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
- * If a chunk of the directory is needed first, the page becomes that, and there is no free
- * entry yet: see twheel_store_exhausted().
+ * If a chunk of the directory is needed first, the page becomes that, and @partial stays empty.
  *
  * Return: 0; -ENOMEM, or -ENOSPC if all block numbers have been used up.
  */

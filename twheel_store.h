@@ -132,30 +132,10 @@ static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 k
 	return store->nr_empty > keep;
 }
 
-/**
- * twheel_store_exhausted() - whether there is no free entry
- * @store: the store; without the lock, the result may be out of date
- *
- * Return: true if the store needs twheel_store_grow().
- */
-static inline bool twheel_store_exhausted(const struct twheel_store *store)
-{
-	return data_race(store->partial.next) == &store->partial; /* may be out of date */
-}
-
 /* An unbacked block is an odd number: its generation, the next such block in 31 bits, a one. */
 static inline bool twheel_block_is_unbacked(u64 block)
 {
 	return block & 1;
-}
-
-/* Return the page of a block, whose number has been checked; or NULL. */
-static __always_inline struct twheel_page *twheel_store_page(const struct twheel_store *store,
-							     unsigned long nr)
-{
-	u64 block = *twheel_store_block(store, array_index_nospec(nr, store->nr_blocks));
-
-	return twheel_block_is_unbacked(block) ? NULL : (void *)(unsigned long)block;
 }
 
 /*

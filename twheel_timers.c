@@ -83,14 +83,6 @@ static void place(struct twheel_file *file, struct twheel_entry *entry)
 	}
 }
 
-/* Return true to stop between two chunks: a signal shows as a short count. */
-static bool interrupted(void)
-{
-	cond_resched();
-	/* Not for task work, which runs on the return to user space. */
-	return task_sigpending(current);
-}
-
 /* ---- Adding ---- */
 
 /* Return true if a period is valid, and no longer than @max. */
@@ -380,37 +372,32 @@ static __always_inline unsigned int change_chunk(struct twheel_file *file, unsig
 	return done;
 }
 
-/* Add, modify or cancel @count timers, at least one. */
-static noinline long change_timers(struct twheel_file *file, unsigned int cmd,
-				   void __user *entries, u32 count)
-{
-	size_t size = cmd == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
-		      cmd == TWHEEL_MODIFY_BATCH ? sizeof(struct twheel_modify) : sizeof(u64);
-	long done = 0;
-	int err;
-
-	do {
-		done += change_chunk(file, cmd, entries + done * size, size, count - done, &err);
-		if (err > 0)
-			err = twheel_file_provide(file, err);
-	} while (!err && done < count && !(done && interrupted()));
-	return done ?: err;
-}
-
 static noinline long change_batch(struct twheel_file *file, unsigned int cmd,
 				  struct twheel_batch __user *arg)
 {
+	size_t size = cmd == TWHEEL_ADD_BATCH ? sizeof(struct twheel_add) :
+		      cmd == TWHEEL_MODIFY_BATCH ? sizeof(struct twheel_modify) : sizeof(u64);
 	struct twheel_batch batch;
+	void __user *entries;
+	long done = 0;
+	u32 count;
+	int err = 0;
 
 	if (copy_from_user(&batch, arg, sizeof(batch)))
 		return -EFAULT;
 	if (batch.flags)
 		return -EINVAL;
-	if (!batch.count)
-		return 0;
+	entries = u64_to_user_ptr(batch.entries);
 	/* The result is an int in user space. */
-	batch.count = min_t(u32, batch.count, INT_MAX);
-	return change_timers(file, cmd, u64_to_user_ptr(batch.entries), batch.count);
+	count = min_t(u32, batch.count, INT_MAX);
+	/* A signal shows as a short count; task work does not, it runs on the return. */
+	while (!err && done < count && !(done && task_sigpending(current))) {
+		done += change_chunk(file, cmd, entries + done * size, size, count - done, &err);
+		if (err > 0)
+			err = twheel_file_provide(file, err);
+		cond_resched();
+	}
+	return done ?: err;
 }
 
 static noinline long add_one(struct twheel_file *file, struct twheel_add __user *uadd)
