@@ -29,7 +29,6 @@
 
 #define TWHEEL_TIME_END		((u64)S64_MAX + 1)
 #define TWHEEL_MAX_LEVELS	63	/* for all of time in a wheel of two buckets */
-#define TWHEEL_LOG2S		64	/* of delays */
 /* timer->level of a timer that is not in a bucket: expired; or to be added again */
 #define TWHEEL_LEVEL_EXPIRED	0xff
 #define TWHEEL_LEVEL_UNPLACED	0xfe
@@ -151,7 +150,7 @@ struct twheel {
 	u64 nr_expired;
 	u64 cascaded;
 	struct twheel_sort *sort;
-	u8 level_hint[TWHEEL_LOG2S];
+	u8 level_hint[64];
 	u8 nr_levels;
 	struct twheel_level *level[TWHEEL_MAX_LEVELS + 1];
 };
@@ -236,10 +235,7 @@ static inline bool twheel_is_due(const struct twheel *w)
 	return twheel_next(w, &next) && next <= w->now;
 }
 
-/*
- * Fast paths, inline. Functions without kernel-doc are for the core, and for callers that count
- * instructions.
- */
+/* ---- Fast paths; functions without kernel-doc are for the core ---- */
 
 /* list_add_tail() without the checks of DEBUG_LIST, which cost 25% of adding a timer. */
 static __always_inline void twheel_link(struct twheel_timer *timer, struct list_head *next)
@@ -367,7 +363,7 @@ static __always_inline void twheel_expire(struct twheel *w, struct twheel_timer 
  * @w: the wheel
  * @timer: in no wheel, with its deadline set
  *
- * A timer that is due by the wheel's clock expires at once. O(1).
+ * O(1). A timer that is due by the wheel's clock expires at once.
  *
  * Return: false, and nothing has changed, if the wheel has no level that covers
  * the deadline: see twheel_levels_until().
@@ -422,11 +418,9 @@ static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level
 }
 
 /**
- * twheel_cancel() - take a timer out of the wheel
+ * twheel_cancel() - take a timer out of the wheel, in O(1)
  * @w: the wheel
  * @timer: in the wheel, pending or expired
- *
- * O(1).
  */
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {

@@ -254,11 +254,9 @@ int twheel_file_set_up(struct twheel_file *file, const struct twheel_setup *setu
 }
 
 /**
- * twheel_file_open() - make a file, with its wheel
+ * twheel_file_open() - make a file, charged to the cgroup of the caller; may sleep
  * @uid: the user that it is charged to
  * @setup: valid parameters
- *
- * May sleep. Memory is charged to the cgroup of the caller from now on.
  *
  * Return: the file for twheel_file_close(); or an ERR_PTR() of -ENOMEM, or of -ENOSPC if
  * the user's wheels hold as much as they may.
@@ -295,10 +293,8 @@ free:
 }
 
 /**
- * twheel_file_close() - free a file, with all of its timers
+ * twheel_file_close() - free a file, with all of its timers; may sleep
  * @file: the file, which is no longer in use
- *
- * May sleep.
  */
 void twheel_file_close(struct twheel_file *file)
 {

@@ -8,17 +8,14 @@
 #define _TWHEEL_FILE_H
 
 #include <linux/atomic.h>
-#include <linux/compiler.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
-#include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 #include <linux/uidgid.h>
 #include <linux/uio.h>
 #include <linux/wait.h>

@@ -58,7 +58,7 @@ void twheel_init(struct twheel *w, u64 tick, u32 size, u64 now)
 
 	/* A delay of log2 n is 2^n + 1 to 2^(n + 1); or of 1, for n = 0. */
 	range = range_of(w, tick);
-	for (log2 = 0; log2 < TWHEEL_LOG2S - 1; log2++) {
+	for (log2 = 0; log2 < ARRAY_SIZE(w->level_hint) - 1; log2++) {
 		while (range <= BIT_ULL(log2)) {
 			range = range_of(w, range);
 			nr++;

@@ -45,12 +45,6 @@ static bool size_is_valid(u32 size)
 	return size >= TWHEEL_SIZE_MIN && size <= TWHEEL_SIZE_MAX;
 }
 
-static bool clock_is_valid(u32 clock_id)
-{
-	return clock_id == CLOCK_MONOTONIC || clock_id == CLOCK_BOOTTIME ||
-	       clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI;
-}
-
 static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup __user *arg)
 {
 	ulong limit = READ_ONCE(max_timers);
@@ -60,7 +54,8 @@ static noinline long twheel_set_up(struct twheel_file *file, struct twheel_setup
 		return -EFAULT;
 	if (setup.flags || memchr_inv(setup.reserved, 0, sizeof(setup.reserved)) ||
 	    !tick_is_valid(setup.tick_ns) || !size_is_valid(setup.wheel_size) ||
-	    !clock_is_valid(setup.clock_id))
+	    (setup.clock_id != CLOCK_MONOTONIC && setup.clock_id != CLOCK_BOOTTIME &&
+	     setup.clock_id != CLOCK_REALTIME && setup.clock_id != CLOCK_TAI))
 		return -EINVAL;
 	if (setup.max_timers > limit)
 		return -ENOSPC;

@@ -190,7 +190,6 @@ static int deliver(struct twheel_file *file, struct iov_iter *to, const struct t
 	twheel_file_leave(file);
 	if (likely(copied == n))
 		return 0;
-	/* That may take any time. */
 	return fault_in_iov_iter_writeable(to, sizeof(*taken->event)) ? -EFAULT : 1;
 }
 
@@ -271,13 +270,11 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 }
 
 /**
- * twheel_read() - read(2), which is cheaper for the kernel than ->read_iter()
+ * twheel_read() - wait for events; cheaper for the kernel than ->read_iter()
  * @filp: the open file; with O_NONBLOCK, do not wait
  * @to: user memory for events
  * @size: its size in bytes
  * @pos: not used
- *
- * Waits until there is something to read.
  *
  * Return: how many bytes were read, always whole events; or -EINVAL if there is no
  * room for one, -EBUSY if the file has a ring, -EAGAIN, -EFAULT, or -ERESTARTSYS for a signal.
@@ -294,8 +291,6 @@ ssize_t twheel_read(struct file *filp, char __user *to, size_t size, loff_t *pos
  * twheel_read_iter() - readv(2), preadv2(2) and io_uring
  * @iocb: the call; with IOCB_NOWAIT or O_NONBLOCK, do not wait
  * @to: the destination
- *
- * A poll that was started before -EAGAIN is woken when there is something to read.
  *
  * Return: as twheel_read().
  */

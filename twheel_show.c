@@ -217,22 +217,19 @@ long twheel_get_info(struct twheel_file *file, struct twheel_info __user *arg)
 /* Count the timers and the busy buckets of a level, in bounded holds of the lock. */
 static void show_level(struct seq_file *m, struct twheel_file *file, unsigned int nr)
 {
+	const struct twheel_level *level;
 	u32 i = 0, end, size, busy;
 	u64 timers = 0;
 
 	do {
-		const struct twheel_level *level = NULL;
-
 		cond_resched();
 		spin_lock(&file->lock);
-		/* TWHEEL_SETUP can have freed it. */
-		if (nr < file->wheel.nr_levels)
-			level = file->wheel.level[nr];
+		/* NULL if TWHEEL_SETUP has freed it. */
+		level = file->wheel.level[nr];
 		busy = level ? level->nr_busy : 0;
 		size = busy ? level->size : 0;
-		end = min(i + TWHEEL_SHOW_BUCKETS, size);
-		while (i < end)
-			timers += level->bucket[i++].count;
+		for (end = min(i + TWHEEL_SHOW_BUCKETS, size); i < end; i++)
+			timers += level->bucket[i].count;
 		spin_unlock(&file->lock);
 	} while (i < size);
 	seq_printf(m, "twheel-level-%u-timers:\t%llu\n", nr, timers);

@@ -42,10 +42,8 @@ void twheel_store_init(struct twheel_store *store)
 }
 
 /**
- * twheel_store_destroy() - free a store with all that is in it
+ * twheel_store_destroy() - free a store with all that is in it; may sleep
  * @store: the store, which has no other user
- *
- * May sleep.
  */
 void twheel_store_destroy(struct twheel_store *store)
 {
@@ -154,8 +152,6 @@ void twheel_pages_free(struct twheel_page *page)
  * twheel_store_page_changed() - list a page that is no longer full, or has fallen empty
  * @store: the store
  * @page: the page
- *
- * For twheel_store_put() only.
  */
 void twheel_store_page_changed(struct twheel_store *store, struct twheel_page *page)
 {

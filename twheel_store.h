@@ -2,8 +2,7 @@
 /*
  * The memory of the timers of one wheel, and their ids
  *
- * The comment at the top of twheel_store.c describes how it works. Functions that every operation
- * on a timer uses are inline: they are a few instructions, and a call would double their cost.
+ * The comment at the top of twheel_store.c describes how it works.
  */
 #ifndef _TWHEEL_STORE_H
 #define _TWHEEL_STORE_H
@@ -244,11 +243,9 @@ static inline u32 twheel_run_end(struct twheel_store *store, const struct twheel
 }
 
 /**
- * twheel_store_put() - free an entry
+ * twheel_store_put() - free an entry, in O(1)
  * @store: the store
  * @entry: from twheel_run_take(). Its id is void from now on.
- *
- * O(1).
  */
 static inline void twheel_store_put(struct twheel_store *store, struct twheel_entry *entry)
 {
@@ -264,12 +261,10 @@ static inline void twheel_store_put(struct twheel_store *store, struct twheel_en
 }
 
 /**
- * twheel_store_find() - find an entry by its id
+ * twheel_store_find() - find an entry by its id, in O(1)
  * @store: the store
  * @id: any number
  * @found: set to the entry in use that has this id, if there is one
- *
- * O(1).
  *
  * Return: whether there is one.
  */

@@ -54,10 +54,8 @@ void twheel_user_show(struct seq_file *m, const struct twheel_user *user)
 }
 
 /**
- * twheel_user_get() - find or make the account of a user
+ * twheel_user_get() - find or make the account of a user; may sleep
  * @uid: the user
- *
- * May sleep.
  *
  * Return: the account, with a reference for twheel_user_put(); or NULL without memory.
  */
@@ -84,10 +82,8 @@ unlock:
 }
 
 /**
- * twheel_user_put() - return a reference to an account
+ * twheel_user_put() - return a reference to an account; may sleep
  * @user: the account
- *
- * May sleep.
  */
 void twheel_user_put(struct twheel_user *user)
 {
