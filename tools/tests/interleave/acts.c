@@ -136,6 +136,16 @@ static void make_huge_ring(const struct step *step)
 		broken("a user has more memory than the limit");
 }
 
+/* The first levels of this wheel would leave others too little. */
+static void add_too_far(const struct step *step)
+{
+	struct twheel_setup setup = { .tick_ns = TICK_NS, .wheel_size = 900 };
+	struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
+
+	if (sys_ioctl(wheel, TWHEEL_SETUP, &setup) || sys_ioctl(wheel, TWHEEL_ADD, &add) != -ENOSPC)
+		broken("a user has more memory than the limit");
+}
+
 /* Another wheel of the same user. */
 static void use_other(const struct step *step)
 {
@@ -230,6 +240,9 @@ const struct act acts[] = {
 	{ "close", { 2 }, { { close_armed } }, .only = "alone" },
 	{ "two_rings", {}, { { make_ring, .n = 2 } }, { { make_ring, .n = 20 } }, .only = "alone" },
 	{ "two_wheels", {}, { { add, 4, 3 }, { make_huge_ring } }, { { use_other } },
+	  .only = "alone" },
+	{ "too_far", {}, { { add_too_far } }, { { use_other } }, .is_bare = true, .only = "alone" },
+	{ "limit", { 2, 2 }, { { pass, 0, 3 }, { read_some, .n = 1 } }, { { add_to_the_limit } },
 	  .only = "alone" },
 	{ "trim", { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, { { cancel, 0, .n = 8 } },
 	  { { cancel, 8, .n = 4 }, { add, 12, 5 } }, .only = "alone" },

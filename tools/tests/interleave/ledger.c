@@ -165,6 +165,23 @@ void cancel(const struct step *step)
 	}
 }
 
+/* Timers count until they have been read, and while they are. */
+void add_to_the_limit(const struct step *step)
+{
+	struct twheel_file *file = wheel->private_data;
+	struct twheel_add add = { .time_ns = TICK_NS };
+	long err;
+
+	file->max_timers = 2;
+	err = sys_ioctl(wheel, TWHEEL_ADD, &add);
+	if (err == -ENOSPC)
+		return;
+	if (err || file->wheel.nr_pending + file->wheel.nr_expired + file->taken > 2)
+		broken("there are more timers than the limit");
+	if (sys_ioctl(wheel, TWHEEL_CANCEL, &add.id))
+		broken("a timer cannot be cancelled");
+}
+
 static void open_ring(void)
 {
 	struct twheel_ring_setup setup = { .slots = 2 };

@@ -88,6 +88,7 @@ void add_batch(const struct step *step);
 void modify(const struct step *step);
 void cancel(const struct step *step);
 void set_up(const struct step *step);
+void add_to_the_limit(const struct step *step);
 
 /* Read up to @max events; a negative errno, or how many. */
 int read_events(unsigned int max, int flags);
