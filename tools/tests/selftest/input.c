@@ -237,39 +237,6 @@ TEST_F(input, setup_accepts_the_bounds) /* SECURITY: extreme times and sizes; ti
 	EXPECT_EQ(limit, tw_info(self->fd).max_timers);
 }
 
-/* Sizes of wheels, of which the second is not valid. */
-static void *flip_size(void *size)
-{
-	for (;;) {
-		__atomic_store_n((__u32 *)size, 256, __ATOMIC_RELAXED);
-		__atomic_store_n((__u32 *)size, 1, __ATOMIC_RELAXED);
-		pthread_testcancel();
-	}
-	return NULL;
-}
-
-TEST_F(input, an_argument_that_changes_is_fetched_once) /* SECURITY: arguments */
-{
-	struct twheel_setup setup = { .tick_ns = MSEC, .wheel_size = 256, .clock_id = MONO };
-	unsigned int done = 0;
-	pthread_t thread;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, flip_size, &setup.wheel_size));
-	for (__u64 until = now_ns() + SEC; now_ns() < until;) {
-		int fd = open_wheel(_metadata, O_NONBLOCK);
-		int ret = tw_ioctl(fd, TWHEEL_SETUP, &setup);
-
-		if (ret)
-			ASSERT_EQ(-EINVAL, ret);
-		ASSERT_EQ(256, tw_info(fd).wheel_size);
-		done += !ret;
-		close(fd);
-	}
-	EXPECT_NE(0, done);
-	pthread_cancel(thread);
-	pthread_join(thread, NULL);
-}
-
 TEST_F(input, setup_twice_or_after_the_first_timer_is_ebusy)
 {
 	int with_timer = open_wheel(_metadata, O_NONBLOCK);
