@@ -16,20 +16,6 @@ static void note_place(struct twheel_loop *loop, struct twheel_handle *handle)
 	CHECK((intptr_t)handle->data == 10 * called);
 }
 
-TEST(timers_come_in_the_order_of_their_ticks)
-{
-	static const uint64_t ms[] = { 40, 10, 30, 50, 20 };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(ms); i++) {
-		twheel_handle_init(&timers[i], note_place, (void *)(uintptr_t)ms[i]);
-		CHECK(!twheel_start(loop, &timers[i], ms[i] * MSEC));
-	}
-	CHECK(!twheel_loop_flush(loop));
-	pass(60 * MSEC);
-	CHECK(twheel_loop_dispatch(loop) == ARRAY_SIZE(ms));
-}
-
 /* More than a few, and in another order than that in which they were armed. */
 TEST(postponed_timers_come_in_the_order_of_their_ticks)
 {
