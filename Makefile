@@ -215,7 +215,9 @@ mutants: drivers fuzzers libraries ## small changes that tests have to detect; M
 	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
 fuzz-core: $(NATIVE)/fuzz-core ## random operations on the core, for SECONDS=n
-	@tools/tests/fuzz-core/run $(or $(SECONDS),60)
+	@mkdir -p build/fuzz-core/corpus
+	@$(NATIVE)/fuzz-core -max_total_time=$(or $(SECONDS),60) -max_len=8192 \
+		-artifact_prefix=build/fuzz-core/ build/fuzz-core/corpus
 
 ## Measure it
 bench: KERNEL := $(KERNEL:running=stock)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The fuzzer of the core, which libFuzzer feeds; or a random number generator, for runs that are
- * the same everywhere
+ * the same everywhere; prints TAP
  *
  * With FUZZ_VERBOSE=1 in the environment, libFuzzer's prints every operation, to examine one
  * input.
@@ -13,6 +13,7 @@
 #include "chance.h"
 #include "kunit/fuzz.h"
 #include "options.h"
+#include "tap.h"
 
 #define MAX_LENGTH	4096
 
@@ -44,9 +45,11 @@ static void wrong(const struct model *m, const char *file, int line, const char 
 	abort();
 }
 
+/* After a failed check, there is no result. */
 static void report(void)
 {
-	printf("operations: %llu\n", fuzz_operations);
+	tap_result(fuzz_operations, "random operations (%llu)", fuzz_operations);
+	tap_done();
 }
 
 int libfuzzer_begin(int *argc, char ***argv)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mistakes of callers, which a debug build of the core detects
- *
- * Each runs in a child, which has to be aborted. The same calls without a mistake must pass.
+ * Mistakes of callers, which a debug build of the core detects; prints TAP
  */
 #include <linux/kernel.h>
 #include <linux/slab.h>
@@ -10,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tap.h"
 #include "twheel.h"
 
 static struct twheel w;
@@ -94,31 +93,30 @@ static void begin(void)
 	add_level(0);
 }
 
-/* Return whether such a child is aborted. */
-static bool is_noticed(unsigned int nr)
+/* A child that makes it has to be aborted. */
+static void check_mistake(unsigned int nr)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
 		begin();
-		fprintf(stderr, "not noticed: %s\n", mistake(nr));
+		tap_note("not noticed: %s", mistake(nr));
 		_exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		abort();
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+	tap_result(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "mistake %u is noticed", nr);
 }
 
 int main(void)
 {
-	bool missed = false;
 	unsigned int nr;
 
 	for (nr = 0; nr < MISTAKES; nr++)
-		missed |= !is_noticed(nr);
+		check_mistake(nr);
 	begin();
 	no_mistake();
-	printf("operations: %u\n", nr);
-	return missed;
+	tap_result(true, "calls without a mistake pass");
+	return tap_done();
 }
