@@ -16,7 +16,7 @@
 #include "threads.h"
 
 /* A user whose account no other wheel keeps. */
-#define USER		(NR_WHEELS + 2)
+#define USER		(NR_WHEELS + 1)
 #define BATCH		100
 /* Far enough for the highest level of a wheel with the default setup. */
 #define FAR		(100 * YEAR)

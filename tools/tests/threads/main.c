@@ -3,8 +3,8 @@
  * The driver in user space: its unchanged source, on threads, with sanitizers
  *
  * An act has its own wheels, waiters for them, and rounds in which other threads add,
- * modify and cancel; see threads.h. Five more threads send signals, poll, open and close files,
- * and write garbage into a ring.
+ * modify and cancel; see threads.h. Three more threads send signals, poll, and open and close
+ * files.
  */
 #include <err.h>
 #include <stdio.h>
@@ -21,11 +21,11 @@
 #define ROUNDS		20
 #define MAX_ROUNDS	2000
 /* Threads that neither wait nor add. */
-#define NR_OTHERS	5
+#define NR_OTHERS	3
 /* Room for three levels of 65,536 buckets. */
 #define USER_BYTES	(8UL << 20)
-/* One for each wheel, one that opens and closes, and one whose ring has garbage. */
-#define NR_USERS	(NR_WHEELS + 2)
+/* One for each wheel, and one that opens and closes. */
+#define NR_USERS	(NR_WHEELS + 1)
 
 static uint64_t seconds = 10, seed = 1;
 
@@ -108,18 +108,10 @@ static void poll_only(void)
 	usleep(any_below(300));
 }
 
-/* Pause at times: a thread that only writes would slow down all others. */
-static void vandalise(void)
-{
-	vandal_write();
-	if (one_in(4))
-		usleep(any_below(300));
-}
-
 static void repeat(u32 nr)
 {
 	static void (*const steps[NR_OTHERS])(void) = {
-		disturb, poll_only, open_and_close, vandalise, vandal_use,
+		disturb, poll_only, open_and_close,
 	};
 
 	while (!READ_ONCE(leaving))
@@ -163,7 +155,6 @@ static void start_all(void)
 	WRITE_ONCE(leaving, false);
 	for (i = 0; i < NR_WHEELS; i++)
 		open_wheel(i);
-	vandal_open();
 	for (i = 0; i < NR_ROLES; i++)
 		launch(&waiters[i], roles[i].wait, roles[i].wheel);
 	for (i = 0; i < NR_OTHERS; i++)
@@ -201,7 +192,6 @@ static void stop_all(void)
 	}
 	join_all(waiters, NR_ROLES);
 	join_all(others, NR_OTHERS);
-	vandal_close();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
 }

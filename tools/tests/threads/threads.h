@@ -116,12 +116,6 @@ void map_ring(u32 nr);
 /* Take up to @max events and record them; -EAGAIN if a poll finds no more, or how many. */
 int take_some(u32 nr, unsigned int max);
 
-/* A wheel with a ring: one thread writes garbage to it, while another one uses it. */
-void vandal_open(void);
-void vandal_write(void);
-void vandal_use(void);
-void vandal_close(void);
-
 /* The work of one adder in one round. */
 void add_for_a_round(u32 adder);
 
