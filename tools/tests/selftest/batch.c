@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Batches: in order, up to the first entry that fails; entries before it stay done, the
- * others are untouched.
+ * Batches: in order, up to the first entry that fails. twheel-fuzz has bad entries of each kind and
+ * arrays that end in any place.
  */
 #include <sys/eventfd.h>
 
@@ -16,29 +16,6 @@ static struct twheel_add *far_adds(struct twheel_add *to, unsigned int count)
 {
 	return memcpy(to, fill_adds(count, HOUR, SEC, 0), count * sizeof(*to));
 }
-
-#define BAD(type, field, value, error)						\
-	{ offsetof(struct type, field), sizeof(((struct type *)0)->field), value, error }
-
-/* A kind of batches; an entry can be bad in two ways. */
-static const struct kind {
-	unsigned long command;
-	size_t size;
-	struct {
-		size_t offset, size;
-		__u64 value;
-		int error;
-	} bad[2];
-} kinds[] = {
-	{ TWHEEL_ADD_BATCH, sizeof(struct twheel_add),
-	  { BAD(twheel_add, time_ns, ~0ULL, -EINVAL), BAD(twheel_add, flags, 2, -EINVAL) } },
-	{ TWHEEL_CANCEL_BATCH, sizeof(__u64),
-	  { { 0, 8, UNTOUCHED, -ENOENT }, { 0, 8, 0, -ENOENT } } },
-	{ TWHEEL_MODIFY_BATCH, sizeof(struct twheel_modify),
-	  { BAD(twheel_modify, flags, ~0U, -EINVAL), BAD(twheel_modify, id, 0, -ENOENT) } },
-};
-
-static const struct kind *const last_kind = kinds + ARRAY_SIZE(kinds);
 
 /* Three of four are due; the fourth has a delay. */
 TEST_F(batch, due_timers_queue_in_its_order)
@@ -58,102 +35,21 @@ TEST_F(batch, due_timers_queue_in_its_order)
 	}
 }
 
-/* Fill an array with @n valid entries, for timers of @ids in a mixed order. */
-static void fill(const struct kind *kind, void *entries, unsigned int n)
-{
-	struct twheel_modify *modify = entries;
-	__u64 *cancel = entries;
-
-	if (kind->command == TWHEEL_ADD_BATCH)
-		far_adds(entries, n);
-	for (unsigned int i = 0; i < n; i++) {
-		__u64 id = ids[i * 7919 % n];
-
-		if (kind->command == TWHEEL_CANCEL_BATCH)
-			cancel[i] = id;
-		else if (kind->command == TWHEEL_MODIFY_BATCH)
-			modify[i] = (struct twheel_modify) { .id = id, .time_ns = 2 * HOUR };
-	}
-}
-
-/* A cancel may repeat the id of the first entry. */
-static void spoil(const struct kind *kind, char *entry, int way)
-{
-	bool repeat = kind->command == TWHEEL_CANCEL_BATCH && way;
-
-	memcpy(entry + kind->bad[way].offset, repeat ? &ids[0] : &kind->bad[way].value,
-	       kind->bad[way].size);
-}
-
-#define NR_ENTRIES	1000
-
-/* A wheel with that many timers, except for adds. */
-static int wheel_for(struct __test_metadata *_metadata, const struct kind *kind)
-{
-	int fd = open_wheel(_metadata, O_NONBLOCK);
-
-	if (kind->command != TWHEEL_ADD_BATCH && !add_many(fd, NR_ENTRIES, HOUR, MSEC, 0))
-		abort();
-	return fd;
-}
-
-/* Check that the wheel has done @done entries and no more, and close it. */
-static void expect_done(struct __test_metadata *_metadata, const struct kind *kind, int fd,
-			unsigned int done)
-{
-	bool adding = kind->command == TWHEEL_ADD_BATCH;
-	bool cancelling = kind->command == TWHEEL_CANCEL_BATCH;
-	struct twheel_info info = tw_info(fd);
-
-	EXPECT_EQ(adding ? done : NR_ENTRIES, info.added)
-		TH_LOG("command %#lx ends after %u entries", kind->command, done);
-	EXPECT_EQ(cancelling ? done : 0, info.cancelled);
-	EXPECT_EQ(adding || cancelling ? 0 : done, info.modified);
-	EXPECT_EQ(info.added - info.cancelled, info.pending);
-	close(fd);
-}
-
 TEST_F(batch, stops_at_a_bad_entry)
 {
-	static const unsigned int places[] = { 0, 1, 50, 127, 128, 129, 500, 999 };
-	static char entries[NR_ENTRIES * sizeof(struct twheel_add)], was[sizeof(entries)];
-
-	for (const struct kind *kind = kinds; kind < last_kind; kind++) {
-		for (unsigned int i = 0; i < ARRAY_SIZE(places); i++) {
-			unsigned int bad = places[i];
-			size_t done = bad * kind->size;
-			int fd = wheel_for(_metadata, kind);
-
-			fill(kind, entries, NR_ENTRIES);
-			spoil(kind, entries + done, i % 2);
-			memcpy(was, entries, sizeof(entries));
-			EXPECT_EQ(bad ?: kind->bad[i % 2].error,
-				  tw_batch(fd, kind->command, entries, NR_ENTRIES));
-			EXPECT_EQ(0, memcmp(was + done, entries + done, sizeof(was) - done))
-				TH_LOG("entries after %u were touched", bad);
-			expect_done(_metadata, kind, fd, bad);
-		}
-	}
+	fill_adds(100, HOUR, SEC, 0);
+	adds[60].flags = 2;
+	EXPECT_EQ(60, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, 100));
+	EXPECT_EQ(-EINVAL, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds + 60, 40));
+	EXPECT_EQ(UNTOUCHED, adds[60].id);
+	for (int i = 0; i < 60; i++)
+		ids[i] = adds[i == 50 ? 0 : i].id;
+	EXPECT_EQ(50, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, ids, 60));
+	EXPECT_EQ(-ENOENT, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, ids + 50, 10));
+	EXPECT_EQ(10, tw_info(self->fd).pending);
 }
 
-/* An array of @done whole entries and a part of one, then an unmapped page. */
 static const unsigned int ends[] = { 0, 1, 2, 63, 64, 100, 101, 102, 129, 1000 };
-
-TEST_F(batch, from_an_array_that_ends)
-{
-	for (const struct kind *kind = kinds; kind < last_kind; kind++) {
-		for (unsigned int i = 0; i < ARRAY_SIZE(ends); i++) {
-			size_t part = i % 2 ? kind->size / 2 : 0;
-			void *entries = before_hole(ends[i] * kind->size + part);
-			int fd = wheel_for(_metadata, kind);
-
-			fill(kind, entries, ends[i]);
-			EXPECT_EQ(ends[i] ?: -EFAULT, tw_batch(fd, kind->command, entries, ~0U));
-			EXPECT_EQ(0, tw_batch(fd, kind->command, bad_pointer(i % 3), 0));
-			expect_done(_metadata, kind, fd, ends[i]);
-		}
-	}
-}
 
 /*
  * The entries can be read to the end, but from an entry on nothing can be written; or of the last
