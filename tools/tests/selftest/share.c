@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "selftest.h"
+#include "machine.h"
 #include "pass.h"
 
 WHEEL_FIXTURE(sharing, O_NONBLOCK);
@@ -120,21 +121,16 @@ TEST_F(sharing, anybody_can_open_a_wheel_for_any_access) /* SECURITY: rights */
 }
 
 #define USER_LIMIT	"/sys/module/twheel/parameters/max_user_bytes"
+#define TIMER_LIMIT	"/sys/module/twheel/parameters/max_timers"
 
 /* Sets the limit of a user's memory; returns the old limit, or 0. */
 static unsigned long set_user_limit(unsigned long bytes)
 {
-	FILE *file = fopen(USER_LIMIT, "r+");
-	unsigned long was = 0;
+	unsigned long was = read_number(USER_LIMIT);
+	char text[32];
 
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lu", &was) != 1)
-		was = 0;
-	rewind(file);
-	if (fprintf(file, "%lu\n", bytes) < 0)
-		was = 0;
-	return fclose(file) ? 0 : was;
+	snprintf(text, sizeof(text), "%lu", bytes);
+	return write_line(USER_LIMIT, text) ? was : 0;
 }
 
 /* Opens a wheel and adds a timer: 0, or the errno of what failed. */
@@ -168,9 +164,10 @@ static int within(unsigned long bytes, int (*act)(void))
 	return set_user_limit(was) == bytes ? ret : -1;
 }
 
-TEST_F(sharing, a_user_without_room_gets_enospc)
+TEST_F(sharing, a_user_without_room_gets_enospc) /* SECURITY: bytes of a user; rights */
 {
 	unsigned int empty = tw_info(self->fd).memory, full;
+	unsigned long limit;
 
 	ASSERT_EQ(0, try_add(self->fd));
 	full = tw_info(self->fd).memory;
@@ -180,7 +177,22 @@ TEST_F(sharing, a_user_without_room_gets_enospc)
 	EXPECT_EQ(0, within(empty, open_and_add_nonsense));
 	EXPECT_EQ(0, within(full, open_and_add));
 	/* Root is exempt. */
-	EXPECT_EQ(0, try_add(self->fd));
+	limit = set_user_limit(1);
+	EXPECT_LE(0, tw_open(O_NONBLOCK));
+	EXPECT_EQ(1, set_user_limit(limit));
+}
+
+TEST_F(sharing, the_module_limits_the_timers_of_a_wheel) /* SECURITY: timers */
+{
+	char most[32];
+	int fd;
+
+	ASSERT_TRUE(read_line(TIMER_LIMIT, most, sizeof(most)) && write_line(TIMER_LIMIT, "5"));
+	fd = open_wheel(_metadata, O_NONBLOCK);
+	EXPECT_TRUE(write_line(TIMER_LIMIT, most));
+	EXPECT_EQ(5, tw_batch(fd, TWHEEL_ADD_BATCH, fill_adds(6, HOUR, 0, 0), 6));
+	EXPECT_EQ(-ENOSPC, try_add(fd));
+	close(fd);
 }
 
 /* A root of its own user namespace only. */
@@ -218,7 +230,7 @@ TEST_F(sharing, parameters_of_all_wheels_can_be_read_and_two_written) /* SECURIT
 	} parameters[] = {
 		{ "/sys/module/twheel/parameters/tick_ns", 0444 },
 		{ "/sys/module/twheel/parameters/wheel_size", 0444 },
-		{ "/sys/module/twheel/parameters/max_timers", 0644 },
+		{ TIMER_LIMIT, 0644 },
 		{ USER_LIMIT, 0644 },
 	};
 	struct stat st;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * twheel-limits - memory of wheels is charged to the cgroup and to the user
+ * twheel-limits - memory of wheels is charged to the cgroup
  *
- * Prints TAP; needs root, as it makes cgroups and becomes another user.
+ * Prints TAP; needs root, as it makes cgroups.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,6 @@
 #include "tap.h"
 
 #define CGROUP		"/sys/fs/cgroup/"
-#define PARAMETERS	"/sys/module/twheel/parameters/"
-#define USER_LIMIT	PARAMETERS "max_user_bytes"
-#define TIMER_LIMIT	PARAMETERS "max_timers"
 #define MB		(1024 * 1024UL)
 #define SMALL_LIMIT	(12 * MB)
 /* More wheels with rings than fit. */
@@ -337,43 +334,6 @@ static void test_groups(void)
 	tap_result(!kills, "nobody is killed"); /* SECURITY: cgroups */
 }
 
-/* ---- The limit of a user -------------------------------------------------- */
-
-static bool fill_user(void)
-{
-	become_nobody();
-	return fill_with_rings();
-}
-
-static bool exceed_limit(void)
-{
-	return add_timers(open_wheel(), 200000, HOUR) == 200000;
-}
-
-static void test_limits(void)
-{
-	char bytes[32], timers[32];
-	bool ok;
-
-	if (!read_line(USER_LIMIT, bytes, sizeof(bytes)) || !write_line(USER_LIMIT, "8388608") ||
-	    !read_line(TIMER_LIMIT, timers, sizeof(timers)))
-		bail_out("cannot set the limit of a user");
-	ok = ended_well(start(fill_user));
-	tap_result(ok && report->error == ENOSPC && report->works &&
-		   report->memory <= 8 * MB && report->memory > 8 * MB - 70 * 1024,
-		   /* SECURITY: bytes of a user */
-		   "the limit of a user's bytes is ENOSPC (%llu of %lu bytes)",
-		   (unsigned long long)report->memory, 8 * MB);
-	/* SECURITY: rights */
-	tap_result(ended_well(start(exceed_limit)), "root has no limit");
-	write_line(USER_LIMIT, bytes);
-	write_line(TIMER_LIMIT, "5000");
-	/* SECURITY: timers */
-	tap_result(add_timers(open_wheel(), 6000, HOUR) == 5000 && errno == ENOSPC,
-		   "the module's limit of timers is ENOSPC");
-	write_line(TIMER_LIMIT, timers);
-}
-
 int main(void)
 {
 	puts("TAP version 13");
@@ -383,6 +343,5 @@ int main(void)
 	if (report == MAP_FAILED)
 		bail_out("no memory");
 	test_groups();
-	test_limits();
 	return tap_done();
 }
