@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that add, modify, cancel and query timers, at times without memory
+ * Threads that add, modify, cancel and query timers; faults.c has what can fail
  */
 #include <string.h>
 #include <unistd.h>
@@ -34,13 +34,11 @@ static const struct {
 	const char *name;
 	unsigned int single;
 	unsigned int batch;
-	size_t size;	/* of an entry */
 	long expected;	/* an errno without another reason */
 } changes[] = {
-	[ADDED] = { "add", TWHEEL_ADD, TWHEEL_ADD_BATCH, sizeof(struct twheel_add) },
-	[CANCELLED] = { "cancel", TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, sizeof(u64), -ENOENT },
-	[MODIFIED] = { "modify", TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH,
-		       sizeof(struct twheel_modify), -ENOENT },
+	[ADDED] = { "add", TWHEEL_ADD, TWHEEL_ADD_BATCH },
+	[CANCELLED] = { "cancel", TWHEEL_CANCEL, TWHEEL_CANCEL_BATCH, -ENOENT },
+	[MODIFIED] = { "modify", TWHEEL_MODIFY, TWHEEL_MODIFY_BATCH, -ENOENT },
 };
 
 /* The time on the clock of a wheel, which may be set up after that. */
@@ -55,43 +53,13 @@ static u32 some(void)
 	return one_in(2) ? 1 : one_in(2) ? 1 + any_below(8) : 1 + any_below(MAX_BATCH);
 }
 
-/*
- * Make allocations fail at times, user memory end within these arguments, or the caller be killed.
- * Return true if the call may fail, or stop early.
- */
-static bool make_trouble(const void *argument, size_t size)
-{
-	unsigned long somewhere = (unsigned long)argument + any_below(size);
-
-	switch (any_below(24)) {
-	case 0:
-		current->unreadable = somewhere;
-		return true;
-	case 1:
-		current->unwritable = somewhere;
-		return true;
-	case 2:
-		current->user_end = somewhere;
-		return true;
-	case 3 ... 5:
-		current->lean = 1 + any_below(3);
-		return true;
-	case 6:
-		task_signal(current, true);
-		return true;
-	}
-	return false;
-}
-
 /* Check a result: all @n are done, or there was a reason to stop. */
-static void check_answer(const char *call, long ret, u32 n, bool trouble, long expected)
+static void check_answer(const char *call, long ret, u32 n, bool limited, long expected)
 {
-	task_mend(current);
-	task_forget_signals(current);
 	record_error(ret);
 	if (ret == n || (ret < 0 && ret == expected))
 		return;
-	if (ret > n || !ret || (!trouble && (ret < 0 || !expected)))
+	if (ret > n || !ret || (!limited && (ret < 0 || !expected)))
 		wrong(ANSWERS, "%s: %ld instead of %u", call, ret, n);
 }
 
@@ -111,7 +79,6 @@ static long command(struct file *filp, unsigned int cmd, void *arg)
 static u32 change(struct adder *a, u32 wheel, enum event event, u32 n)
 {
 	struct twheel_batch b = { .entries = (unsigned long)a->add, .count = n };
-	bool trouble = make_trouble(a->add, n * changes[event].size);
 	bool alone = n == 1 && one_in(2);
 	unsigned int cmd = alone ? changes[event].single : changes[event].batch;
 	void *arg = alone ? (void *)a->add : &b;
@@ -123,8 +90,7 @@ static u32 change(struct adder *a, u32 wheel, enum event event, u32 n)
 		ret = 1;
 	if (ret > 0)
 		count(&happened[event], ret);
-	check_answer(changes[event].name, ret, n, trouble || wheels[wheel].limited,
-		     changes[event].expected);
+	check_answer(changes[event].name, ret, n, wheels[wheel].limited, changes[event].expected);
 	return ret < 0 ? 0 : ret;
 }
 
@@ -261,21 +227,19 @@ static long list_some(u32 wheel)
 		.entries = (uintptr_t)listed,
 		.count = 1 + any_below(ARRAY_SIZE(listed)),
 	};
-	bool trouble = make_trouble(listed, sizeof(listed));
 	long ret = sys_ioctl(wheels[wheel].filp, TWHEEL_LIST, &list), i;
 
 	for (i = 0; i < ret; i++)
 		if (!listed[i].id || listed[i].state > TWHEEL_EXPIRED ||
 		    (u32)listed[i].data >= MAX_RECORDS)
 			wrong(ANSWERS, "a list has what is not a timer");
-	return trouble ? 0 : min(ret, 0L);
+	return min(ret, 0L);
 }
 
 static void look(struct adder *a, u32 wheel)
 {
 	struct file *filp = wheels[wheel].filp;
 	struct twheel_info info;
-	bool trouble = false;
 	long ret = 0;
 
 	switch (any_below(7)) {
@@ -286,7 +250,6 @@ static void look(struct adder *a, u32 wheel)
 		ret = list_some(wheel);
 		break;
 	case 3:
-		trouble = make_trouble(&info, sizeof(info));
 		ret = sys_ioctl(filp, TWHEEL_INFO, &info);
 		break;
 	case 4:
@@ -298,19 +261,18 @@ static void look(struct adder *a, u32 wheel)
 	default:
 		read_some(wheel, 1 + any_below(8), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
 	}
-	check_answer("look", ret ?: 1, 1, trouble, -ENOENT);
+	check_answer("look", ret ?: 1, 1, false, -ENOENT);
 }
 
 /* Only one thread can, and none once there is a timer. */
 static void set_up(u32 wheel)
 {
 	struct twheel_setup setup = wheels[wheel].setup;
-	bool trouble = make_trouble(&setup, sizeof(setup));
 	long ret = sys_ioctl(wheels[wheel].filp, TWHEEL_SETUP, &setup);
 
 	if (!ret)
 		happens(SET_UP);
-	check_answer("set-up", ret ?: 1, 1, trouble, -EBUSY);
+	check_answer("set-up", ret ?: 1, 1, false, -EBUSY);
 }
 
 /*
@@ -378,19 +340,16 @@ void open_and_close(void)
 	struct watch watch;
 	struct file *filp;
 
-	if (one_in(4))
-		current->lean = 1 + any_below(4);
-	if (!sys_open(NR_WHEELS, &filp)) {
-		sys_ioctl(filp, TWHEEL_SETUP, &setup);
-		while (n--)
-			sys_ioctl(filp, TWHEEL_ADD, &add);
-		watch_add(&watch, filp, one_in(2) ? EPOLLET : 0);
-		if (one_in(2))
-			usleep(any_below(300));
-		if (!READ_ONCE(watch.triggered))
-			happens(CLOSED_ARMED);
-		watch_remove(&watch);
-		sys_close(filp);
-	}
-	task_mend(current);
+	if (sys_open(NR_WHEELS, &filp))
+		broken("a wheel cannot be opened");
+	sys_ioctl(filp, TWHEEL_SETUP, &setup);
+	while (n--)
+		sys_ioctl(filp, TWHEEL_ADD, &add);
+	watch_add(&watch, filp, one_in(2) ? EPOLLET : 0);
+	if (one_in(2))
+		usleep(any_below(300));
+	if (!READ_ONCE(watch.triggered))
+		happens(CLOSED_ARMED);
+	watch_remove(&watch);
+	sys_close(filp);
 }

@@ -68,7 +68,7 @@ ssize_t sys_read(struct file *filp, void *to, size_t size, int flags, bool plain
 {
 	struct file file = *filp;
 	struct kiocb iocb = { .ki_filp = &file, .ki_flags = flags & IOCB_NOWAIT };
-	struct iov_iter iter = { .is_ubuf = plain, .count = size, .ubuf = to };
+	struct iov_iter iter = { .count = size, .ubuf = to };
 	ssize_t ret;
 
 	file.f_flags |= flags & O_NONBLOCK;

@@ -50,7 +50,7 @@ bool out_of_memory(void)
 {
 	may_sleep();
 	breathing_space();
-	return fails_now() || (current->lean && one_in(current->lean));
+	return fails_now();
 }
 
 /*

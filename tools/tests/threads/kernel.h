@@ -38,11 +38,9 @@ struct task_struct {
 	bool in_user_access;
 	/* How often page faults have been disabled: user memory may be missing then. */
 	unsigned int pagefaults_off;
-	unsigned long unreadable;	/* user memory from here on cannot be read */
 	unsigned long unwritable;	/* user memory from here on cannot be written */
 	bool overwrites;		/* another thread overwrites what has been copied */
-	unsigned long user_end;
-	unsigned int lean;	/* one in this many allocations fails; 0 stands for none */
+	bool lean;	/* an allocation fails; in the suite interleave, it may */
 	bool alone;	/* no other thread waits for what it does, and user memory stays */
 	unsigned int fault;	/* the step after so many that may fail does; 0 stands for none */
 	bool fault_lasts;	/* and all steps after it, too */
@@ -65,10 +63,8 @@ void broken(const char *rule) __attribute__((noreturn, cold));
 /* All user memory is there, and no allocation fails. */
 static inline void task_mend(struct task_struct *task)
 {
-	task->unreadable = -1UL;
 	task->unwritable = -1UL;
-	task->user_end = -1UL;
-	task->lean = 0;
+	task->lean = false;
 }
 
 /* A random number of the task's own. */
@@ -149,7 +145,7 @@ static inline void may_sleep(void)
 static inline bool out_of_memory_now(void)
 {
 	may_call();
-	return fails_now() || (current->lean && one_in(current->lean));
+	return fails_now() || current->lean;
 }
 
 /* Every call ends with this. */

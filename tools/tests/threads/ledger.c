@@ -32,11 +32,9 @@ const char *const event_name[NR_EVENTS] = {
 	[PERIODIC] = "events of periodic timers read",
 	[SET_UP] = "wheels set up",
 	[QUERIED] = "timers queried",
-	[NO_MEMORY] = "calls without memory",
 	[NO_SPACE] = "calls beyond a limit",
 	[NOT_THERE] = "calls with missing user memory",
 	[INTERRUPTED] = "calls interrupted by a signal",
-	[KILLED] = "calls that were killed",
 	[WOKEN_BY_POLL] = "polls that waited",
 	[WOKEN_BY_EPOLL] = "epolls that waited",
 	[LOCK_BUSY] = "reads that were not to wait, and would have had to",
@@ -122,8 +120,7 @@ void record_event(u32 wheel, const struct twheel_event *event)
 void record_error(long err)
 {
 	static const long errors[NR_EVENTS] = {
-		[NO_MEMORY] = -ENOMEM, [NO_SPACE] = -ENOSPC, [NOT_THERE] = -EFAULT,
-		[INTERRUPTED] = -ERESTARTSYS, [KILLED] = -EINTR,
+		[NO_SPACE] = -ENOSPC, [NOT_THERE] = -EFAULT, [INTERRUPTED] = -ERESTARTSYS,
 	};
 	unsigned int i;
 

@@ -8,27 +8,15 @@
 #include "kernel.h"
 #include "threads.h"
 
-/* Make a ring and map it, however often memory is missing. Set @slots to how many it has. */
+/* Make a ring and map it. Set @slots to how many it has. */
 static struct twheel_ring *make_ring(struct file *filp, u32 *slots)
 {
-	struct twheel_ring *ring = NULL;
-	struct twheel_ring_setup setup;
-	long ret;
+	struct twheel_ring_setup setup = { .slots = *slots };
 
-	do {
-		setup = (struct twheel_ring_setup) { .slots = *slots };
-		current->lean = any_below(4);
-		if (one_in(8))
-			current->unwritable = (unsigned long)&setup + any_below(sizeof(setup));
-		ret = sys_ioctl(filp, TWHEEL_RING, &setup);
-		if (ret && ret != -ENOMEM && ret != -EFAULT)
-			broken("a ring cannot be made");
-		if (!ret)
-			ring = sys_mmap(filp, setup.size);
-		task_mend(current);
-	} while (!ring);
+	if (sys_ioctl(filp, TWHEEL_RING, &setup))
+		broken("a ring cannot be made");
 	*slots = setup.slots;
-	return ring;
+	return sys_mmap(filp, setup.size);
 }
 
 /* All waiters of a wheel make its ring at the same time; it gets only one. */

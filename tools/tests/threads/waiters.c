@@ -17,9 +17,7 @@ int read_some(u32 nr, unsigned int max, int flags)
 	ssize_t ret;
 	int i, n;
 
-	if (fault && one_in(2))
-		current->user_end = (unsigned long)event + any_below(size);
-	else if (fault)
+	if (fault)
 		current->unwritable = (unsigned long)event + any_below(size);
 	ret = sys_read(wheels[nr].filp, event, size, flags, !one_in(4));
 	task_mend(current);

@@ -127,9 +127,6 @@ typedef struct {
 	__atomic_##operation(&(v)->counter, ##__VA_ARGS__);		\
 })
 
-#define atomic_read(v)		ATOMIC(load_n, v, __ATOMIC_SEQ_CST)
-#define atomic_inc(v)		ATOMIC(add_fetch, v, 1, __ATOMIC_SEQ_CST)
-#define atomic_dec(v)		ATOMIC(sub_fetch, v, 1, __ATOMIC_SEQ_CST)
 #define atomic64_inc_return(v)	ATOMIC(add_fetch, v, 1, __ATOMIC_SEQ_CST)
 #define atomic_long_read(v)	READ_ONCE((v)->counter)
 #define atomic_long_sub(n, v)	ATOMIC(sub_fetch, v, n, __ATOMIC_RELAXED)

@@ -42,11 +42,6 @@ static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 	return n < missing - address ? n : missing - address;
 }
 
-static inline bool user_range(const void __user *p, unsigned long n)
-{
-	return user_bytes(p, n, current->user_end) == n;
-}
-
 /* The same; some processors copy a few bytes less. */
 static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
@@ -56,8 +51,6 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 
 	POINT("copy user memory");
 	current->pagefaults_off ? may_call() : may_sleep();
-	if (!user_range(p, n))
-		return 0;
 	if (page_is_gone())
 		bytes = any_below(n);
 	if (fails_now())
@@ -71,7 +64,7 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 static inline unsigned long __must_check copy_from_user(void *to, const void __user *from,
 							unsigned long n)
 {
-	unsigned long bytes = user_copied(from, n, current->unreadable);
+	unsigned long bytes = user_copied(from, n, -1UL);
 
 	memcpy(to, from, bytes);
 	memset(to + bytes, 0, n - bytes);
@@ -89,11 +82,6 @@ static inline unsigned long __must_check copy_to_user(void __user *to, const voi
 	return n - bytes;
 }
 
-/* No more than an entry is cleared; AddressSanitizer detects it. */
-static const char zeros[64] __attribute__((unused));
-
-#define clear_user(to, n)	copy_to_user(to, zeros, n)
-
 #define get_user(x, p)		(copy_from_user(&(x), p, sizeof(*(p))) ? -EFAULT : 0)
 
 #define put_user(x, p)							\
@@ -108,8 +96,6 @@ static inline bool user_access_begin(const void __user *p, unsigned long n)
 	/* There is one point for all accesses: others only see that the lock is held. */
 	POINT("user_access_begin");
 	current->pagefaults_off ? may_call() : may_sleep();
-	if (!user_range(p, n))
-		return false;
 	current->in_user_access = true;
 	return true;
 }
@@ -132,16 +118,6 @@ static inline bool user_access_works(const void __user *p, unsigned long n,
 	breathing_space();
 	return !page_is_gone() && !fails_now() && user_bytes(p, n, missing) == n;
 }
-
-#define unsafe_get_user(x, p, label)					\
-do {									\
-	typeof(*(p)) __value;						\
-									\
-	if (!user_access_works(p, sizeof(__value), current->unreadable)) \
-		goto label;						\
-	memcpy(&__value, p, sizeof(__value));				\
-	(x) = __value;							\
-} while (0)
 
 #define unsafe_put_user(x, p, label)					\
 do {									\

@@ -8,7 +8,6 @@
 #include <linux/uaccess.h>
 
 struct iov_iter {
-	bool is_ubuf;
 	size_t iov_offset;
 	size_t count;
 	void __user *ubuf;
@@ -19,10 +18,9 @@ struct iov_iter {
 static inline void iov_iter_ubuf(struct iov_iter *i, unsigned int direction, void __user *buf,
 				 size_t count)
 {
-	*i = (struct iov_iter) { .is_ubuf = true, .count = count, .ubuf = buf };
+	*i = (struct iov_iter) { .count = count, .ubuf = buf };
 }
 
-#define iter_is_ubuf(i)		((i)->is_ubuf)
 #define iov_iter_count(i)	((i)->count)
 
 static inline void iov_iter_advance(struct iov_iter *i, size_t bytes)
@@ -56,7 +54,7 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 	const void __user *p = i->ubuf + i->iov_offset;
 
 	may_sleep();
-	if (fails_now() || !user_range(p, i->count))
+	if (fails_now())
 		return bytes;
 	return bytes - user_bytes(p, bytes, current->unwritable);
 }
