@@ -18,24 +18,6 @@ static int poll_and_take(struct mapped *map, unsigned int max)
  */
 WHEEL_FIXTURE(making_a_ring, O_NONBLOCK, struct twheel_ring_setup setup;);
 
-TEST_F(making_a_ring, gives_whole_pages_with_at_least_as_many_slots)
-{
-	static const __u32 wanted[] = { 2, 100, 124, 125, 1000, ALL };
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(wanted); i++) {
-		size_t room, page = sysconf(_SC_PAGESIZE);
-		int fd = open_wheel(_metadata, 0);
-
-		ASSERT_EQ(0, make_ring(fd, wanted[i], &self->setup));
-		room = self->setup.size - sizeof(struct twheel_ring);
-		EXPECT_LE(wanted[i], self->setup.slots);
-		EXPECT_EQ(0, self->setup.size % page);
-		EXPECT_EQ(room / sizeof(*event), self->setup.slots);
-		EXPECT_GT(page, room - wanted[i] * sizeof(*event));
-		close(fd);
-	}
-}
-
 /* Not what the last one left in these pages. */
 TEST_F(making_a_ring, gives_memory_of_zeros) /* SECURITY: kernel information */
 {
@@ -52,20 +34,6 @@ TEST_F(making_a_ring, gives_memory_of_zeros) /* SECURITY: kernel information */
 		memset(byte, 0xa5, map.size);
 		munmap(byte, map.size);
 		close(fd);
-	}
-}
-
-TEST_F(making_a_ring, twice_describes_the_first_one)
-{
-	static const __u32 slots[] = { 2, 0, -1 };
-	struct twheel_ring_setup again;
-
-	ASSERT_EQ(0, make_ring(self->fd, 500, &self->setup));
-	for (unsigned int i = 0; i < ARRAY_SIZE(slots); i++) {
-		ASSERT_EQ(0, make_ring(self->fd, slots[i], &again));
-		EXPECT_EQ(0, memcmp(&self->setup, &again, sizeof(again)));
-		/* Also after the set-up of the wheel, which it may come before. */
-		ASSERT_EQ(i ? -EBUSY : 0, tw_setup(self->fd, 5 * MSEC, 3, CLOCK_BOOTTIME, 0));
 	}
 }
 
@@ -347,25 +315,6 @@ TEST_F(a_ring, leaves_a_page_to_a_pipe_that_has_it) /* SECURITY: the ring of eve
 	EXPECT_EQ(0x77, ((struct twheel_event *)(buffer + sizeof(struct twheel_ring)))->data);
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	ASSERT_TRUE(map_ring(&self->map, self->fd, 100));
-}
-
-/*
- * Programs that write garbage may lose their own events, but nothing else.
- */
-TEST_F(a_ring, takes_nothing_when_its_head_is_invalid) /* SECURITY: the ring of events */
-{
-	const __u32 heads[] = { 0x80000000, 0xffffffff, self->map.slots };
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(heads); i++) {
-		self->map.ring->head = heads[i];
-		ASSERT_NE(0, add_at(self->fd, 0, i));
-		EXPECT_TRUE(readable(self->fd));
-		EXPECT_EQ(i + 1, tw_info(self->fd).expired);
-	}
-	/* When the head is valid again, the rest works again. */
-	self->map.ring->head = 0;
-	ASSERT_TRUE(readable(self->fd));
-	EXPECT_EQ(3, in_order(take(&self->map, 9), 0));
 }
 
 TEST_F(a_ring, can_be_made_read_only_and_fills_up) /* SECURITY: the ring of events */
