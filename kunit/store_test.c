@@ -237,37 +237,6 @@ static void a_store_is_full_without_a_block_to_give(struct kunit *test)
 	store.nr_blocks = blocks;
 }
 
-static void a_run_that_takes_nothing_changes_nothing(struct kunit *test)
-{
-	struct twheel_run run;
-
-	KUNIT_ASSERT_NE(test, run_begin(test, &run), 0);
-	KUNIT_EXPECT_NULL(test, find(run.id));
-	twheel_run_end(&store, &run);
-	KUNIT_EXPECT_EQ(test, store.nr_empty, 1);
-	KUNIT_EXPECT_EQ(test, run.id, twheel_entry_id(get(test)));
-}
-
-/* A run continues with entries that were never in use. */
-static void a_run_takes_what_was_freed_first(struct kunit *test)
-{
-	static const unsigned int freed[] = { 5, 2, 9 };
-	struct twheel_entry *entry = get(test);
-	struct twheel_run run;
-	unsigned int i;
-
-	for (i = 1; i < 10; i++)
-		get(test);
-	for (i = 0; i < ARRAY_SIZE(freed); i++)
-		twheel_store_put(&store, &entry[freed[i]]);
-	KUNIT_EXPECT_EQ(test, run_begin(test, &run), TWHEEL_PAGE_ENTRIES - 7);
-	while (i--)
-		KUNIT_EXPECT_PTR_EQ(test, &entry[freed[i]], run_get(test, &run));
-	KUNIT_EXPECT_PTR_EQ(test, &entry[10], run_get(test, &run));
-	twheel_run_end(&store, &run);
-	KUNIT_EXPECT_PTR_EQ(test, &entry[11], get(test));
-}
-
 #define MODEL_SLOTS	1000
 
 /* Take in runs, and free, at random: entries in use are found, and no others. */
@@ -314,8 +283,6 @@ static struct kunit_case store_test_cases[] = {
 	KUNIT_CASE(trimming_leaves_what_is_to_be_kept),
 	KUNIT_CASE(the_directory_grows),
 	KUNIT_CASE(a_store_is_full_without_a_block_to_give),
-	KUNIT_CASE(a_run_that_takes_nothing_changes_nothing),
-	KUNIT_CASE(a_run_takes_what_was_freed_first),
 	KUNIT_CASE(random_use_matches_a_model),
 	{}
 };
