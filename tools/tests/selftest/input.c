@@ -149,38 +149,6 @@ TEST_F(input, rejects_every_bad_field)
 	}
 }
 
-/*
- * One that is only read may be in a read-only page. A timer whose id cannot be handed back, far or
- * due at once, does not exist.
- */
-TEST_F(input, rejects_bad_pointers) /* SECURITY: arguments; the ring of events; missing pages */
-{
-	for (unsigned int i = 0; i < NR_CALLS; i++) {
-		int fd = open_wheel(_metadata, O_NONBLOCK);
-		struct call call = for_timer(i, i == SET_UP ? 0 : add_after(fd, HOUR, 1));
-		const size_t part[] = { 4, size_of(&call) / 2, size_of(&call) - 1 };
-		bool is_written = _IOC_DIR(call.command) & _IOC_READ;
-
-		before = tw_info(fd);
-		for (unsigned int k = 0; k < NR_BAD_POINTERS; k++)
-			EXPECT_EQ(-EFAULT, tw_ioctl(fd, call.command, bad_pointer(k)));
-		for (unsigned int k = 0; k < ARRAY_SIZE(part); k++) {
-			void *half = memcpy(before_hole(part[k]), &call.setup, part[k]);
-
-			EXPECT_EQ(-EFAULT, tw_ioctl(fd, call.command, half))
-				TH_LOG("%s: %zu bytes", call.what, part[k]);
-		}
-		EXPECT_STREQ("", changes(fd, &before)) TH_LOG("%s", call.what);
-		EXPECT_EQ(is_written ? -EFAULT : 0,
-			  tw_ioctl(fd, call.command, read_only_copy(&call.setup, size_of(&call))))
-			TH_LOG("%s: read-only", call.what);
-		if (is_written)
-			EXPECT_STREQ("", changes(fd, &before)) TH_LOG("%s", call.what);
-		EXPECT_FALSE(readable(fd));
-		close(fd);
-	}
-}
-
 TEST_F(input, defaults_without_setup) /* SECURITY: kernel information */
 {
 	struct twheel_info info = tw_info(self->fd);
@@ -254,23 +222,6 @@ TEST_F(input, setup_twice_or_after_the_first_timer_is_ebusy)
 	ASSERT_EQ(0, tw_cancel(with_timer, id));
 	EXPECT_EQ(-EBUSY, tw_setup(with_timer, 5 * MSEC, 10, MONO, 0))
 		TH_LOG("the wheel is empty again, but it has had its first timer");
-}
-
-TEST_F(input, setup_is_possible_after_calls_that_made_no_timer)
-{
-	struct twheel_add add = { .time_ns = HOUR, .flags = 2 };
-
-	EXPECT_EQ(-EINVAL, tw_ioctl(self->fd, TWHEEL_ADD, &add));
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_ADD, NULL));
-	add.flags = 0;
-	EXPECT_EQ(-EFAULT, tw_ioctl(self->fd, TWHEEL_ADD, read_only_copy(&add, sizeof(add))));
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, 1));
-	EXPECT_EQ(-ENOENT, tw_modify(self->fd, 1, HOUR, 0));
-	EXPECT_EQ(-ENOENT, tw_query(self->fd, 1));
-	EXPECT_EQ(-EAGAIN, read_one(self->fd));
-	EXPECT_EQ(0, tw_batch(self->fd, TWHEEL_ADD_BATCH, NULL, 0));
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(0, tw_setup(self->fd, 5 * MSEC, 10, MONO, 0));
 }
 
 TEST_F(input, add_and_modify_accept_the_bounds_of_time) /* SECURITY: extreme times and sizes */

@@ -54,21 +54,6 @@ TEST_F(reading, returns_as_many_whole_events_as_fit_at_least_one)
 	EXPECT_EQ(13, done);
 }
 
-/* SECURITY: kernel information; missing pages */
-TEST_F(reading, to_a_buffer_that_ends_returns_what_fits_before_the_end)
-{
-	void *buffer = before_hole(2 * sizeof(*event) + 8);
-
-	ASSERT_TRUE(add_due(self->fd, 5, 0));
-	for (unsigned int i = 0; i < NR_BAD_POINTERS; i++)
-		EXPECT_EQ(-EFAULT, read_bytes(self->fd, bad_pointer(i), 10 * sizeof(*event)));
-	ASSERT_EQ(2 * 32, read_bytes(self->fd, buffer, 10 * sizeof(*event)));
-	memcpy(event, buffer, 2 * sizeof(*event));
-	EXPECT_EQ(2, in_order(2, 0));
-	EXPECT_EQ(2, tw_info(self->fd).delivered);
-	EXPECT_EQ(3, in_order(read_events(self->fd, 10), 2));
-}
-
 /* A signal comes in the middle of the first read. */
 TEST_F(reading, without_waiting_is_never_eintr)
 {
