@@ -200,38 +200,6 @@ static void longest_delay_fits_anywhere(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, model_covers(w, S64_MAX));
 }
 
-/* @nr levels cover what is due by @last, and nothing later. */
-static void expect_levels(struct kunit *test, u8 nr, u64 last)
-{
-	KUNIT_EXPECT_EQ(test, twheel_levels_until(w, last), nr);
-	KUNIT_EXPECT_EQ(test, twheel_levels_until(w, last + 1), nr + 1);
-	while (w->nr_levels <= nr) {
-		KUNIT_EXPECT_EQ(test, model_covers(w, last), w->nr_levels >= nr);
-		KUNIT_EXPECT_FALSE(test, model_covers(w, last + 1));
-		add_level(test);
-	}
-	KUNIT_EXPECT_TRUE(test, model_covers(w, last + 1));
-}
-
-/* As in Kafka: what expires before the time of the level's bucket, plus the length of all. */
-static void levels_cover_what_expires_in_one_turn(struct kunit *test)
-{
-	const u32 *size = test->param_value;
-	const u64 tick = 1000;
-	u64 span = 1;
-	u8 nr;
-
-	for (nr = 1; nr <= 5 && span < BIT_ULL(40); nr++, span *= *size) {
-		u64 last = (7 * span + span * *size - 1) * tick;
-
-		/* At the beginning of a bucket, and at its end. */
-		start(tick, *size, 7 * span);
-		expect_levels(test, nr, last);
-		start(tick, *size, 8 * span - 1);
-		expect_levels(test, nr, last);
-	}
-}
-
 /* ---- The clock ---- */
 
 /* To take a timer out of the wheel is a move, and so is to place it again. */
@@ -454,7 +422,6 @@ static void wheel_agrees_with_model(struct kunit *test)
 static struct kunit_case core_cases[] = {
 	KUNIT_CASE_PARAM(placed_at_lowest_level_that_covers, place_gen_params),
 	KUNIT_CASE_PARAM(longest_delay_fits_anywhere, size_gen_params),
-	KUNIT_CASE_PARAM(levels_cover_what_expires_in_one_turn, size_gen_params),
 	KUNIT_CASE(rewind_keeps_to_its_budget),
 	KUNIT_CASE(half_sorted_bucket_costs_few_steps),
 	KUNIT_CASE_PARAM(bucket_becomes_a_crowd, crowd_gen_params),
