@@ -307,6 +307,25 @@ static void overwrite_argument(const struct call *c, long full)
 	sys_close(wheel);
 }
 
+/* A crowd that is due in two seconds does not delay a call, which cascades a part of it at most. */
+static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
+{
+	struct twheel_setup setup = { MSEC, 0, 256, CLOCK_BOOTTIME };
+	/* A bucket of the third level is opened a sixteenth of its length ahead. */
+	const u64 length = 256 * 256 * MSEC, now = clock_now(CLOCK_BOOTTIME);
+	const u64 begin = (now / length + 2) * length + SEC;
+
+	new_wheel();
+	if (sys_ioctl(wheel, TWHEEL_SETUP, &setup))
+		broken("no wheel for a crowd");
+	add_timers(1000, begin - now);
+	clock_suspend(begin - 2 * SEC - now);
+	if (sys_ioctl(wheel, cmd, arg) || info_of_wheel().cascaded > 500)
+		wrong(ANSWERS, "ahead of a crowd, a call cascades %llu timers",
+		      info_of_wheel().cascaded);
+	sys_close(wheel);
+}
+
 /* No memory for the device. */
 static void fail_loading(void)
 {
@@ -338,5 +357,9 @@ void fail_each_step(void)
 	}
 	current->alone = false;
 	*parameter_max_user_bytes = limit;
+	call_ahead_of_a_crowd(TWHEEL_INFO, &some_info);
+	if (some_info.max_timers != 1 << 24)
+		wrong(ANSWERS, "the module limits wheels to %llu timers", some_info.max_timers);
+	call_ahead_of_a_crowd(TWHEEL_ADD, &due);
 	fail_loading();
 }

@@ -122,9 +122,7 @@ void add_for_a_round(u32 adder);
 /* Open, use for a moment, and close, while the hrtimer is armed. */
 void open_and_close(void);
 
-/* The rare cases. */
-void play_cases(void);
-/* Calls without memory. */
+/* Calls without memory, and ahead of a crowd. */
 void fail_each_step(void);
 
 #endif /* _DRIVER_THREADS_H */
