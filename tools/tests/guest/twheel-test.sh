@@ -552,6 +552,11 @@ seconds_of()
 
 test_time_namespace()
 {
+	if [ ! -x /usr/bin/unshare ]; then
+		count=$((count + 1))
+		echo "ok $count - time namespace # SKIP unshare is not for this kind of machine"
+		return
+	fi
 	began=$(now_ms)
 	in_namespace "$twheel" --json after 200ms a
 	ok "time namespace: not early, and not late" between 190 $(($(now_ms) - began)) 1000
