@@ -28,7 +28,7 @@
 /* The tests define all of these, to reach every state with a handful of timers. */
 #ifndef TWHEEL_CHUNK
 /* The most timers that one hold of the lock cancels; it adds, modifies and reads fewer. */
-#define TWHEEL_CHUNK		72
+#define TWHEEL_CHUNK		84
 /* The most events that one hold of the lock takes for a read, which copies them together. */
 #define TWHEEL_READ_EVENTS	32
 /* Empty pages of timers kept for the next adds. */

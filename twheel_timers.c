@@ -22,8 +22,7 @@
 /* Enter to add or modify timers. Returns false during a rewind: nothing can be placed. */
 static __always_inline bool enter_to_place(struct twheel_file *file)
 {
-	return likely(!twheel_file_enter(file, TWHEEL_FEW_STEPS) ||
-		      !twheel_is_rewinding(&file->wheel));
+	return !twheel_file_enter(file, TWHEEL_FEW_STEPS) || !twheel_is_rewinding(&file->wheel);
 }
 
 /*
@@ -55,12 +54,14 @@ static bool compute_deadline(const struct twheel_file *file, u64 time_ns, u32 fl
 static int need_for(struct twheel_file *file, u64 deadline, u64 interval)
 {
 	const struct twheel *w = &file->wheel;
+	struct twheel_level *level;
 	u8 levels;
 
 	/* Timers that have been due for longer expire first. */
 	if (deadline <= file->now && twheel_is_due(w))
 		return TWHEEL_NEED_ADVANCE;
-	if (deadline <= file->now && interval < file->max_delay)
+	if (w->nr_levels && interval <= file->max_delay &&
+	    (deadline <= file->now || twheel_find_level(w, deadline, &level)))
 		return 0;
 	/* A clock that can be set can come to any time; a period begins at any time in a tick. */
 	levels = twheel_levels_for(w, twheel_file_can_be_set(file) ? KTIME_MAX : interval);

@@ -184,8 +184,14 @@ static void leave(void)
 
 static void come_back(void)
 {
-	if (away && !--away)
-		skip(watch_now() - away_since);
+	u64 ns = watch_now() - away_since;
+
+	if (!away || --away)
+		return;
+	skip(ns);
+	/* _raw_spin_lock_irq() has been called, and has not disabled interrupts yet. */
+	if (spin_span.began)
+		spin_span.began += ns;
 }
 
 /* Interrupts and softirqs have a number, which does not matter. */
