@@ -330,7 +330,7 @@ static u64 sort_by_digits(struct twheel *w, u64 max)
 		return n;
 	empty_bins(w, timers);
 	sort->shift += TWHEEL_DIGIT_BITS;
-	if (sort->shift >= fls64(twheel_floor(w, level->span - 1)))
+	if (sort->shift >= fls64(div64_u64(level->span - 1, w->tick)))
 		sort->level = NULL;
 	return n + TWHEEL_BINS;
 }
