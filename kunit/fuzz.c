@@ -416,7 +416,7 @@ static void do_ask(struct input *in)
 	delay = magnitude(in) / 2;
 	if (w->nr_levels && delay <= twheel_max_delay(w))
 		MODEL_CHECK(m, model_covers(w, min(w->time + m->tick - 1 + delay,
-						    MODEL_TIME_END)));
+						   MODEL_TIME_END)));
 }
 
 static void one_operation(struct input *in)

@@ -3,8 +3,8 @@
  * The load of a race: threads add, modify, cancel, read and poll timers of shared wheels, of which
  * one has a ring
  *
- * Each timer has a record, whose number is the timer's data. In the end each timer was read once
- * or cancelled once, and the wheels have no others. Results of single calls are left to twheel-fuzz.
+ * Each timer has a record, whose number is the timer's data. In the end each timer was read once or
+ * cancelled once, and the wheels have no others. twheel-fuzz checks the results of single calls.
  */
 #include <errno.h>
 #include <fcntl.h>
