@@ -174,7 +174,7 @@ deps:
 
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
 	check test-matrix test-hosts coverage mutants fuzz-core
-.PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave interleave-planted \
+.PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave \
 	libraries module module-build module-install needs tools uninstall user \
 	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
 $(TOOLS): deps
@@ -211,8 +211,9 @@ test-packages: ## install, upgrade and remove the packages in a Debian system
 	@$(STOCK) $(LIB)
 	@tools/tests/packages/run
 coverage: ; @tools/tests/coverage ## lines of the module that tests in user space reach
-mutants: drivers fuzzers libraries ## small changes that tests have to detect; MUTANTS=--help
+mutants: drivers fuzzers libraries ## bugs that tests have to find; MUTANTS=--help
 	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
+	@$(if $(MUTANTS),,tools/tests/planted/run)
 	@tools/tests/mutants/run $(or $(MUTANTS),--vm)
 fuzz-core: $(NATIVE)/fuzz-core ## random operations on the core, for SECONDS=n
 	@mkdir -p build/fuzz-core/corpus
