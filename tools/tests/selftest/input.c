@@ -205,6 +205,34 @@ TEST_F(input, setup_accepts_the_bounds) /* SECURITY: extreme times and sizes; ti
 	EXPECT_EQ(limit, tw_info(self->fd).max_timers);
 }
 
+#ifdef __x86_64__
+/* The ioctl of a program of 32 bits. */
+static int compat_ioctl(int fd, __u32 cmd, void *arg)
+{
+	int ret;
+
+	asm volatile("int $0x80" : "=a" (ret) : "a" (54), "b" (fd), "c" (cmd), "d" (arg)
+		     : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+#else
+#define compat_ioctl	tw_ioctl
+#define MAP_32BIT	0
+#endif
+
+TEST_F(input, programs_of_32_bits_have_all_calls)
+{
+	struct twheel_add *add = mmap(NULL, sizeof(*add), PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	*add = (struct twheel_add) { .time_ns = HOUR, .data = 7 };
+	EXPECT_EQ(0, compat_ioctl(self->fd, TWHEEL_ADD, add));
+	EXPECT_EQ(0, tw_query(self->fd, add->id));
+	EXPECT_EQ(7, query.data);
+	EXPECT_EQ(0, compat_ioctl(self->fd, TWHEEL_CANCEL, add));
+	EXPECT_EQ(-ENOENT, tw_query(self->fd, add->id));
+}
+
 TEST_F(input, setup_twice_or_after_the_first_timer_is_ebusy)
 {
 	int with_timer = open_wheel(_metadata, O_NONBLOCK);

@@ -142,6 +142,18 @@ TEST_F(list, says_what_a_read_would_return)
 	EXPECT_EQ(TWHEEL_PENDING, listed[1].state);
 }
 
+/* In falling order: the wheel has not yet sorted the first ones when they are listed. */
+TEST_F(list, of_a_crowd_that_is_due_has_only_expired_timers)
+{
+	__u64 last = now_ns() + 400 * MSEC;
+
+	ASSERT_TRUE(add_many(self->fd, NR_LISTED, last, -200 * USEC, TWHEEL_ABSTIME));
+	sleep_until(last + MSEC);
+	ASSERT_EQ(NR_LISTED, walk(self->fd, LIST_MAX, LIST_MAX));
+	for (int i = 0; i < NR_LISTED; i++)
+		ASSERT_EQ(TWHEEL_EXPIRED, listed[i].state);
+}
+
 TEST_F(list, from_any_cursor_does_no_harm) /* SECURITY: arguments */
 {
 	/* Ids, and the slots of more timers than fit in any page. */

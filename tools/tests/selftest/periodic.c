@@ -169,6 +169,23 @@ TEST_F(periodic, the_longest_interval_of_the_levels_is_not_early) /* SECURITY: e
 }
 
 /* The next period, perhaps beyond the end of time. */
+/* Behind a crowd that has to be sorted, the clock of the wheel lags by more than its levels cover. */
+TEST_F(periodic, the_longest_interval_stays_within_the_levels_of_a_late_wheel)
+{
+	const __u64 interval = 65279 * USEC + 1, deadline = now_ns() + 20 * MSEC;
+	__u64 periods = 0, id;
+
+	ASSERT_EQ(0, tw_setup(self->fd, USEC, 256, CLOCK_MONOTONIC, 0));
+	ASSERT_NE(0, id = tw_add(self->fd, deadline, TWHEEL_ABSTIME, interval, 0));
+	ASSERT_TRUE(add_many(self->fd, 2000, deadline, 15 * USEC, TWHEEL_ABSTIME));
+	sleep_until(deadline + 3 * interval + MSEC);
+	for (int n; (n = read_events(self->fd, 100)) > 0;) {
+		for (int i = 0; i < n; i++)
+			periods += event[i].id == id ? event[i].count : 0;
+	}
+	EXPECT_EQ(4, periods);
+}
+
 TEST_F(periodic, lives_on_after_it_is_read) /* SECURITY: extreme times and sizes */
 {
 	static const __u64 intervals[] = { HOUR, TWHEEL_TIME_MAX_NS };

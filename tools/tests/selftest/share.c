@@ -3,6 +3,7 @@
  * One open file description, one wheel: the descriptors that share it, and the last close.
  */
 #include <sched.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -370,4 +371,18 @@ TEST_F(sharing, fdinfo_shows_the_account_of_the_user) /* SECURITY: bytes of a us
 	ASSERT_EQ(limit, set_user_limit(12345678));
 	EXPECT_EQ(12345678, fdinfo_field(self->fd, "twheel-user-limit"));
 	EXPECT_EQ(12345678, set_user_limit(limit));
+}
+
+/* The number is of the real user, in the user namespace of the reader. */
+TEST_F(sharing, fdinfo_shows_the_real_user_as_its_reader_knows_it) /* SECURITY: bytes of a user */
+{
+	int fd;
+
+	setfsuid(1234);
+	fd = open_wheel(_metadata, O_NONBLOCK);
+	setfsuid(geteuid());
+	EXPECT_EQ(getuid(), fdinfo_field(fd, "twheel-user-id"));
+	/* Without a mapping, it has the number of unknown users. */
+	ASSERT_EQ(0, unshare(CLONE_NEWUSER));
+	EXPECT_EQ(65534, fdinfo_field(fd, "twheel-user-id"));
 }
