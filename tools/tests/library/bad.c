@@ -304,8 +304,10 @@ DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 		;
 	CHECK(stopped < TIMERS && errno == EIO);
 	CHECK(twheel_remaining(&timers[stopped]) >= 0);
+	CHECK_FAILS(twheel_loop_post(loop, &message), EIO);
 	CHECK(dup2(saved, fd) == fd);
 	CHECK(run_for(loop, TIMERS, 1000) == TIMERS - stopped);
+	CHECK(!twheel_loop_post(loop, &message));
 }
 
 /* ---- fork() ---------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * Loops that are gone or cannot be made, and waits that do not end or spin
  */
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -27,6 +28,16 @@ TEST(a_loop_that_cannot_be_made_leaves_no_descriptor)
 		fails_at = 1;
 		twheel_loop_free(last);
 	}
+}
+
+/* It does not use the program's memory instead. */
+DEVICE_TEST(a_full_table_of_descriptors_is_an_error)
+{
+	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
+	struct rlimit none = { 0, 0 };
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	CHECK(!twheel_loop_new(&config) && errno == EMFILE);
 }
 
 TEST(a_loop_can_have_descriptor_0)
