@@ -27,6 +27,10 @@ def guest(*names):
 # The command with its test.
 COMMAND = ["--program", "unshare", "--file", BIN + "twheel", *guest("twheel-test.sh")]
 
+# The tests of the tracepoints, with programs that cause them.
+TRACE = ["--file", BIN + "twheel", "--file", BIN + "twheel-selftest",
+         *guest("trace-test.sh", "tap.sh")]
+
 
 def make(target):
     """The command that makes a target.

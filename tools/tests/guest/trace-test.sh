@@ -118,6 +118,13 @@ refuses_open()
 	traced "twheel_refuse: wheel=0 request=0x0 errno=28"
 }
 
+# This self-test is refused commands of an io_uring, and no calls.
+refuses_commands()
+{
+	trace twheel_refuse twheel-selftest uring.plain.unused_fields
+	[ -n "$said" ] && ! echo "$said" | grep -qvx "twheel_refuse: wheel=$n request=0x.* errno=22"
+}
+
 silent()
 {
 	printf 'add 0 a\nadd 10ms b\nevery 30ms c\nadd 1h d\nmodify 2 20ms\ncancel 3\n' >/tmp/in
@@ -149,6 +156,7 @@ ok "refuse: a call" told twheel_refuse "request=0xc028d301 errno=28" \
 	'add 10ms a\nadd 10ms b\n' --max-timers 1
 ok "refuse: setting up" refuses_set_up
 ok "refuse: opening" refuses_open
+ok "refuse: commands of an io_uring" refuses_commands
 ok "all of them, in order" in_order
 ok "nothing while nobody traces" silent
 echo "1..$count"
