@@ -169,7 +169,7 @@ TEST_F(periodic, the_longest_interval_of_the_levels_is_not_early) /* SECURITY: e
 }
 
 /* The next period, perhaps beyond the end of time. */
-/* Behind a crowd that has to be sorted, the clock of the wheel lags by more than its levels cover. */
+/* Behind a crowd to be sorted, the clock of the wheel lags by more than its levels cover. */
 TEST_F(periodic, the_longest_interval_stays_within_the_levels_of_a_late_wheel)
 {
 	const __u64 interval = 65279 * USEC + 1, deadline = now_ns() + 20 * MSEC;
