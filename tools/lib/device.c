@@ -487,7 +487,11 @@ static uint64_t device_count(struct twheel_loop *loop)
 static void device_free(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
+	struct twheel_info info;
 
+	/* If the program has closed it, the number may be another file's. */
+	if (!twheel_get_info(loop->fd, &info))
+		close(loop->fd);
 	/* A child has not inherited the mapping. */
 	if (!twheel_loop_check(loop))
 		twheel_ring_unmap(&device->ring);

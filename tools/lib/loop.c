@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "loop.h"
 
@@ -117,8 +116,6 @@ void twheel_loop_free(struct twheel_loop *loop)
 	take_messages(loop);
 	while (pop_message(loop))
 		;
-	if (loop->fd >= 0)
-		close(loop->fd);
 	twheel_loop_unregister(loop);
 	loop->real->free(loop);
 	free(loop);

@@ -51,7 +51,7 @@ typedef void list_function(struct twheel_loop *loop, struct list_head *list);
 /* The backend of a loop. Functions that can fail return -1 with errno set. */
 struct backend {
 	int number;	/* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER */
-	/* Drop all timers, and all memory except the loop's own. */
+	/* Drop all timers, the descriptor, and all memory except the loop's own. */
 	void (*free)(struct twheel_loop *loop);
 	/*
 	 * Arm an idle handle, or link it to @changes for @flush. Returns 0, and fails only in a

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
@@ -269,6 +270,11 @@ static uint64_t user_count(struct twheel_loop *loop)
 
 static void user_free(struct twheel_loop *loop)
 {
+	struct itimerspec spec;
+
+	/* If the program has closed it, the number may be another file's. */
+	if (!timerfd_gettime(loop->fd, &spec))
+		close(loop->fd);
 	twheel_destroy(&user_of(loop)->wheel);
 }
 

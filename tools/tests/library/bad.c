@@ -290,6 +290,16 @@ TEST(a_descriptor_that_is_no_wheel_is_an_error)
 	CHECK(called == 1);
 }
 
+/* The program closed it, and its number is another file's. */
+TEST(a_descriptor_of_another_file_is_not_closed)
+{
+	int fd = twheel_loop_fd(loop), other = open("/dev/null", O_RDWR);
+
+	CHECK(dup2(other, fd) == fd);
+	free_loop();
+	CHECK(fcntl(fd, F_GETFD) >= 0 && !close(fd));
+}
+
 /* Stops are collected only up to a limit. */
 DEVICE_TEST(a_stop_that_cannot_be_told_fails)
 {
