@@ -90,7 +90,7 @@ void twheel_loop_add_checks(struct twheel_loop *loop)
 
 	if (!debug || !*debug || !strcmp(debug, "0"))
 		return;
-	loop->own.disarm = check_disarm;
-	loop->own.flush = check_flush;
-	loop->own.collect = check_collect;
+	loop->backend.disarm = check_disarm;
+	loop->backend.flush = check_flush;
+	loop->backend.collect = check_collect;
 }

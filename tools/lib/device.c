@@ -28,15 +28,12 @@ struct device {
 	struct twheel_loop loop;
 	struct twheel_ring_view ring;	/* timers that have expired */
 	int64_t offset;			/* how far the device's clock is ahead: a time namespace */
-	uint64_t nr_armed;		/* timers of the kernel, stopped and inherited ones too */
 	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
 	size_t taken;			/* number of events that have been taken, in the ring */
-	uint64_t due;			/* with @resolve, how many events a dispatch may take */
-	uint64_t until;			/* deadlines that it may take */
-	size_t inherited;		/* number of next ones that another process had received */
+	uint64_t until;			/* with @resolve, deadlines that a dispatch may take */
 	unsigned int nr_stopped;	/* number of timers to be cancelled by the next flush */
-	uint64_t stopped[BATCH + 1];	/* their ids, and a place for @alarm */
-	int results[BATCH + 1];		/* whether they could be cancelled */
+	uint64_t stopped[BATCH];	/* their ids */
+	int results[BATCH];		/* 0 for those that could be cancelled */
 	struct twheel_add adds[BATCH];	/* timers to be armed */
 };
 
@@ -66,12 +63,10 @@ static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct tw
 }
 
 /* Link an armed handle to those that have expired. */
-static void link_expired(struct device *device, struct twheel_handle *handle)
+static void link_expired(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	list_add_tail(handle_link(handle), &device->loop.expired);
+	list_add_tail(handle_link(handle), &loop->expired);
 	handle->state ^= LINKED | ARMED;
-	device->loop.nr_linked++;
-	device->nr_armed--;
 }
 
 static void collect_event(struct device *device, const struct twheel_event *event)
@@ -82,64 +77,39 @@ static void collect_event(struct device *device, const struct twheel_event *even
 		/* With TWHEEL_DEBUG. */
 		if (unlikely(device->loop.thread))
 			twheel_loop_check_event(&device->loop, handle, event->id);
-		link_expired(device, handle);
+		link_expired(&device->loop, handle);
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;
-		device->nr_armed--;
 	}
 }
 
-/* Let the kernel's timer of a wheel that had another loop, or its event, be an idle handle's. */
-static inline void take_over(struct device *device, struct twheel_handle *handle, uint64_t id,
-			     uint64_t deadline)
+/* Return an event of the ring by its place behind the head, or NULL. */
+static struct twheel_event *event_at(const struct device *device, size_t place)
 {
-	handle->state = (handle->state & UNREF) | ARMED;
-	note_running(&device->loop, handle);
-	handle->loop = &device->loop;
-	handle->deadline = shift_time(deadline, -device->offset);
-	handle->interval = TWHEEL_SAME_DELAY;
-	handle->armed = UINT64_MAX;
-	handle->where = id;
+	struct twheel_ring *ring = device->ring.ring;
+	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	uint32_t slots = device->ring.slots;
+
+	if (place >= (tail + slots - ring->head) % slots)
+		return NULL;
+	return (struct twheel_event *)(ring + 1) + (ring->head + place) % slots;
 }
 
-static int compare_ids(const void *a, const void *b)
+/* Take the handle out of the event of a timer: it may be freed. */
+static void forget(struct device *device, uint64_t id)
 {
-	const uint64_t *x = a, *y = b;
+	struct twheel_event *event;
+	size_t i;
 
-	return (*x > *y) - (*x < *y);
-}
-
-/* Collect all events of the ring but the @nr timers in @gone. */
-static void collect_ring(struct device *device, const uint64_t *gone, size_t nr)
-{
-	const struct twheel_event *event;
-	size_t count, i;
-
-	while ((event = twheel_ring_peek(&device->ring, &count))) {
-		for (i = 0; i < count; i++, event++)
-			if (!nr || !bsearch(&event->id, gone, nr, sizeof(*gone), compare_ids))
-				collect_event(device, event);
-		twheel_ring_consume(&device->ring, count);
-	}
-}
-
-/* Collect events, except of timers that could not be cancelled: their handles may be freed. */
-static void drop_gone(struct device *device, size_t count)
-{
-	uint64_t *gone = device->stopped;
-	size_t nr = 0, i;
-
-	for (i = 0; i < count; i++)
-		if (device->results[i])
-			gone[nr++] = gone[i];
-	qsort(gone, nr, sizeof(*gone), compare_ids);
-	collect_ring(device, gone, nr);
+	for (i = 0; (event = event_at(device, i)); i++)
+		if (event->id == id)
+			event->data = 0;
 }
 
 /* Cancel the timers that were stopped. */
-static int cancel_stopped(struct device *device)
+static noinline int cancel_stopped(struct device *device)
 {
-	int count = device->nr_stopped, done;
+	int count = device->nr_stopped, done, i;
 
 	if (!count)
 		return 0;
@@ -148,32 +118,20 @@ static int cancel_stopped(struct device *device)
 	done = twheel_cancel_batch(device->loop.fd, device->stopped, device->results, count);
 	if (done < 0)
 		return fail_call();
-	device->nr_armed -= count;
 	device->nr_stopped = 0;
-	/* With @resolve, handle_of() drops such events by their ids. */
-	if (done < count && !device->loop.config.resolve)
-		drop_gone(device, count);
-	return 0;
-}
-
-/* Let the next flush cancel a timer. */
-static int note_stopped(struct device *device, uint64_t id)
-{
-	if (unlikely(device->nr_stopped >= BATCH) && cancel_stopped(device))
-		return -1;
-	device->stopped[device->nr_stopped++] = id;
+	/* The others are in the ring. With @resolve, handle_of() drops them by their ids. */
+	for (i = 0; done < count && !device->loop.config.resolve && i < count; i++)
+		if (device->results[i])
+			forget(device, device->stopped[i]);
 	return 0;
 }
 
 static noinline int disarm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (note_stopped(device_of(loop), handle->where))
-		return -1;
-	set_idle(handle);
-	return 1;
+	return cancel_stopped(device_of(loop)) ? -1 : loop->real->disarm(loop, handle);
 }
 
-/* The same for a handle, with its call last, so that nothing is saved across that. */
+/* Its call is the last, so that nothing is saved across that. */
 static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct device *device = device_of(loop);
@@ -181,21 +139,21 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (unlikely(device->nr_stopped >= BATCH))
 		return disarm_slowpath(loop, handle);
 	device->stopped[device->nr_stopped++] = handle->where;
-	set_idle(handle);
+	set_idle(loop, handle);
 	return 1;
 }
 
-/* Give the kernel the data of the handles that are being flushed, up to @end. */
-static noinline void resolvable(struct device *device, struct twheel_add *end)
+/*
+ * Let an event carry the data of its handle. Its deadline is later than those that this dispatch may
+ * take, and not 0, which is for events that only wake the program.
+ */
+static noinline void make_resolvable(struct device *device, struct twheel_handle *handle,
+				     struct twheel_add *add)
 {
-	struct list_head *link = device->loop.flushing.next;
-	struct twheel_add *add;
+	uint64_t now = shift_time(twheel_loop_now(&device->loop), device->offset);
 
-	for (add = device->adds; add < end; add++, link = link->next) {
-		/* A deadline of 0 is for events that only wake the program. */
-		add->time_ns = add->time_ns ?: 1;
-		add->data = (uintptr_t)linked_handle(link)->data;
-	}
+	add->time_ns = max(add->time_ns, min(device->until, now) + 1);
+	add->data = (uintptr_t)handle->data;
 }
 
 /* The first @count handles that are being flushed have been armed. */
@@ -215,31 +173,25 @@ static void set_armed(struct device *device, int count)
 		handle->armed = armed | handle->deadline;
 		handle->where = add->id;
 	}
-	device->nr_armed += count;
-	device->loop.nr_linked -= count;
 	__list_del(&device->loop.flushing, link);
 }
 
 /* Arm a batch of flushed handles, up to the first that fails; -1 if that is the first of all. */
 static int arm_some(struct device *device)
 {
-	struct list_head *head = &device->loop.flushing;
-	struct twheel_add *adds = device->adds;
-	struct twheel_add *after = adds + BATCH;
-	struct twheel_add *add = adds;
-	struct list_head *link;
+	struct list_head *head = &device->loop.flushing, *link;
+	struct twheel_add *add = device->adds;
 	int done;
 
-	for (link = head->next; link != head && add < after; link = link->next) {
+	for (link = head->next; link != head && add < device->adds + BATCH; link = link->next, add++) {
 		struct twheel_handle *handle = linked_handle(link);
 
 		add->time_ns = shift_time(handle->deadline, device->offset);
 		add->data = (uintptr_t)handle;
-		add++;
+		if (unlikely(device->loop.config.resolve))
+			make_resolvable(device, handle, add);
 	}
-	if (unlikely(device->loop.config.resolve))
-		resolvable(device, add);
-	done = twheel_add_batch(device->loop.fd, adds, add - adds);
+	done = twheel_add_batch(device->loop.fd, device->adds, add - device->adds);
 	if (done <= 0)
 		return fail_call();
 	set_armed(device, done);
@@ -264,22 +216,22 @@ static int device_alarm(struct twheel_loop *loop)
 	if (twheel_add_timer(loop->fd, &add))
 		return fail_call();
 	device->alarm = add.id;
-	device->nr_armed++;
 	return 0;
 }
 
 /* Cancel an alarm that a flush has come before: its place in the wheel is for others. */
 static void stop_alarm(struct device *device)
 {
-	if (!device->alarm || device->nr_stopped > BATCH)
-		return;
-	/* With @resolve, timers are armed first, and one may need this place. */
-	if (device->loop.config.resolve &&
-	    !twheel_cancel_timer(device->loop.fd, device->alarm))
-		device->nr_armed--;
-	else
-		device->stopped[device->nr_stopped++] = device->alarm;
+	const struct twheel_event *event;
+	size_t count;
+
+	if (device->alarm)
+		twheel_cancel_timer(device->loop.fd, device->alarm);
 	device->alarm = 0;
+	/* Or drop its event, and those of stopped timers. */
+	while (!device->loop.config.resolve &&
+	       (event = twheel_ring_peek(&device->ring, &count)) && !event->data)
+		twheel_ring_consume(&device->ring, 1);
 }
 
 static int arm_flushing(struct device *device)
@@ -299,15 +251,6 @@ static int arm_flushing(struct device *device)
 	return 0;
 }
 
-/* Return how many events are in the ring, taken ones too. */
-static size_t nr_in_ring(const struct device *device)
-{
-	const struct twheel_ring *ring = device->ring.ring;
-
-	return (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + device->ring.slots -
-		ring->head) % device->ring.slots;
-}
-
 /* Release the taken events: their callbacks have returned, so no other process needs them. */
 static void drop_taken(struct device *device)
 {
@@ -322,13 +265,13 @@ static int device_flush(struct twheel_loop *loop)
 	struct device *device = device_of(loop);
 	int error;
 
+	if (!loop->config.resolve && cancel_stopped(device))
+		return -1;
 	/* Timers left by a callback that did not return, or due later, wake the program. */
 	if (!twheel_loop_has_left(loop) &&
-	    (!loop->config.resolve || nr_in_ring(device) == device->taken))
+	    (!loop->config.resolve || !event_at(device, device->taken)))
 		stop_alarm(device);
 	else if (device_alarm(loop))
-		return -1;
-	if (!loop->config.resolve && cancel_stopped(device))
 		return -1;
 	error = arm_flushing(device) ? errno : 0;
 	if (twheel_loop_check(loop) || (loop->config.resolve && cancel_stopped(device)))
@@ -359,23 +302,6 @@ static int fill_ring(struct device *device)
 	return fail(pollfd.revents & POLLNVAL ? EBADF : EIO);
 }
 
-/* Take an event that the previous process had received, and may not have handled. */
-static void inherit_event(struct device *device, const struct twheel_event *event)
-{
-	struct twheel_loop *loop = &device->loop;
-	struct twheel_handle *handle = NULL;
-
-	device->inherited--;
-	if (event->deadline_ns)
-		handle = loop->config.resolve(loop, event->data);
-	if (handle && handle->callback && !(handle->state & RUNNING)) {
-		take_over(device, handle, event->id, event->deadline_ns);
-		link_expired(device, handle);
-	} else {
-		device->nr_armed--;
-	}
-}
-
 /*
  * Take events, which stay in the ring until their callbacks have returned: so those that were due
  * when the dispatch began may need several rounds.
@@ -386,10 +312,8 @@ static int collect_resolved(struct device *device, bool again)
 	struct twheel_event *events;
 	size_t count, i;
 
-	if (!again) {
-		device->due = device->nr_armed;
+	if (!again)
 		device->until = shift_time(read_clock(loop->clock_id), device->offset);
-	}
 	/* A callback did not return: the rest is called first. */
 	if (!list_empty(&loop->expired))
 		return true;
@@ -397,15 +321,8 @@ static int collect_resolved(struct device *device, bool again)
 	if (fill_ring(device))
 		return -1;
 	events = twheel_ring_peek(&device->ring, &count);
-	for (i = 0; i < count && events[i].deadline_ns <= device->until; i++) {
-		/* A deadline of 0 is for events that only wake the program. */
-		if (events[i].deadline_ns && !device->due--)
-			break;
-		if (unlikely(device->inherited))
-			inherit_event(device, &events[i]);
-		else
-			collect_event(device, &events[i]);
-	}
+	for (i = 0; i < count && events[i].deadline_ns <= device->until; i++)
+		collect_event(device, &events[i]);
 	device->taken = i;
 	/* In a child that @resolve has forked, nothing is called. */
 	return twheel_loop_check(loop) ?: i > 0;
@@ -413,10 +330,17 @@ static int collect_resolved(struct device *device, bool again)
 
 static int collect_events(struct device *device)
 {
+	const struct twheel_event *events;
+	size_t count, i;
+
 	do {
 		if (fill_ring(device))
 			return -1;
-		collect_ring(device, NULL, 0);
+		while ((events = twheel_ring_peek(&device->ring, &count))) {
+			for (i = 0; i < count; i++)
+				collect_event(device, &events[i]);
+			twheel_ring_consume(&device->ring, count);
+		}
 	} while (twheel_ring_more(&device->ring));
 	return 0;
 }
@@ -435,53 +359,41 @@ static int device_collect(struct twheel_loop *loop, bool again)
 	end_turn(loop);
 	if (needs_alarm(loop))
 		set_time(loop);
-	twheel_loop_order(loop, &loop->expired, last);
+	twheel_loop_order(loop, last, 0);
 	return ret;
 }
 
 /*
  * Visit timers in the ring, then those of the kernel, one at a time: what is stopped, and may be
- * freed, is cancelled before the next one is listed.
+ * freed, is cancelled before the next one.
  */
 static int device_walk(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
-	const struct twheel_event *events = (void *)(device->ring.ring + 1);
-	struct twheel_event event = { };
+	struct twheel_event listed_event = { }, *event;
 	struct twheel_handle *handle;
 	struct twheel_listed listed;
 	uint64_t cursor = 0;
 	ssize_t n = 1;
 	size_t i;
 
-	if (cancel_stopped(device))
-		return -1;
-	if (!loop->config.resolve)
-		collect_ring(device, NULL, 0);
 	twheel_loop_visit(loop, &loop->expired);
 	for (i = device->taken; n > 0 && !twheel_loop_check(loop); i++) {
-		if (i < nr_in_ring(device)) {
-			event = events[(device->ring.ring->head + i) % device->ring.slots];
-		} else {
-			if (cancel_stopped(device))
-				return -1;
+		if (cancel_stopped(device))
+			return -1;
+		event = event_at(device, i);
+		if (!event) {
 			n = twheel_list_timers(loop->fd, &cursor, &listed, 1);
-			event.id = listed.id;
-			event.data = listed.data;
-			event.deadline_ns = listed.deadline_ns;
+			event = &listed_event;
+			event->id = listed.id;
+			event->data = listed.data;
+			event->deadline_ns = listed.deadline_ns;
 		}
-		handle = n > 0 ? handle_of(loop, &event) : NULL;
+		handle = n > 0 ? handle_of(loop, event) : NULL;
 		if (handle)
 			loop->visit(loop, handle);
 	}
 	return n;
-}
-
-static uint64_t device_count(struct twheel_loop *loop)
-{
-	struct device *device = device_of(loop);
-
-	return device->nr_armed - device->nr_stopped - !!device->alarm;
 }
 
 static void device_free(struct twheel_loop *loop)
@@ -507,7 +419,6 @@ static const struct backend device_backend = {
 	.wake = device_wake,
 	.alarm = device_alarm,
 	.walk = device_walk,
-	.count = device_count,
 };
 
 /*
@@ -563,7 +474,6 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 	}
 	for (i = 0; i < BATCH; i++)
 		device->adds[i].flags = TWHEEL_ABSTIME;
-	device->loop.nr_expired = &device->loop.nr_linked;
 	device->loop.real = &device_backend;
 	return &device->loop;
 }
@@ -572,6 +482,15 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 
 /* How many timers are listed in one call of the kernel: some pages of them. */
 #define LIST_BATCH		1008
+
+/* Let the next flush cancel a timer. */
+static int note_stopped(struct device *device, uint64_t id)
+{
+	if (device->nr_stopped >= BATCH && cancel_stopped(device))
+		return -1;
+	device->stopped[device->nr_stopped++] = id;
+	return 0;
+}
 
 /* Replace a timer that repeats in the kernel by one that the loop rearms. */
 static int take_over_period(struct device *device, struct twheel_handle *handle,
@@ -585,7 +504,6 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 
 	if (twheel_add_timer(device->loop.fd, &add) || note_stopped(device, listed->id))
 		return -1;
-	device->nr_armed++;
 	handle->state |= REPEATS;
 	handle->interval = listed->interval_ns;
 	handle->where = add.id;
@@ -593,25 +511,28 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 }
 
 /* Adopt a timer with its handle, or cancel it. Of two for one handle, the later one stays. */
-static int adopt(struct device *device, struct twheel_handle *handle,
-		 const struct twheel_listed *listed)
+static int adopt(struct device *device, const struct twheel_listed *listed)
 {
 	uint64_t deadline = shift_time(listed->deadline_ns, -device->offset), other;
+	struct twheel_loop *loop = &device->loop;
+	struct twheel_handle *handle = loop->config.resolve(loop, listed->data);
 
 	/* A deadline of 0 is for a timer that only wakes the program. */
 	if (!handle || !handle->callback || !listed->deadline_ns)
 		return note_stopped(device, listed->id);
 	if (likely(!(handle->state & RUNNING))) {
-		take_over(device, handle, listed->id, listed->deadline_ns);
+		handle->state = (handle->state & UNREF) | ARMED;
+		note_running(loop, handle);
+		handle->loop = loop;
+		handle->deadline = deadline;
+		handle->interval = TWHEEL_SAME_DELAY;
+		handle->armed = UINT64_MAX;
+		handle->where = listed->id;
+	}
+	/* Otherwise it is one that has just been added to replace a periodic one. */
+	if (handle->where == listed->id)
 		return listed->interval_ns ? take_over_period(device, handle, listed) : 0;
-	}
-	/* It was added and counted during the listing, to replace a periodic one. */
-	if (handle->where == listed->id) {
-		device->nr_armed--;
-		return 0;
-	}
-	if (handle->loop != &device->loop || !(handle->state & ARMED) ||
-	    handle->deadline >= deadline)
+	if (handle->loop != loop || !(handle->state & ARMED) || handle->deadline >= deadline)
 		return note_stopped(device, listed->id);
 	other = handle->where;
 	handle->deadline = deadline;
@@ -619,21 +540,25 @@ static int adopt(struct device *device, struct twheel_handle *handle,
 	return note_stopped(device, other);
 }
 
+/* First the events that the previous process had received, and may not have handled. */
 int twheel_device_adopt(struct twheel_loop *loop)
 {
 	struct device *device = device_of(loop);
 	struct twheel_listed listed[LIST_BATCH];
+	struct twheel_event *event;
 	uint64_t cursor = 0;
 	ssize_t n, i;
 
-	/* Events stay in the ring until their callbacks have returned. */
-	device->inherited = nr_in_ring(device);
-	device->nr_armed += device->inherited;
-	while ((n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0) {
-		device->nr_armed += n;
-		for (i = 0; i < n; i++)
-			if (adopt(device, loop->config.resolve(loop, listed[i].data), &listed[i]))
-				return -1;
+	for (i = 0; (event = event_at(device, i)); i++) {
+		listed[0] = (struct twheel_listed) {
+			.id = event->id, .deadline_ns = event->deadline_ns, .data = event->data,
+		};
+		if (adopt(device, &listed[0]))
+			return -1;
 	}
+	while ((n = twheel_list_timers(loop->fd, &cursor, listed, LIST_BATCH)) > 0)
+		for (i = 0; i < n; i++)
+			if (adopt(device, &listed[i]))
+				return -1;
 	return n < 0 ? -1 : cancel_stopped(device);
 }

@@ -33,7 +33,7 @@ static bool has_messages(const struct twheel_loop *loop)
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
-		if (needs_alarm(loop) || loop->owner != twheel_process_token())
+		if (needs_alarm(loop) || loop->is_inherited)
 			return loop_clock(loop);
 		set_time(loop);
 	}
@@ -61,7 +61,6 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 {
 	if (!loop)
 		return NULL;
-	loop->owner = twheel_process_token();
 	INIT_LIST_HEAD(&loop->changes);
 	INIT_LIST_HEAD(&loop->flushing);
 	INIT_LIST_HEAD(&loop->expired);
@@ -71,11 +70,10 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 	/* A timerfd follows a clock that is set, or goes on while the machine sleeps. */
 	loop->is_watched = !is_timed(config) && (loop->real->number == TWHEEL_BACKEND_DEVICE ||
 						 loop->clock_id != CLOCK_MONOTONIC);
-	loop->own = *loop->real;
+	loop->backend = *loop->real;
 	/* With a limit, a flush reports refused timers. */
 	if (config->max_timers)
-		loop->own.arm = link_change;
-	loop->backend = &loop->own;
+		loop->backend.arm = link_change;
 	twheel_loop_register(loop);
 	twheel_loop_add_checks(loop);
 	return loop;
@@ -157,7 +155,7 @@ static int note_start(struct twheel_loop *loop)
 {
 	if (likely(loop->delay_limit))
 		return 0;
-	if (needs_alarm(loop) && loop->backend->alarm(loop))
+	if (needs_alarm(loop) && loop->backend.alarm(loop))
 		return is_no_room(errno) ? 0 : -1;
 	set_time(loop);
 	return 0;
@@ -172,7 +170,7 @@ static uint64_t add_times(uint64_t a, uint64_t b)
 static inline int arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	note_running(loop, handle);
-	return loop->backend->arm(loop, handle);
+	return loop->backend.arm(loop, handle);
 }
 
 /*
@@ -217,7 +215,8 @@ int twheel_start(struct twheel_loop *loop, struct twheel_handle *handle, uint64_
 	handle->interval = delay_ns;
 	handle->loop = loop;
 	handle->deadline = loop->now + delay_ns;
-	return loop->backend->arm(loop, handle);
+	loop->nr_running++;
+	return loop->backend.arm(loop, handle);
 }
 
 int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t deadline_ns)
@@ -239,7 +238,7 @@ int twheel_stop(struct twheel_handle *handle)
 		return 0;
 	loop = handle->loop;
 	if (handle->state & ARMED)
-		return loop->backend->disarm(loop, handle);
+		return loop->backend.disarm(loop, handle);
 	if (unlikely(!(handle->state & LINKED)))
 		return 0;
 	unlink_handle(loop, handle);
@@ -291,7 +290,7 @@ static int set_unref(struct twheel_handle *handle, uint32_t unref)
 	if (twheel_is_running(handle)) {
 		if (twheel_loop_check(handle->loop))
 			return -1;
-		handle->loop->nr_unref += !!unref - !!(handle->state & UNREF);
+		handle->loop->nr_running += !!(handle->state & UNREF) - !!unref;
 	}
 	handle->state = (handle->state & ~UNREF) | unref;
 	return 0;
@@ -345,7 +344,6 @@ static inline struct twheel_handle *take(struct twheel_loop *loop)
 	if (unlikely(loop->thread))
 		twheel_loop_check_handle(loop, linked_handle(link));
 	list_del(link);
-	--*loop->nr_expired;
 	return linked_handle(link);
 }
 
@@ -354,7 +352,7 @@ static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle
 {
 	uint64_t armed = handle->armed;
 
-	set_idle(handle);
+	set_idle(loop, handle);
 	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
 		arm(loop, handle);
 		return false;
@@ -378,15 +376,16 @@ static void merge(struct list_head *sorted, struct list_head *list, struct list_
 	}
 }
 
-void twheel_loop_order(struct twheel_loop *loop, struct list_head *list, struct list_head *after)
+void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32_t flips)
 {
-	struct list_head bins[64], carry, *link, *next;
+	struct list_head *const list = &loop->expired, bins[64], carry, *link, *next;
 	unsigned int nr = 0, i;
 
 	for (link = after->next; link != list; link = next) {
 		struct twheel_handle *handle = linked_handle(link);
 
 		next = link->next;
+		handle->state ^= flips;
 		if (likely(handle->deadline <= handle->armed) || handle->deadline > loop_now(loop))
 			continue;
 		/* Bin i holds 2^i handles in order, or none. */
@@ -445,7 +444,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 		message->next = first;
 	} while (!__atomic_compare_exchange_n(&loop->posted, &first, message, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-	if (first != &end || !loop->backend->wake(loop))
+	if (first != &end || !loop->backend.wake(loop))
 		return 0;
 	/* Withdraw it, unless the loop has taken it or others rely on its wake-up. */
 	first = message;
@@ -469,7 +468,7 @@ int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle)
 
 	if (!loop->config.unarmed || loop->is_quiet)
 		return -1;
-	/* flush_started() flushes timers that the callback starts, before the program waits. */
+	/* A flush takes what the callback starts, before the program waits. */
 	if (!loop->delay_limit)
 		set_time(loop);
 	unlink_handle(loop, handle);
@@ -484,19 +483,7 @@ static inline void leave(struct twheel_loop **inside)
 		return;
 	end_turn(*inside);
 	if (needs_alarm(*inside))
-		(*inside)->backend->alarm(*inside);
-}
-
-/* Arm what @unarmed has started, if there is room. What is refused again waits for a flush. */
-static noinline int flush_started(struct twheel_loop *loop)
-{
-	int ret;
-
-	list_splice_tail_init(&loop->changes, &loop->flushing);
-	loop->is_quiet = true;
-	ret = loop->backend->flush(loop);
-	loop->is_quiet = false;
-	return ret && is_no_room(errno) ? 0 : ret;
+		(*inside)->backend.alarm(*inside);
 }
 
 /* Let the changes take effect, and end the turn. */
@@ -508,9 +495,15 @@ static inline int flush(struct twheel_loop *loop)
 	if (unlikely(loop->visit))
 		return inside = NULL, fail(EBUSY);
 	list_splice_tail_init(&loop->changes, &loop->flushing);
-	ret = loop->backend->flush(loop);
-	if (unlikely(!list_empty(&loop->changes)) && !ret)
-		ret = flush_started(loop);
+	ret = loop->backend.flush(loop);
+	/* Arm what @unarmed has started, if there is room. What is refused again waits. */
+	if (unlikely(!list_empty(&loop->changes)) && !ret) {
+		list_splice_tail_init(&loop->changes, &loop->flushing);
+		loop->is_quiet = true;
+		if (loop->backend.flush(loop) && !is_no_room(errno))
+			ret = -1;
+		loop->is_quiet = false;
+	}
 	end_turn(loop);
 	inside = NULL;
 	return ret;
@@ -528,7 +521,7 @@ static inline uint64_t time_left(struct twheel_loop *loop)
 
 	if (twheel_loop_has_left(loop))
 		return 0;
-	next = loop->backend->next ? loop->backend->next(loop) : FOR_EVER;
+	next = loop->backend.next ? loop->backend.next(loop) : FOR_EVER;
 	if (next == FOR_EVER)
 		return FOR_EVER;
 	now = loop_clock(loop);
@@ -564,7 +557,7 @@ static int dispatch_inside(struct twheel_loop *loop, int *called)
 	int more = false;
 
 	do {
-		more = loop->backend->collect(loop, more);
+		more = loop->backend.collect(loop, more);
 		if (more < 0)
 			return -1;
 		if (unlikely(has_messages(loop)) && run_messages(loop, called))
@@ -616,7 +609,7 @@ int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
 	do {
 		if (flush(loop))
 			return -1;
-		next = min(max(next, loop->backend->next(loop)), end);
+		next = min(max(next, loop->backend.next(loop)), end);
 		/* A callback may have advanced, too. */
 		loop->manual_ns = max(loop->manual_ns, next);
 		if (dispatch(loop, &called))
@@ -647,16 +640,15 @@ void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list)
 /* Timers that @visit starts wait for the next flush, in a list that has been visited. */
 int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
 {
-	struct backend walking;
+	struct backend backend;
 	int ret;
 
 	if (twheel_loop_check(loop))
 		return -1;
 	if (!visit || loop->visit)
 		return fail(visit ? EBUSY : EINVAL);
-	walking = loop->own;
-	walking.arm = link_change;
-	loop->backend = &walking;
+	backend = loop->backend;
+	loop->backend.arm = link_change;
 	loop->visit = visit;
 	twheel_loop_visit(loop, &loop->changes);
 	twheel_loop_visit(loop, &loop->flushing);
@@ -664,7 +656,7 @@ int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
 	loop->visit = NULL;
 	if (twheel_loop_check(loop))
 		return -1;
-	loop->backend = &loop->own;
+	loop->backend = backend;
 	return ret;
 }
 
@@ -747,7 +739,7 @@ int64_t twheel_loop_count(struct twheel_loop *loop)
 {
 	if (twheel_loop_check(loop))
 		return -1;
-	return loop->real->count(loop) + loop->nr_linked - loop->nr_unref;
+	return loop->nr_running;
 }
 
 int twheel_loop_stop(struct twheel_loop *loop)
@@ -758,7 +750,7 @@ int twheel_loop_stop(struct twheel_loop *loop)
 		return -1;
 	__atomic_store_n(&loop->stopped, true, __ATOMIC_SEQ_CST);
 	/* In a signal handler: the loop may be about to wait. */
-	if (loop->backend->wake(loop))
+	if (loop->backend.wake(loop))
 		errno = error;
 	return 0;
 }

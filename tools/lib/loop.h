@@ -81,8 +81,6 @@ struct backend {
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
 	/* Visit the handles that it holds, and @expired. Returns 0, or fails. */
 	int (*walk)(struct twheel_loop *loop);
-	/* Return how many timers it holds, without linked handles. */
-	uint64_t (*count)(struct twheel_loop *loop);
 };
 
 struct twheel_loop {
@@ -93,13 +91,13 @@ struct twheel_loop {
 	 */
 	uint64_t now;
 	uint64_t delay_limit;
-	const struct backend *backend;	/* the one to call: @own, or one that refuses */
+	struct backend backend;		/* its own copy, which checks, collects or refuses */
+	bool is_inherited;		/* this is a child of its process, which may not use it */
 	bool is_watched;		/* the program waits for the descriptor: it shows timers */
 	bool has_fd;			/* the program has asked for the descriptor. Atomic */
 	bool stopped;			/* twheel_loop_stop() was called */
 	bool is_quiet;			/* a flush does not report refused timers */
-	u64 nr_linked;			/* number of linked handles */
-	u64 *nr_expired;		/* number of those in @expired, where the backend has it */
+	u64 nr_running;			/* number of running handles, without those with UNREF */
 	struct list_head changes;	/* handles that wait to be armed by the next flush */
 	struct list_head flushing;	/* those that the last flush has not armed */
 	struct list_head expired;	/* handles whose callbacks are due */
@@ -109,11 +107,8 @@ struct twheel_loop {
 	struct twheel_message *arrived;	/* taken and not called, the oldest first */
 	clockid_t clock_id;
 	uint64_t manual_ns;		/* its time on CLOCK_MANUAL */
-	uint32_t owner;			/* the process it belongs to, as a token of fork.c */
 	int fd;				/* its descriptor; -1 until it is needed */
-	u64 nr_unref;			/* number of running handles with UNREF */
 	const struct backend *real;	/* the backend that it runs over */
-	struct backend own;		/* the same, but checked, or with a limit */
 	twheel_callback *visit;		/* what twheel_loop_walk() calls */
 	pid_t thread;			/* the thread that dispatches, or 0; for check.c */
 	struct list_head all;		/* all loops */
@@ -140,27 +135,25 @@ static inline struct twheel_handle *linked_handle(struct list_head *link)
 	return container_of(link, struct twheel_handle, link);
 }
 
-/* Let the next flush arm an idle handle. */
 static inline int link_change(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	handle->state |= LINKED;
-	loop->nr_linked++;
 	list_add_tail(handle_link(handle), &loop->changes);
 	return 0;
 }
 
-/* Count a handle that begins to run, if it does not keep a run waiting. */
+/* Count a handle that begins to run, if it keeps a run waiting. */
 static inline void note_running(struct twheel_loop *loop, const struct twheel_handle *handle)
 {
-	if (unlikely(handle->state & UNREF))
-		loop->nr_unref++;
+	if (likely(!(handle->state & UNREF)))
+		loop->nr_running++;
 }
 
-/* Mark a handle that is in no list and no backend any more. */
-static inline void set_idle(struct twheel_handle *handle)
+/* Mark a handle that is no longer in a list or a backend. */
+static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	if (unlikely(handle->state & UNREF))
-		handle->loop->nr_unref--;
+	if (likely(!(handle->state & UNREF)))
+		loop->nr_running--;
 	handle->state &= ~RUNNING;
 	handle->armed = IDLE;
 }
@@ -168,8 +161,7 @@ static inline void set_idle(struct twheel_handle *handle)
 static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	list_del(handle_link(handle));
-	loop->nr_linked--;
-	set_idle(handle);
+	set_idle(loop, handle);
 }
 
 /* Return true if a start between two turns has to make the descriptor readable. */
@@ -234,7 +226,8 @@ static inline void end_turn(struct twheel_loop *loop)
 struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 				     const struct twheel_loop_config *config);
 
-/* Let a child that the process forks refuse the loop. */
+/* Let a child that the process forks refuse its loops. Returns -1 without memory for that. */
+int twheel_loop_watch_forks(void);
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);
 
@@ -243,22 +236,10 @@ void twheel_loop_add_checks(struct twheel_loop *loop);
 void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *handle);
 void twheel_loop_check_event(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t id);
 
-/* Give this process a number that no ancestor has. Returns -1 if there is no page for it. */
-int twheel_process_token_new(void);
-
-/* The page with this number, which is zeroed in a child. */
-extern uint32_t *twheel_process_page;
-
-/* The same number, or 0 while there is none. For processes with a loop, so with a page. */
-static inline uint32_t twheel_process_token(void)
-{
-	return __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED);
-}
-
 /* Return 0 if this process may use the loop; or -1 with errno set. */
 static inline int twheel_loop_check(struct twheel_loop *loop)
 {
-	if (likely(loop && loop->owner == twheel_process_token()))
+	if (likely(loop && !loop->is_inherited))
 		return 0;
 	return fail(loop ? EOWNERDEAD : EINVAL);
 }
@@ -269,8 +250,8 @@ bool twheel_loop_has_left(struct twheel_loop *loop);
 /* Call @visit for the handles of a list, which stay in it, unless they are stopped. */
 void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list);
 
-/* In a list of expired handles, put those behind @after that were postponed to their places. */
-void twheel_loop_order(struct twheel_loop *loop, struct list_head *list, struct list_head *after);
+/* Flip bits of @state of the handles of @expired behind @after; put postponed ones to their places. */
+void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32_t flips);
 
 /* Report that a linked handle cannot be armed, by errno. 0 after the callback; or -1. */
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle);

@@ -33,7 +33,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
 		return fail(EINVAL);
-	return twheel_process_token_new();
+	return twheel_loop_watch_forks();
 }
 
 /*

@@ -65,7 +65,7 @@ static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
 static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	/* Before the wheel's call, so that nothing is saved across that. */
-	set_idle(handle);
+	set_idle(loop, handle);
 	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
 	return 1;
 }
@@ -94,7 +94,6 @@ static int arm_linked(struct twheel_loop *loop, struct twheel_handle *handle)
 	list_del(handle_link(handle));
 	handle->armed = handle->deadline;
 	handle->state ^= LINKED | ARMED;
-	loop->nr_linked--;
 	twheel_add(w, timer_of(handle));
 	return 0;
 }
@@ -195,8 +194,7 @@ static noinline void follow_back(struct twheel_loop *loop)
 
 	if (tick >= w->now)
 		return;
-	list_splice_tail_init(&w->expired, &loop->expired);
-	list_splice_tail_init(&loop->expired, &w->expired);
+	list_splice_tail_init(&loop->expired, &loop->flushing);
 	while (twheel_rewind(w, tick, UINT_MAX))
 		;
 }
@@ -215,6 +213,7 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	struct user *user = user_of(loop);
 	struct twheel *w = &user->wheel;
 	uint64_t set_ns = __atomic_load_n(&user->set_ns, __ATOMIC_RELAXED);
+	struct list_head *last;
 	uint64_t tick;
 	bool due;
 	u64 next;
@@ -229,8 +228,10 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	due = twheel_next(w, &next) && next <= tick;
 	/* Cascading ahead of time may wait. */
 	twheel_advance(w, tick, due || w->cascading_levels ? UINT_MAX : 0);
-	twheel_loop_order(loop, &w->expired, &w->expired);
+	last = loop->expired.prev;
 	list_splice_tail_init(&w->expired, &loop->expired);
+	w->nr_expired = 0;
+	twheel_loop_order(loop, last, LINKED | ARMED);
 	return 0;
 }
 
@@ -261,13 +262,6 @@ static int user_walk(struct twheel_loop *loop)
 	return 0;
 }
 
-static uint64_t user_count(struct twheel_loop *loop)
-{
-	struct twheel *w = &user_of(loop)->wheel;
-
-	return w->nr_pending + w->nr_expired;
-}
-
 static void user_free(struct twheel_loop *loop)
 {
 	struct itimerspec spec;
@@ -290,7 +284,6 @@ static const struct backend user_backend = {
 	.next = user_next,
 	.each_list = user_each_list,
 	.walk = user_walk,
-	.count = user_count,
 };
 
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
@@ -305,8 +298,6 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 		return NULL;
 	user->loop.fd = -1;
 	user->loop.clock_id = setup->clock_id;
-	/* The wheel still counts collected timers, which can be stopped. */
-	user->loop.nr_expired = &user->wheel.nr_expired;
 	user->loop.real = &user_backend;
 	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
 		    loop_clock(&user->loop) / setup->tick_ns);

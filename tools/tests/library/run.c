@@ -213,6 +213,26 @@ TEST(a_walk_visits_each_running_timer_once)
 	CHECK(!twheel_loop_count(loop) && !twheel_loop_walk(loop, visit_and_change));
 }
 
+static void stop_the_sixth(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	if (handle == &timers[5])
+		CHECK(twheel_stop(handle) == 1);
+}
+
+/* Over the device, some events are in the ring, and one is of a timer that was stopped. */
+TEST(what_has_expired_stays_readable)
+{
+	int i;
+
+	for (i = 0; i < 10; i++)
+		CHECK(!twheel_start_at(loop, &timers[i], 1));
+	CHECK(!twheel_loop_flush(loop) && becomes_readable());
+	CHECK(twheel_stop(&timers[3]) == 1 && !twheel_loop_flush(loop) && becomes_readable());
+	CHECK(twheel_stop(&timers[4]) == 1);
+	CHECK(!twheel_loop_walk(loop, stop_the_sixth) && becomes_readable());
+	CHECK(twheel_loop_dispatch(loop) == 7 && called == 7 && !twheel_loop_count(loop));
+}
+
 static void walk_inside(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	messages += !twheel_loop_walk(loop, note_visit);
