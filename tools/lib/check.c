@@ -36,9 +36,6 @@ void twheel_loop_check_handle(struct twheel_loop *loop, struct twheel_handle *ha
 
 	if (handle->loop != loop || !handle->callback || linked == armed)
 		die(loop, handle, "its memory was freed or changed while it was running");
-	/* The device keeps no links of armed timers. */
-	if (armed && loop->real->number == TWHEEL_BACKEND_DEVICE)
-		return;
 	if (!link->next || !link->prev || link->next->prev != link || link->prev->next != link)
 		die(loop, handle, "its links or a neighbour's were changed while it was running");
 }
@@ -78,7 +75,8 @@ static int check_collect(struct twheel_loop *loop, bool again)
 	const bool can_be_set = loop->clock_id == CLOCK_REALTIME;
 
 	check_thread(loop);
-	if (loop->real->each_list)
+	/* Timers of the device are checked with their events. */
+	if (loop->real->number == TWHEEL_BACKEND_USER)
 		loop->real->each_list(loop, can_be_set ? S64_MAX : loop_clock(loop),
 				      check_list);
 	return loop->real->collect(loop, again);

@@ -27,6 +27,7 @@
 struct device {
 	struct twheel_loop loop;
 	struct twheel_ring_view ring;	/* timers that have expired */
+	struct list_head armed;		/* the handles that the kernel has */
 	int64_t offset;			/* how far the device's clock is ahead: a time namespace */
 	uint64_t alarm;			/* id of a timer that only wakes the program, or 0 */
 	size_t taken;			/* number of events that have been taken, in the ring */
@@ -62,10 +63,9 @@ static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct tw
 	       handle->where == event->id ? handle : NULL;
 }
 
-/* Link an armed handle to those that have expired. */
 static void link_expired(struct twheel_loop *loop, struct twheel_handle *handle)
 {
-	list_add_tail(handle_link(handle), &loop->expired);
+	list_move_tail(handle_link(handle), &loop->expired);
 	handle->state ^= LINKED | ARMED;
 }
 
@@ -106,7 +106,6 @@ static void forget(struct device *device, uint64_t id)
 			event->data = 0;
 }
 
-/* Cancel the timers that were stopped. */
 static noinline int cancel_stopped(struct device *device)
 {
 	int count = device->nr_stopped, done, i;
@@ -139,7 +138,7 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	if (unlikely(device->nr_stopped >= BATCH))
 		return disarm_slowpath(loop, handle);
 	device->stopped[device->nr_stopped++] = handle->where;
-	set_idle(loop, handle);
+	unlink_handle(loop, handle);
 	return 1;
 }
 
@@ -173,7 +172,7 @@ static void set_armed(struct device *device, int count)
 		handle->armed = armed | handle->deadline;
 		handle->where = add->id;
 	}
-	__list_del(&device->loop.flushing, link);
+	list_bulk_move_tail(&device->armed, device->loop.flushing.next, link->prev);
 }
 
 /* Arm a batch of flushed handles, up to the first that fails; -1 if that is the first of all. */
@@ -363,37 +362,9 @@ static int device_collect(struct twheel_loop *loop, bool again)
 	return ret;
 }
 
-/*
- * Visit timers in the ring, then those of the kernel, one at a time: what is stopped, and may be
- * freed, is cancelled before the next one.
- */
-static int device_walk(struct twheel_loop *loop)
+static void device_each_list(struct twheel_loop *loop, uint64_t until, list_function *act)
 {
-	struct device *device = device_of(loop);
-	struct twheel_event listed_event = { }, *event;
-	struct twheel_handle *handle;
-	struct twheel_listed listed;
-	uint64_t cursor = 0;
-	ssize_t n = 1;
-	size_t i;
-
-	twheel_loop_visit(loop, &loop->expired);
-	for (i = device->taken; n > 0 && !twheel_loop_check(loop); i++) {
-		if (cancel_stopped(device))
-			return -1;
-		event = event_at(device, i);
-		if (!event) {
-			n = twheel_list_timers(loop->fd, &cursor, &listed, 1);
-			event = &listed_event;
-			event->id = listed.id;
-			event->data = listed.data;
-			event->deadline_ns = listed.deadline_ns;
-		}
-		handle = n > 0 ? handle_of(loop, event) : NULL;
-		if (handle)
-			loop->visit(loop, handle);
-	}
-	return n;
+	act(loop, &device_of(loop)->armed);
 }
 
 static void device_free(struct twheel_loop *loop)
@@ -418,7 +389,7 @@ static const struct backend device_backend = {
 	.collect = device_collect,
 	.wake = device_wake,
 	.alarm = device_alarm,
-	.walk = device_walk,
+	.each_list = device_each_list,
 };
 
 /*
@@ -474,6 +445,7 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 	}
 	for (i = 0; i < BATCH; i++)
 		device->adds[i].flags = TWHEEL_ABSTIME;
+	INIT_LIST_HEAD(&device->armed);
 	device->loop.real = &device_backend;
 	return &device->loop;
 }
@@ -483,7 +455,6 @@ struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd)
 /* How many timers are listed in one call of the kernel: some pages of them. */
 #define LIST_BATCH		1008
 
-/* Let the next flush cancel a timer. */
 static int note_stopped(struct device *device, uint64_t id)
 {
 	if (device->nr_stopped >= BATCH && cancel_stopped(device))
@@ -523,6 +494,7 @@ static int adopt(struct device *device, const struct twheel_listed *listed)
 	if (likely(!(handle->state & RUNNING))) {
 		handle->state = (handle->state & UNREF) | ARMED;
 		note_running(loop, handle);
+		list_add_tail(handle_link(handle), &device->armed);
 		handle->loop = loop;
 		handle->deadline = deadline;
 		handle->interval = TWHEEL_SAME_DELAY;

@@ -346,10 +346,10 @@ int64_t twheel_loop_count(struct twheel_loop *loop);
  * @visit: called once for each timer. It may start, stop and free any timer, and must return.
  *
  * For a clean end, or a list. Timers that @visit starts are not visited. It cannot flush, dispatch,
- * wait or walk. Over the device, each timer costs a system call.
+ * wait or walk.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop or a function, EBUSY within a walk,
- * EOWNERDEAD after fork(), EBADF, EIO, or another error of twheel(4).
+ * EOWNERDEAD after fork().
  */
 int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit);
 

@@ -320,7 +320,6 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 
 /* ---- Expiry ---- */
 
-/* Return the next deadline of an expired timer that repeats. */
 static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	uint64_t now = loop_now(loop);
@@ -333,35 +332,28 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
 }
 
-/* Take an expired timer, or return NULL. */
+/* Take the next timer to call, or NULL. Timers that repeat, or were postponed, are rearmed. */
 static inline struct twheel_handle *take(struct twheel_loop *loop)
 {
-	struct list_head *link = loop->expired.next;
+	while (!list_empty(&loop->expired)) {
+		struct twheel_handle *handle = linked_handle(loop->expired.next);
+		uint64_t armed = handle->armed;
 
-	if (link == &loop->expired)
-		return NULL;
-	/* With TWHEEL_DEBUG. */
-	if (unlikely(loop->thread))
-		twheel_loop_check_handle(loop, linked_handle(link));
-	list_del(link);
-	return linked_handle(link);
-}
-
-/* Rearm an expired timer if it repeats. Returns false, and rearms it, if it was postponed. */
-static inline bool expire(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	uint64_t armed = handle->armed;
-
-	set_idle(loop, handle);
-	if (handle->deadline > armed && handle->deadline > loop_now(loop)) {
-		arm(loop, handle);
-		return false;
+		/* With TWHEEL_DEBUG. */
+		if (unlikely(loop->thread))
+			twheel_loop_check_handle(loop, handle);
+		unlink_handle(loop, handle);
+		if (unlikely(handle->deadline > armed) && handle->deadline > loop_now(loop)) {
+			arm(loop, handle);
+			continue;
+		}
+		if (handle->state & REPEATS) {
+			handle->deadline = next_deadline(loop, handle);
+			arm(loop, handle);
+		}
+		return handle;
 	}
-	if (handle->state & REPEATS) {
-		handle->deadline = next_deadline(loop, handle);
-		arm(loop, handle);
-	}
-	return true;
+	return NULL;
 }
 
 /* Merge handles in the order of their deadlines into a list behind @place, after equal ones. */
@@ -563,8 +555,6 @@ static int dispatch_inside(struct twheel_loop *loop, int *called)
 		if (unlikely(has_messages(loop)) && run_messages(loop, called))
 			return -1;
 		while ((handle = take(loop))) {
-			if (unlikely(!expire(loop, handle)))
-				continue;
 			++*called;
 			handle->callback(loop, handle);
 			if (unlikely(twheel_loop_check(loop)))
@@ -622,7 +612,8 @@ int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
 
 /* ---- Walking ---- */
 
-void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list)
+/* Call @visit for the handles of a list, which stay in it, unless they are stopped. */
+static void visit_list(struct twheel_loop *loop, struct list_head *list)
 {
 	LIST_HEAD(left);
 
@@ -641,7 +632,6 @@ void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list)
 int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
 {
 	struct backend backend;
-	int ret;
 
 	if (twheel_loop_check(loop))
 		return -1;
@@ -650,14 +640,15 @@ int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit)
 	backend = loop->backend;
 	loop->backend.arm = link_change;
 	loop->visit = visit;
-	twheel_loop_visit(loop, &loop->changes);
-	twheel_loop_visit(loop, &loop->flushing);
-	ret = loop->real->walk(loop);
+	visit_list(loop, &loop->changes);
+	visit_list(loop, &loop->flushing);
+	visit_list(loop, &loop->expired);
+	loop->real->each_list(loop, TWHEEL_TIME_MAX_NS, visit_list);
 	loop->visit = NULL;
 	if (twheel_loop_check(loop))
 		return -1;
 	loop->backend = backend;
-	return ret;
+	return 0;
 }
 
 /* Wait. Returns 1 if there is something to dispatch; 0 after a timeout; -1 with errno set. */

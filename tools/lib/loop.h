@@ -74,13 +74,8 @@ struct backend {
 	int (*alarm)(struct twheel_loop *loop);
 	/* Return when to dispatch next, or FOR_EVER. NULL if only the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
-	/*
-	 * Call a function for each list of armed handles, at least for those with handles that are
-	 * due by a time. NULL if they are in no list.
-	 */
+	/* Call a function for each list of armed handles, at least for those that are due by a time. */
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
-	/* Visit the handles that it holds, and @expired. Returns 0, or fails. */
-	int (*walk)(struct twheel_loop *loop);
 };
 
 struct twheel_loop {
@@ -176,7 +171,6 @@ static inline int fail(int error)
 	return -1;
 }
 
-/* Return true if the program waits by time. */
 static inline bool is_timed(const struct twheel_loop_config *config)
 {
 	return config->flags & TWHEEL_LOOP_TIMEOUT || config->clock == TWHEEL_CLOCK_MANUAL;
@@ -216,7 +210,6 @@ static inline void set_time(struct twheel_loop *loop)
 	loop->delay_limit = TWHEEL_TIME_MAX_NS + 1 - loop->now;
 }
 
-/* Let the next use of the time read the clock. */
 static inline void end_turn(struct twheel_loop *loop)
 {
 	loop->delay_limit = 0;
@@ -246,9 +239,6 @@ static inline int twheel_loop_check(struct twheel_loop *loop)
 
 /* Return true if something is left for dispatch(): the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
-
-/* Call @visit for the handles of a list, which stay in it, unless they are stopped. */
-void twheel_loop_visit(struct twheel_loop *loop, struct list_head *list);
 
 /* Flip bits of @state of the handles of @expired behind @after; put postponed ones to their places. */
 void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32_t flips);

@@ -11,8 +11,6 @@
 /* Derive the parameters of the wheel. Returns 0, or -1 with errno set. */
 static int read_config(const struct twheel_loop_config *config, struct twheel_setup *setup)
 {
-	static const struct twheel_loop_config zero;
-
 	*setup = (struct twheel_setup) {
 		.tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT_NS,
 		.max_timers = config->max_timers,
@@ -31,7 +29,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	    (config->clock == TWHEEL_CLOCK_MANUAL &&
 	     (config->backend == TWHEEL_BACKEND_DEVICE || config->resolve ||
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
-	    memcmp(config->reserved, zero.reserved, sizeof(zero.reserved)))
+	    config->reserved[0] || config->reserved[1] || config->reserved[2])
 		return fail(EINVAL);
 	return twheel_loop_watch_forks();
 }

@@ -20,7 +20,6 @@
 /* The time of the timerfd is unknown: it has fired, or a message has set it. */
 #define UNSET		UINT64_MAX
 
-/* A loop over a wheel of its own */
 struct user {
 	struct twheel_loop loop;
 	struct twheel wheel;	/* its times are nanoseconds */
@@ -255,13 +254,6 @@ static void user_each_list(struct twheel_loop *loop, uint64_t until, list_functi
 	act(loop, &w->expired);
 }
 
-static int user_walk(struct twheel_loop *loop)
-{
-	twheel_loop_visit(loop, &loop->expired);
-	user_each_list(loop, S64_MAX, twheel_loop_visit);
-	return 0;
-}
-
 static void user_free(struct twheel_loop *loop)
 {
 	struct itimerspec spec;
@@ -283,7 +275,6 @@ static const struct backend user_backend = {
 	.alarm = user_wake,
 	.next = user_next,
 	.each_list = user_each_list,
-	.walk = user_walk,
 };
 
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
