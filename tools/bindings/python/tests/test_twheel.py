@@ -166,6 +166,16 @@ class Timers(Base):
         self.assertEqual(self.loop.wait(0.2), 0)
         self.assertLess(time.thread_time() - cpu, 0.01)
 
+    def test_wait_sleeps_to_the_end(self):
+        reads = []
+        def read():
+            reads.append(time.monotonic())
+            return reads[-1]
+        self.addCleanup(setattr, twheel._twheel, "monotonic", time.monotonic)
+        twheel._twheel.monotonic = read
+        self.assertEqual(self.loop.wait(0.0019), 0)
+        self.assertLess(len(reads), 6)  # the last millisecond, too
+
     def test_clocks(self):
         for clock in time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME, time.CLOCK_REALTIME:
             loop = twheel.Loop(clock=clock)
