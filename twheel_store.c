@@ -12,8 +12,8 @@
  *	| generation, from 1    | block                      | slot    |
  *	+-----------------------+----------------------------+---------+
  *
- * The directory finds the page of a block: an array of chunks of one page each.
- * It grows by a chunk at a time, and the array of chunks to twice its length. It
+ * The directory finds the page of a block: an array of leaves of one page each.
+ * It grows by a leaf at a time, and the array of leaves to twice its length. It
  * never shrinks; that costs 8 bytes per 84 timers.
  *
  * A page that falls empty can go back to the kernel. Its block keeps the number and the
@@ -56,24 +56,24 @@ void twheel_store_destroy(struct twheel_store *store)
 			free_page(block);
 		cond_resched();
 	}
-	for (nr = 0; nr < store->nr_chunks; nr++)
+	for (nr = 0; nr < store->nr_leaves; nr++)
 		free_page((unsigned long)store->dir[nr]);
 	kfree(store->dir);
 }
 
-/* Return true if the next page becomes a chunk of the directory. */
-static bool needs_chunk(const struct twheel_store *store)
+/* Return true if the next page becomes a leaf of the directory. */
+static bool needs_leaf(const struct twheel_store *store)
 {
 	return store->unbacked == TWHEEL_NO_BLOCK &&
-	       store->nr_blocks == store->nr_chunks * TWHEEL_DIR_CHUNK_BLOCKS;
+	       store->nr_blocks == store->nr_leaves * TWHEEL_LEAF_BLOCKS;
 }
 
-/* Return how many chunks a new directory must have room for, or 0 if this one is large enough. */
+/* Return how many leaves a new directory must have room for, or 0 if this one is large enough. */
 static u32 needs_dir(const struct twheel_store *store)
 {
-	if (!needs_chunk(store) || store->nr_chunks < store->dir_chunks)
+	if (!needs_leaf(store) || store->nr_leaves < store->dir_leaves)
 		return 0;
-	return store->dir_chunks ? store->dir_chunks * 2 : TWHEEL_DIR_MIN_CHUNKS;
+	return store->dir_leaves ? store->dir_leaves * 2 : TWHEEL_DIR_MIN_LEAVES;
 }
 
 /**
@@ -93,7 +93,7 @@ size_t twheel_store_growth(const struct twheel_store *store)
  * @memory: a page of zeros; unless this fails it is the store's from now on
  * @gfp: how to allocate; with GFP_KERNEL this may sleep
  *
- * If a chunk of the directory is needed first, the page becomes that, and @partial stays empty.
+ * If a leaf of the directory is needed first, the page becomes that, and @partial stays empty.
  *
  * Return: 0; -ENOMEM, or -ENOSPC if all block numbers have been used up.
  */
@@ -101,20 +101,20 @@ int twheel_store_grow(struct twheel_store *store, void *memory, gfp_t gfp)
 {
 	/* An entry that was never in use is all zeros. */
 	struct twheel_page *page = memory;
-	u32 nr = store->unbacked, dir_chunks = needs_dir(store);
+	u32 nr = store->unbacked, dir_leaves = needs_dir(store);
 	u64 **dir;
 
 	if (nr == TWHEEL_NO_BLOCK && store->nr_blocks == TWHEEL_NO_BLOCK)
 		return -ENOSPC;
-	if (dir_chunks) {
-		dir = krealloc(store->dir, dir_chunks * sizeof(*dir), gfp);
+	if (dir_leaves) {
+		dir = krealloc(store->dir, dir_leaves * sizeof(*dir), gfp);
 		if (!dir)
 			return -ENOMEM;
 		store->dir = dir;
-		store->dir_chunks = dir_chunks;
+		store->dir_leaves = dir_leaves;
 	}
-	if (needs_chunk(store)) {
-		store->dir[store->nr_chunks++] = memory;
+	if (needs_leaf(store)) {
+		store->dir[store->nr_leaves++] = memory;
 		return 0;
 	}
 	if (nr != TWHEEL_NO_BLOCK) {

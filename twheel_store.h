@@ -64,19 +64,19 @@ struct twheel_page {
 #endif
 #define TWHEEL_SLOT_MASK	(BIT(TWHEEL_SLOT_BITS) - 1)
 
-/* A chunk of the directory fills a page. */
-#define TWHEEL_DIR_CHUNK_BITS	(PAGE_SHIFT - 3)
-#define TWHEEL_DIR_CHUNK_BLOCKS	BIT(TWHEEL_DIR_CHUNK_BITS)
+/* A leaf of the directory fills a page. */
+#define TWHEEL_LEAF_BITS	(PAGE_SHIFT - 3)
+#define TWHEEL_LEAF_BLOCKS	BIT(TWHEEL_LEAF_BITS)
 
-/* Number of chunks that the first directory has room for. */
-#define TWHEEL_DIR_MIN_CHUNKS	8
+/* Number of leaves that the first directory has room for. */
+#define TWHEEL_DIR_MIN_LEAVES	8
 
 /**
  * struct twheel_store - the timers of one wheel
- * @dir: the directory: chunks of blocks, by number. A block is the address of
+ * @dir: the directory: leaves of blocks, by number. A block is the address of
  *	its page, or as twheel_block_is_unbacked() describes.
- * @dir_chunks: how many chunks the directory has room for.
- * @nr_chunks: how many it has.
+ * @dir_leaves: how many leaves the directory has room for.
+ * @nr_leaves: how many it has.
  * @nr_blocks: how many blocks have been numbered.
  * @nr_pages: how many pages there are.
  * @nr_empty: how many of the pages have no entry in use, and generations left.
@@ -85,8 +85,8 @@ struct twheel_page {
  */
 struct twheel_store {
 	u64 **dir;
-	u32 dir_chunks;
-	u32 nr_chunks;
+	u32 dir_leaves;
+	u32 nr_leaves;
 	u32 nr_blocks;
 	u32 nr_pages;
 	u32 nr_empty;
@@ -116,13 +116,13 @@ static __always_inline struct twheel_page *twheel_entry_page(const struct twheel
 /* Return how many bytes of memory a store holds. */
 static inline size_t twheel_store_bytes(const struct twheel_store *store)
 {
-	return ((size_t)store->nr_pages + store->nr_chunks) * PAGE_SIZE +
-	       store->dir_chunks * sizeof(*store->dir);
+	return ((size_t)store->nr_pages + store->nr_leaves) * PAGE_SIZE +
+	       store->dir_leaves * sizeof(*store->dir);
 }
 
 static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned long nr)
 {
-	return &store->dir[nr >> TWHEEL_DIR_CHUNK_BITS][nr % TWHEEL_DIR_CHUNK_BLOCKS];
+	return &store->dir[nr >> TWHEEL_LEAF_BITS][nr % TWHEEL_LEAF_BLOCKS];
 }
 
 /* Return true if there are more than @keep empty pages. */

@@ -30,12 +30,12 @@ static void store_test_exit(struct kunit *test)
 static struct twheel_page *grow(struct kunit *test)
 {
 	size_t bytes = twheel_store_bytes(&store);
-	size_t dir = store.dir_chunks * sizeof(u64 *);
+	size_t dir = store.dir_leaves * sizeof(u64 *);
 	u32 pages = store.nr_pages;
 	size_t growth = 0;
 	void *memory;
 
-	/* A chunk of the directory may come first. */
+	/* A leaf of the directory may come first. */
 	while (store.nr_pages == pages) {
 		growth += twheel_store_growth(&store);
 		memory = (void *)get_zeroed_page(GFP_KERNEL);
@@ -43,7 +43,7 @@ static struct twheel_page *grow(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, twheel_store_grow(&store, memory, GFP_KERNEL), 0);
 	}
 	/* A new directory takes the place of the one before. */
-	if (store.dir_chunks * sizeof(u64 *) > dir)
+	if (store.dir_leaves * sizeof(u64 *) > dir)
 		growth -= dir;
 	KUNIT_EXPECT_EQ(test, twheel_store_bytes(&store), bytes + growth);
 	return list_last_entry(&store.partial, struct twheel_page, link);
@@ -200,7 +200,7 @@ static void trimming_leaves_what_is_to_be_kept(struct kunit *test) /* SECURITY: 
 /* More blocks than fit the first directory, so that it has to grow. */
 static void the_directory_grows(struct kunit *test) /* SECURITY: bytes of a user */
 {
-	const u32 blocks = TWHEEL_DIR_MIN_CHUNKS * TWHEEL_DIR_CHUNK_BLOCKS + 3;
+	const u32 blocks = TWHEEL_DIR_MIN_LEAVES * TWHEEL_LEAF_BLOCKS + 3;
 	u64 first = twheel_entry_id(get(test));
 	size_t bytes;
 	u32 nr;
@@ -209,7 +209,7 @@ static void the_directory_grows(struct kunit *test) /* SECURITY: bytes of a user
 		grow(test);
 		cond_resched();
 	}
-	KUNIT_EXPECT_EQ(test, store.dir_chunks, 2 * TWHEEL_DIR_MIN_CHUNKS);
+	KUNIT_EXPECT_EQ(test, store.dir_leaves, 2 * TWHEEL_DIR_MIN_LEAVES);
 	bytes = twheel_store_bytes(&store);
 	KUNIT_EXPECT_GE(test, bytes, blocks * PAGE_SIZE);
 	KUNIT_EXPECT_LE(test, bytes, (blocks + 20) * PAGE_SIZE);

@@ -104,7 +104,7 @@ static void with_full_page(void)
 static void with_full_directory(void)
 {
 	new_wheel();
-	add_timers(TWHEEL_DIR_MIN_CHUNKS * TWHEEL_DIR_CHUNK_BLOCKS * TWHEEL_PAGE_ENTRIES, HOUR);
+	add_timers(TWHEEL_DIR_MIN_LEAVES * TWHEEL_LEAF_BLOCKS * TWHEEL_PAGE_ENTRIES, HOUR);
 }
 
 /* A failed add has left levels behind. */
