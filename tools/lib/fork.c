@@ -3,9 +3,14 @@
  * Distinguishing a process from the one it was forked from
  *
  * In a child of fork(), a handler makes all loops refuse, so that starts and stops need not check
- * for that.
+ * for that. A page that the kernel zeroes in every child also shows one of a raw clone().
  */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "loop.h"
+
+uint32_t *twheel_process_page;
 
 /* All loops of the process. */
 static LIST_HEAD(live);
@@ -40,7 +45,7 @@ static void unlock_loops(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* In the child. Other functions check first whether the loop is inherited. */
+/* Other functions check first whether the loop is inherited. */
 static void refuse_loops(void)
 {
 	struct twheel_loop *loop;
@@ -52,16 +57,39 @@ static void refuse_loops(void)
 		loop->backend.disarm = refuse_handle;
 		loop->backend.alarm = twheel_loop_check;
 	}
+}
+
+static void begin_child(void)
+{
+	refuse_loops();
 	unlock_loops();
+}
+
+static void map_page(void)
+{
+	size_t bytes = sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
+
+	if (memory == MAP_FAILED)
+		return;
+	if (madvise(memory, bytes, MADV_WIPEONFORK) ||
+	    pthread_atfork(lock_loops, unlock_loops, begin_child))
+		munmap(memory, bytes);
+	else
+		twheel_process_page = memory;
 }
 
 int twheel_loop_watch_forks(void)
 {
-	static bool watches;
-
 	lock_loops();
-	if (!watches)
-		watches = !pthread_atfork(lock_loops, unlock_loops, refuse_loops);
+	if (!twheel_process_page)
+		map_page();
+	/* Before the first loop of a process, there are only those of its parent. */
+	if (twheel_process_page && !*twheel_process_page) {
+		refuse_loops();
+		__atomic_store_n(twheel_process_page, 1, __ATOMIC_RELAXED);
+	}
 	unlock_loops();
-	return watches ? 0 : fail(ENOMEM);
+	return twheel_process_page ? 0 : fail(ENOMEM);
 }

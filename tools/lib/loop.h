@@ -221,6 +221,8 @@ struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 
 /* Let a child that the process forks refuse its loops. Returns -1 without memory for that. */
 int twheel_loop_watch_forks(void);
+/* Its number is 0 in a child until that makes a loop. Processes with a loop have the page. */
+extern uint32_t *twheel_process_page;
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);
 
@@ -232,7 +234,8 @@ void twheel_loop_check_event(struct twheel_loop *loop, struct twheel_handle *han
 /* Return 0 if this process may use the loop; or -1 with errno set. */
 static inline int twheel_loop_check(struct twheel_loop *loop)
 {
-	if (likely(loop && !loop->is_inherited))
+	if (likely(loop && !loop->is_inherited &&
+		   __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED)))
 		return 0;
 	return fail(loop ? EOWNERDEAD : EINVAL);
 }

@@ -3,7 +3,9 @@
  * The promises of libtwheel.h to callers that break its rules
  */
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "libtwheel-uring.h"
 #include "library.h"
@@ -357,6 +359,28 @@ TEST(the_child_of_fork_is_kept_out)
 			sleep_for(35 * MSEC);
 		CHECK(asks ? twheel_loop_dispatch(loop) == 1 : run_for(loop, 1, 5000) == 1);
 	}
+}
+
+/* No handler of the C library runs there. */
+TEST(the_child_of_a_raw_clone_is_kept_out)
+{
+	struct twheel_message message = { };
+	pid_t child;
+
+	CHECK(!twheel_start(loop, &timer, 30 * MSEC) && !twheel_loop_flush(loop));
+	child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+	if (!child) {
+		CHECK_FAILS(twheel_loop_flush(loop), EOWNERDEAD);
+		CHECK_FAILS(twheel_loop_dispatch(loop), EOWNERDEAD);
+		CHECK_FAILS(twheel_loop_wait(loop, 0), EOWNERDEAD);
+		CHECK_FAILS(twheel_loop_post(loop, &message), EOWNERDEAD);
+		new_loop();
+		twheel_handle_init(&timer, count_call, &called);
+		CHECK(!twheel_start(loop, &timer, MSEC) && run_for(loop, 1, 5000) == 1);
+		_exit(0);
+	}
+	CHECK(child_is_content(child));
+	CHECK(run_for(loop, 1, 5000) == 1);
 }
 
 /* The message is in the list of the parent's loop, and in the child's copy of that. */
