@@ -143,8 +143,8 @@ static int device_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 }
 
 /*
- * Let an event carry the data of its handle. Its deadline is later than those that this dispatch may
- * take, and not 0, which is for events that only wake the program.
+ * Let an event carry the data of its handle. Its deadline is later than those that this dispatch
+ * may take, and not 0, which is for events that only wake the program.
  */
 static noinline void make_resolvable(struct device *device, struct twheel_handle *handle,
 				     struct twheel_add *add)
@@ -179,10 +179,10 @@ static void set_armed(struct device *device, int count)
 static int arm_some(struct device *device)
 {
 	struct list_head *head = &device->loop.flushing, *link;
-	struct twheel_add *add = device->adds;
+	struct twheel_add *add = device->adds, *end = add + BATCH;
 	int done;
 
-	for (link = head->next; link != head && add < device->adds + BATCH; link = link->next, add++) {
+	for (link = head->next; link != head && add < end; link = link->next, add++) {
 		struct twheel_handle *handle = linked_handle(link);
 
 		add->time_ns = shift_time(handle->deadline, device->offset);

@@ -178,8 +178,9 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
  * @loop: the loop, or NULL.
  *
  * No callback is called, and no function of a message: messages that were posted may be
- * posted again. Its descriptor is closed, unless the number is another kind of file's. Nothing may act on the loop any more, nor on a timer that was running or could
- * have been started by twheel_again(): initialise such a handle before it is used again.
+ * posted again. Its descriptor is closed, unless the number is another kind of file's. Nothing
+ * may act on the loop any more, nor on a timer that was running or could have been started by
+ * twheel_again(): initialise such a handle before it is used again.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 

@@ -74,7 +74,7 @@ struct backend {
 	int (*alarm)(struct twheel_loop *loop);
 	/* Return when to dispatch next, or FOR_EVER. NULL if only the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
-	/* Call a function for each list of armed handles, at least for those that are due by a time. */
+	/* Call a function for each list of armed handles, at least of those due by a time. */
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
 };
 
@@ -243,7 +243,7 @@ static inline int twheel_loop_check(struct twheel_loop *loop)
 /* Return true if something is left for dispatch(): the descriptor must be readable. */
 bool twheel_loop_has_left(struct twheel_loop *loop);
 
-/* Flip bits of @state of the handles of @expired behind @after; put postponed ones to their places. */
+/* Flip bits of @state of handles of @expired behind @after; put postponed ones to their places. */
 void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32_t flips);
 
 /* Report that a linked handle cannot be armed, by errno. 0 after the callback; or -1. */

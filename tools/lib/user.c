@@ -44,7 +44,7 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 /* Return the tick that a time has reached. */
 static uint64_t tick_of(const struct twheel *w, uint64_t time)
 {
-	return twheel_floor(w, min(time, (uint64_t)S64_MAX));
+	return twheel_floor(w, min_t(uint64_t, time, S64_MAX));
 }
 
 static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
