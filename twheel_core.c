@@ -275,12 +275,11 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 	struct twheel_bucket *b = &level->bucket[level->first];
 	struct list_head *bins = w->sort->bins, *node = timers->next;
 	/* Ticks are counted from the bucket's first one on. */
-	u64 zero = level->next_edge - level->span - (w->tick - 1);
-	u64 left;
+	u64 tick = w->tick, zero = level->next_edge - level->span - (tick - 1), left;
+	u8 shift = w->sort->shift;
 
 	for (left = max; left && node != timers; left--) {
 		struct twheel_timer *timer = list_entry(node, struct twheel_timer, node);
-		u64 number;
 
 		node = node->next;
 		if (due && timer->deadline <= due) {
@@ -289,8 +288,8 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 			twheel_expire(w, timer);
 			continue;
 		}
-		number = div64_u64(timer->deadline - zero, w->tick) >> w->sort->shift;
-		twheel_link(timer, bins + number % TWHEEL_BINS);
+		twheel_link(timer, bins + (div64_u64(timer->deadline - zero, tick) >> shift) %
+					  TWHEEL_BINS);
 	}
 	__list_del(timers, node);
 	return max - left;
