@@ -173,7 +173,7 @@ deps:
 	@tools/vm/deps $(DEPS)
 
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
-	check test-matrix test-hosts coverage mutants fuzz-core
+	check test-matrix test-hosts mutants fuzz-core
 .PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave \
 	libraries module module-build module-install needs tools uninstall user \
 	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
@@ -181,7 +181,7 @@ $(TOOLS): deps
 $(foreach d,demo html bench,$(eval $d: export DEPS = $d))
 demo-jobs bench-jobs: export DEPS = jobs
 deb test-packages: export DEPS = packages
-test-all check test-matrix test-hosts coverage mutants fuzz-core: export DEPS = test-all
+test-all check test-matrix test-hosts mutants fuzz-core: export DEPS = test-all
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ; @tools/packages/build ## Debian packages, in build/deb
@@ -210,7 +210,6 @@ test-hosts: ## demo and test on Debian 12, 13, sid, from nothing; ROW=... of too
 test-packages: ## install, upgrade and remove the packages in a Debian system
 	@$(STOCK) $(LIB)
 	@tools/tests/packages/run
-coverage: ; @tools/tests/coverage ## lines of the module that tests in user space reach
 mutants: drivers fuzzers libraries ## bugs that tests have to find; MUTANTS=--help
 	@$(STOCK) $(NATIVE)/kunit-native $(BUILD)/bin/twheel-selftest
 	@$(if $(MUTANTS),,tools/tests/planted/run)
