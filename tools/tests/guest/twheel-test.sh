@@ -111,7 +111,7 @@ as_nobody()
 # now_ms: time since boot.
 now_ms()
 {
-	awk '{ printf "%d", $1 * 1000 }' /proc/uptime
+	awk '{ printf "%.0f", $1 * 1000 }' /proc/uptime
 }
 
 # Each line: what is tested, the words of the command line, its input, and all of its output.
