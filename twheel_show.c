@@ -17,7 +17,7 @@
 /* Number of timers that are listed with one hold of the lock, and copied together. */
 #define TWHEEL_LIST_CHUNK	24
 /* Places of the store that are searched with one hold of the lock. */
-#define TWHEEL_LIST_PLACES	1024
+#define TWHEEL_LIST_PLACES	768
 /* Number of buckets counted with one hold of the lock. */
 #define TWHEEL_SHOW_BUCKETS	1024U
 
