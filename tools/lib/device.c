@@ -482,7 +482,7 @@ static int take_over_period(struct device *device, struct twheel_handle *handle,
 }
 
 /* Adopt a timer with its handle, or cancel it. Of two for one handle, the later one stays. */
-static int adopt(struct device *device, const struct twheel_listed *listed)
+static __always_inline int adopt(struct device *device, const struct twheel_listed *listed)
 {
 	uint64_t deadline = shift_time(listed->deadline_ns, -device->offset), other;
 	struct twheel_loop *loop = &device->loop;
@@ -500,10 +500,11 @@ static int adopt(struct device *device, const struct twheel_listed *listed)
 		handle->interval = TWHEEL_SAME_DELAY;
 		handle->armed = UINT64_MAX;
 		handle->where = listed->id;
-	}
-	/* Otherwise it is one that has just been added to replace a periodic one. */
-	if (handle->where == listed->id)
 		return listed->interval_ns ? take_over_period(device, handle, listed) : 0;
+	}
+	/* It has just been added, to replace a periodic one. */
+	if (handle->where == listed->id)
+		return 0;
 	if (handle->loop != loop || !(handle->state & ARMED) || handle->deadline >= deadline)
 		return note_stopped(device, listed->id);
 	other = handle->where;

@@ -47,16 +47,32 @@ static uint64_t tick_of(const struct twheel *w, uint64_t time)
 	return twheel_floor(w, min_t(uint64_t, time, S64_MAX));
 }
 
-static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
 
-	handle->armed = handle->deadline;
 	/* One that is due at once waits for the next dispatch. A single one may be stopped soon. */
-	if (unlikely(handle->deadline <= w->time ||
-		     (!w->nr_pending && list_empty(&loop->changes))))
+	if (handle->deadline <= w->time || (!w->nr_pending && list_empty(&loop->changes)))
 		return link_change(loop, handle);
 	twheel_add(w, timer_of(handle));
+	handle->state |= ARMED;
+	return 0;
+}
+
+static int user_arm(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	struct twheel *w = &user_of(loop)->wheel;
+	struct twheel_level *level;
+	unsigned long index;
+
+	handle->armed = handle->deadline;
+	if (unlikely(!twheel_find_level(w, handle->deadline, &level)))
+		return arm_slowpath(loop, handle);
+	index = twheel_index(level, handle->deadline);
+	if (unlikely(handle->deadline < level->bucket[index].first_expiry))
+		return arm_slowpath(loop, handle);
+	twheel_insert(level, index, timer_of(handle));
+	w->nr_pending++;
 	handle->state |= ARMED;
 	return 0;
 }
