@@ -80,22 +80,21 @@ static unsigned int list_chunk(struct twheel_file *file, u64 *cursor, struct twh
 {
 	unsigned long slot = array_index_nospec(*cursor & TWHEEL_SLOT_MASK, TWHEEL_PAGE_ENTRIES);
 	unsigned long nr = *cursor >> TWHEEL_SLOT_BITS;
-	unsigned int places = TWHEEL_LIST_PLACES, n = 0;
+	unsigned long places = TWHEEL_LIST_PLACES;
+	unsigned int n = 0;
 	u64 reached = last_tick(file);
 
-	for (; nr < file->store.nr_blocks && places && n < max; nr++, slot = 0, places--) {
+	for (; nr < file->store.nr_blocks && places && n < max; nr++, slot = 0) {
 		u64 block = *twheel_store_block(&file->store,
 						array_index_nospec(nr, file->store.nr_blocks));
 		struct twheel_page *page = (void *)(unsigned long)block;
 		/* Includes timers before @slot: then the page is searched to its end. */
 		u32 left = twheel_block_is_unbacked(block) ? 0 : page->used;
+		unsigned long first = slot, end = min(slot + --places, TWHEEL_PAGE_ENTRIES);
 
-		for (; left && slot < TWHEEL_PAGE_ENTRIES; slot++) {
+		for (; left && n < max && slot < end; slot++) {
 			const struct twheel_entry *entry = page->entry + slot;
 
-			if (n == max || places == 1)
-				goto out;
-			places--;
 			if (!entry->timer.tag)
 				continue;
 			to[n++] = (struct twheel_listed) {
@@ -107,8 +106,10 @@ static unsigned int list_chunk(struct twheel_file *file, u64 *cursor, struct twh
 			};
 			left--;
 		}
+		places -= slot - first;
+		if (left && slot < TWHEEL_PAGE_ENTRIES)
+			break;
 	}
-out:
 	*cursor = (u64)nr << TWHEEL_SLOT_BITS | slot;
 	return n;
 }
