@@ -203,11 +203,25 @@ struct model_timer *model_pop(struct model *m)
 	return t;
 }
 
+/* Note the level of each pending timer; return how many have left the one noted before. */
+static u64 note_levels(const struct model *m)
+{
+	struct model_timer *t;
+	u64 moved = 0;
+
+	for (t = model_first(m); t; t = model_next(t)) {
+		moved += t->level != t->timer.level;
+		t->level = t->timer.level;
+	}
+	return moved;
+}
+
 void model_advance(struct model *m, u64 now, unsigned int budget)
 {
 	struct twheel *w = &m->wheel;
 	u64 before = w->now, cascaded = w->cascaded, expired = w->nr_expired, next;
 
+	note_levels(m);
 	m->now = max(m->now, now);
 	m->more = twheel_advance(w, now, budget);
 	now = max(now, before);
@@ -222,6 +236,7 @@ void model_advance(struct model *m, u64 now, unsigned int budget)
 	MODEL_CHECK(m, cascaded <= min_t(u64, budget, TWHEEL_AHEAD_MIN +
 					 expired * TWHEEL_LEAD_DIVISOR));
 	follow(m);
+	MODEL_CHECK(m, cascaded == note_levels(m));
 }
 
 /* Due timers stay pending until twheel_advance(). */

@@ -35,6 +35,7 @@ enum model_state {
  * @tick: when it is due.
  * @group: counts up as timers expire. Those of one tick that expire in the wheel are
  *	one group, in any order.
+ * @level: that of the wheel which it was in before the wheel was advanced.
  * @state: its state; the caller sets it to MODEL_IDLE before the first call.
  * @timer: the wheel's; the last, so that nothing follows it.
  */
@@ -43,6 +44,7 @@ struct model_timer {
 	struct list_head expired;
 	u64 tick;
 	u64 group;
+	u8 level;
 	enum model_state state;
 	struct twheel_timer timer;
 };
