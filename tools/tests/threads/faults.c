@@ -5,7 +5,7 @@
  * Each call is repeated: the first time, none of its steps fails, then the first step that may
  * fail does, then the second one, until none is left; and once more with all steps after it. A
  * call that fails changes nothing; repeated without a fault, it succeeds, and the wheel takes as
- * much memory as without the failure.
+ * much memory as without the failure. A user who has no room for that memory is refused.
  *
  * In the end, what a call has read is overwritten at once: it uses the value that it has checked.
  */
@@ -266,6 +266,25 @@ static bool fail_step(const struct call *c, unsigned int nth, long *full, u64 *m
 	return current->failed || !nth;
 }
 
+/* Make the call for a user who may hold a byte less than it takes; it fails, or does less. */
+static void refuse_memory(const struct call *c, long full, u64 memory)
+{
+	u64 before;
+	long ret;
+
+	c->prepare();
+	before = wheel ? info_of_wheel().memory : 0;
+	*parameter_max_user_bytes = memory - 1;
+	ret = make(c);
+	*parameter_max_user_bytes = USER_BYTES;
+	if (memory > before ? ret == full || (ret < 0 && ret != -ENOSPC) : ret != full)
+		wrong(ANSWERS, "%s, without room: %ld", c->name, ret);
+	if (!wheel)
+		return;
+	check_charge(wheel);
+	sys_close(wheel);
+}
+
 /* Return true if the wheel has what calls have been given, and nothing else. */
 static bool is_as_given(const struct call *c)
 {
@@ -353,6 +372,7 @@ void fail_each_step(void)
 			count(&happened[FAILED], !!nth);
 		if (nth < 2)
 			wrong(ANSWERS, "%s has no step that may fail", calls[i / 2].name);
+		refuse_memory(&calls[i / 2], full, memory);
 		overwrite_argument(&calls[i / 2], full);
 	}
 	current->alone = false;
