@@ -345,6 +345,20 @@ static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
 	sys_close(wheel);
 }
 
+/* The buckets of large levels are counted in many holds of the lock, and others run in between. */
+static void show_large_levels(void)
+{
+	struct twheel_setup setup = { USEC, 0, TWHEEL_SIZE_MAX, CLOCK_BOOTTIME };
+
+	new_wheel();
+	if (sys_ioctl(wheel, TWHEEL_SETUP, &setup))
+		broken("no wheel with large levels");
+	add_timers(1, HOUR);
+	add_timers(1, 10 * YEAR);
+	sys_fdinfo(wheel);
+	sys_close(wheel);
+}
+
 /* No memory for the device. */
 static void fail_loading(void)
 {
@@ -375,6 +389,7 @@ void fail_each_step(void)
 		refuse_memory(&calls[i / 2], full, memory);
 		overwrite_argument(&calls[i / 2], full);
 	}
+	show_large_levels();
 	current->alone = false;
 	*parameter_max_user_bytes = limit;
 	call_ahead_of_a_crowd(TWHEEL_INFO, &some_info);

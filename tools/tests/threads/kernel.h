@@ -42,10 +42,14 @@ struct task_struct {
 	bool overwrites;		/* another thread overwrites what has been copied */
 	bool lean;	/* an allocation fails; in the suite interleave, it may */
 	bool alone;	/* no other thread waits for what it does, and user memory stays */
+	unsigned int holds;	/* alone, the spin locks it has taken since others could run */
 	unsigned int fault;	/* the step after so many that may fail does; 0 stands for none */
 	bool fault_lasts;	/* and all steps after it, too */
 	unsigned int failed;	/* how many did */
 };
+
+/* The spin locks that a call may take before it gives way; as many withdraw a chunk of timers. */
+#define MAX_HOLDS	100
 
 struct mm_struct {
 	struct mem_cgroup *memcg;
@@ -156,6 +160,7 @@ static inline void may_return(void)
 		broken("a lock is held when a call returns");
 	if (current->active_memcg)
 		broken("a cgroup is active when a call returns");
+	current->holds = 0;
 }
 
 #endif /* _DRIVER_KERNEL_H */

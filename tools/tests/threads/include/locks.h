@@ -36,6 +36,8 @@ static inline void spin_lock(spinlock_t *lock)
 	may_call();
 	if (current && READ_ONCE(lock->owner) == current)
 		broken("a spin lock is taken twice");
+	if (current->alone && ++current->holds > MAX_HOLDS)
+		broken("a call takes locks again and again without cond_resched()");
 	POINT("spin_lock");
 	lock_take(lock);
 	current->spins++;
@@ -141,6 +143,7 @@ typedef struct {
 static inline void cond_resched(void)
 {
 	may_sleep();
+	current->holds = 0;
 	breathing_space();
 }
 
