@@ -251,6 +251,7 @@ TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 	ASSERT_TRUE(set_back(self->fd, variant->clock, &self->moved));
 	/* Each of these calls places a part again. */
 	EXPECT_FALSE(readable(self->fd));
+	EXPECT_EQ(TWHEEL_PENDING, state_of(self->fd, ids[0]));
 	for (int i = 0; i < NR_WALL; i += 2)
 		ASSERT_EQ(0, tw_cancel(self->fd, ids[i]));
 	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, ids[0]));
