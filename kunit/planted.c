@@ -3,10 +3,13 @@
  * Bugs for tools/tests/planted-test, which expects the kernel to report them
  */
 #include <linux/delay.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+
+#include "../twheel_compat.h"
 
 static DEFINE_SPINLOCK(one);
 static DEFINE_SPINLOCK(other);
@@ -60,11 +63,42 @@ static void lock_in_two_orders(void)
 	spin_unlock(&other);
 }
 
+static enum hrtimer_restart fire(struct hrtimer *timer)
+{
+	return HRTIMER_NORESTART;
+}
+
+/* DEBUG_OBJECTS: the memory of an hrtimer that is armed. */
+static void free_armed_hrtimer(void)
+{
+	struct hrtimer *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
+
+	if (!timer)
+		return;
+	hrtimer_setup(timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_start(timer, ktime_set(3600, 0), HRTIMER_MODE_REL);
+	kfree(timer);
+}
+
+/* kmemleak, which may still find the address of one of them: several. */
+static void leak(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		char *p = kmalloc(64, GFP_KERNEL);
+
+		OPTIMIZER_HIDE_VAR(p);
+	}
+}
+
 static int __init planted_init(void)
 {
 	/* First, as lockdep ends when another bug is reported. */
 	lock_in_two_orders();
 	write_behind_object();
+	free_armed_hrtimer();
+	leak();
 	race();
 	return 0;
 }
