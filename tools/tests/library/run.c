@@ -414,3 +414,15 @@ TEST(a_signal_handler_stops_the_run)
 	CHECK(!called);
 }
 
+static void stop_loop(struct twheel_loop *loop, struct twheel_handle *handle, int error)
+{
+	CHECK(error == ENOSPC && !twheel_loop_stop(loop));
+}
+
+/* It comes between the check for one and the wait: from a callback of the flush. */
+TEST(a_stop_during_a_flush_ends_the_run)
+{
+	new_loop_of((struct twheel_loop_config) { .max_timers = 1, .unarmed = stop_loop });
+	CHECK(!twheel_start(loop, &timers[0], SEC) && !twheel_start(loop, &timers[1], SEC));
+	CHECK(!twheel_loop_run(loop) && !called);
+}
