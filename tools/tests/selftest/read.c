@@ -54,6 +54,14 @@ TEST_F(reading, returns_as_many_whole_events_as_fit_at_least_one)
 	EXPECT_EQ(13, done);
 }
 
+/* A read returns what it could copy; the others stay unread, before later ones. */
+TEST_F(reading, leaves_what_does_not_fit_before_a_hole_in_order)
+{
+	ASSERT_TRUE(add_due(self->fd, 8, 0));
+	EXPECT_EQ(3, tw_read(self->fd, before_hole(3 * sizeof(*event)), 8));
+	EXPECT_EQ(5, in_order(read_events(self->fd, 8), 3));
+}
+
 /* A signal comes in the middle of the first read. */
 TEST_F(reading, without_waiting_is_never_eintr)
 {
