@@ -202,48 +202,6 @@ TEST_F(list, a_signal_in_the_middle) /* SECURITY: calls */
 				      ARRAY_SIZE(id)));
 }
 
-static void *spin(void *unused)
-{
-	for (;;)
-		pthread_testcancel();
-	return NULL;
-}
-
-/* How often this thread had to leave the CPU to others. */
-static long preemptions(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nivcsw;
-}
-
-/* A list and a query of a wheel with so many due timers take longer than others should wait. */
-TEST_F(list, lets_others_run) /* SECURITY: calls */
-{
-	const unsigned int count = 80 * MAX_EVENTS;
-	struct twheel_listed *to = new_pages(count * sizeof(*to));
-	__u64 due = now_ns() + 2 * SEC, cursor = 0;
-	cpu_set_t cpu = { { 1 } };
-	pthread_t thread;
-	long before;
-
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
-	for (unsigned int done = 0; done < count; done += MAX_EVENTS)
-		ASSERT_TRUE(add_many(self->fd, MAX_EVENTS, due, 0, TWHEEL_ABSTIME));
-	memset(to, 0, count * sizeof(*to));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, spin, NULL));
-	before = preemptions();
-	EXPECT_EQ(count, tw_list(self->fd, &cursor, to, count));
-	EXPECT_LT(before + 1, preemptions());
-	sleep_until(due + MSEC);
-	before = preemptions();
-	EXPECT_EQ(count, tw_info(self->fd).expired);
-	EXPECT_LT(before + 1, preemptions());
-	pthread_cancel(thread);
-	pthread_join(thread, NULL);
-}
-
 /* Each call finds other timers come and gone. */
 TEST_F(list, while_others_come_and_go) /* SECURITY: concurrent calls */
 {

@@ -345,17 +345,26 @@ static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
 	sys_close(wheel);
 }
 
-/* The buckets of large levels are counted in many holds of the lock, and others run in between. */
-static void show_large_levels(void)
+/* Calls that need many holds of the lock let others run in between. SECURITY: calls */
+static void make_long_calls(void)
 {
+	static struct twheel_listed many[50000];
 	struct twheel_setup setup = { USEC, 0, TWHEEL_SIZE_MAX, CLOCK_BOOTTIME };
+	struct twheel_list all = {
+		.entries = (unsigned long)many, .count = ARRAY_SIZE(many)
+	};
 
 	new_wheel();
 	if (sys_ioctl(wheel, TWHEEL_SETUP, &setup))
 		broken("no wheel with large levels");
-	add_timers(1, HOUR);
 	add_timers(1, 10 * YEAR);
+	add_timers(ARRAY_SIZE(many), HOUR);
 	sys_fdinfo(wheel);
+	if (sys_ioctl(wheel, TWHEEL_LIST, &all) != ARRAY_SIZE(many))
+		wrong(ANSWERS, "a list ends early");
+	clock_suspend(HOUR + SEC);
+	if (info_of_wheel().expired != ARRAY_SIZE(many))
+		wrong(ANSWERS, "a query does not advance the wheel");
 	sys_close(wheel);
 }
 
@@ -389,7 +398,7 @@ void fail_each_step(void)
 		refuse_memory(&calls[i / 2], full, memory);
 		overwrite_argument(&calls[i / 2], full);
 	}
-	show_large_levels();
+	make_long_calls();
 	current->alone = false;
 	*parameter_max_user_bytes = limit;
 	call_ahead_of_a_crowd(TWHEEL_INFO, &some_info);
