@@ -175,7 +175,7 @@ deps:
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
 	check test-matrix test-hosts mutants fuzz-core
 .PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave \
-	libraries module module-build module-install needs tools uninstall user \
+	libraries module module-build module-install needs series tools uninstall user \
 	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
 $(TOOLS): deps
 $(foreach d,demo html bench,$(eval $d: export DEPS = $d))
@@ -186,6 +186,7 @@ STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ; @tools/packages/build ## Debian packages, in build/deb
 in-tree: ; @tools/in-tree/put $(LINUX) ## copy the sources to a kernel's source: LINUX=DIR
+series: ; @tools/in-tree/series $(LINUX) ## commit them there, as patches for review: LINUX=DIR
 
 ## Try it, in a virtual machine
 demo: ## half an hour of an order system; DEMO=--restart: one that is killed and replaced
