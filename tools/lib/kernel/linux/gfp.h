@@ -11,9 +11,4 @@
 #define __GFP_NOWARN		0U
 #define __GFP_RETRY_MAYFAIL	0U
 
-static inline bool gfpflags_allow_blocking(gfp_t gfp)
-{
-	return gfp & GFP_KERNEL;
-}
-
 #endif /* _LIBTWHEEL_LINUX_GFP_H */

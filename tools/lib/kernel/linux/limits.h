@@ -7,7 +7,6 @@
 
 #define U8_MAX		((u8)~0U)
 #define U32_MAX		((u32)~0U)
-#define S32_MIN		INT_MIN
 #define U64_MAX		((u64)~0ULL)
 #define S64_MAX		((s64)(U64_MAX >> 1))
 

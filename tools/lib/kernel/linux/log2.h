@@ -4,11 +4,6 @@
 
 #include <linux/bitops.h>
 
-static inline bool is_power_of_2(u64 n)
-{
-	return n && !(n & (n - 1));
-}
-
 static inline unsigned long roundup_pow_of_two(unsigned long n)
 {
 	return n > 1 ? 2UL << __fls(n - 1) : 1;

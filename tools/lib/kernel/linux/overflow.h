@@ -6,7 +6,6 @@
 
 #define check_mul_overflow(a, b, product)	__builtin_mul_overflow(a, b, product)
 #define check_add_overflow(a, b, sum)		__builtin_add_overflow(a, b, sum)
-#define check_sub_overflow(a, b, rest)		__builtin_sub_overflow(a, b, rest)
 
 /* Bytes of a structure that ends in an array of so many members. */
 #define struct_size(pointer, member, count) \

@@ -15,16 +15,6 @@ static inline void *kzalloc(size_t bytes, gfp_t gfp)
 	return calloc(1, bytes);
 }
 
-static inline void *kvzalloc(size_t bytes, gfp_t gfp)
-{
-	return kzalloc(bytes, gfp);
-}
-
-static inline void *kvcalloc(size_t n, size_t bytes, gfp_t gfp)
-{
-	return calloc(n, bytes);
-}
-
 static inline void *krealloc(void *memory, size_t bytes, gfp_t gfp)
 {
 	return realloc(memory, bytes);
