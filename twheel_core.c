@@ -295,7 +295,6 @@ static __always_inline u64 fill_bins(struct twheel *w, struct list_head *timers,
 	return max - left;
 }
 
-/* Concatenate the bins. */
 static void empty_bins(const struct twheel *w, struct list_head *timers)
 {
 	unsigned int i;

@@ -25,8 +25,6 @@
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* ---- The account ---- */
-
 /**
  * twheel_file_bytes() - the memory that a file holds
  * @file: the file, locked

@@ -159,7 +159,6 @@ static inline bool twheel_file_can_be_set(const struct twheel_file *file)
 	return unlikely(clock_id == CLOCK_REALTIME || clock_id == CLOCK_TAI);
 }
 
-/* Return how many timers there are. */
 static inline u64 twheel_file_timers(const struct twheel_file *file)
 {
 	return file->wheel.nr_pending + file->wheel.nr_expired + file->taken;

@@ -125,7 +125,6 @@ static inline u64 *twheel_store_block(const struct twheel_store *store, unsigned
 	return &store->dir[nr >> TWHEEL_LEAF_BITS][nr % TWHEEL_LEAF_BLOCKS];
 }
 
-/* Return true if there are more than @keep empty pages. */
 static inline bool twheel_store_can_trim(const struct twheel_store *store, u32 keep)
 {
 	return store->nr_empty > keep;

@@ -368,8 +368,12 @@ static __always_inline unsigned int change_chunk(struct twheel_file *file, unsig
 		return modify_chunk(file, chunk.mod, n, err);
 	added = add_chunk(file, chunk.add, n, err);
 	done = hand_back(file, from, chunk.add, added);
-	if (unlikely(done < added))
+	if (unlikely(done < added)) {
+		/* Levels that the next entry needs are counted in @growing until they exist. */
+		if (*err > 0)
+			twheel_file_provide(file, *err);
 		*err = -EFAULT;
+	}
 	return done;
 }
 

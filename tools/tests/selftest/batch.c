@@ -49,6 +49,19 @@ TEST_F(batch, stops_at_a_bad_entry)
 	EXPECT_EQ(10, tw_info(self->fd).pending);
 }
 
+/* The second one needs more levels, and the id of the first one cannot be written. */
+TEST_F(batch, that_cannot_hand_back_an_id_leaves_the_wheel_as_it_was)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct twheel_add *add = before_page(page, PROT_READ | PROT_WRITE);
+
+	add[0] = (struct twheel_add) { .time_ns = MSEC };
+	add[1] = (struct twheel_add) { .time_ns = TWHEEL_TIME_MAX_NS, .flags = TWHEEL_ABSTIME };
+	ASSERT_EQ(0, mprotect(add, page, PROT_READ));
+	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 2));
+	EXPECT_EQ(0, tw_setup(self->fd, MSEC, 60, CLOCK_MONOTONIC, 0));
+}
+
 static const unsigned int ends[] = { 0, 1, 2, 63, 64, 100, 101, 102, 129, 1000 };
 
 /*
