@@ -16,8 +16,6 @@
 /* Holds that a read which may not wait spends on timers that are due, but not in order yet. */
 #define TWHEEL_READ_HOLDS	4
 
-/* ---- Events ---- */
-
 /* Return true if a read would return an event without another advance. */
 static bool has_expired(const struct twheel_file *file)
 {
@@ -164,6 +162,11 @@ static unsigned int copy_events(struct iov_iter *to, const struct twheel_event *
 
 	pagefault_disable();
 	copied = copy_to_iter(event, n * sizeof(*event), to);
+	if (unlikely(copied < sizeof(*event))) {
+		/* On some CPUs a copy stops early, before a missing page: one event may fit. */
+		iov_iter_revert(to, copied);
+		copied = copy_to_iter(event, sizeof(*event), to);
+	}
 	pagefault_enable();
 	iov_iter_revert(to, copied % sizeof(*event));
 	return copied / sizeof(*event);

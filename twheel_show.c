@@ -21,8 +21,6 @@
 /* Number of buckets counted with one hold of the lock. */
 #define TWHEEL_SHOW_BUCKETS	1024U
 
-/* ---- One timer ---- */
-
 /* Return when the last tick ended: reads return timers due by that, even if the wheel lags. */
 static u64 last_tick(const struct twheel_file *file)
 {
@@ -68,8 +66,6 @@ long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *ar
 		return -ENOENT;
 	return copy_to_user(arg, &query, sizeof(query)) ? -EFAULT : 0;
 }
-
-/* ---- All timers ---- */
 
 /*
  * List timers from *@cursor on, until @max are found or enough places have been searched. Returns
@@ -125,7 +121,7 @@ long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg
 {
 	struct twheel_listed listed[TWHEEL_LIST_CHUNK] __uninitialized;
 	struct twheel_listed __user *to;
-	unsigned int n, missing = 0;
+	unsigned int n, fit, missing = 0;
 	struct twheel_list list;
 	u64 from, done = 0;
 
@@ -145,9 +141,12 @@ long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg
 		twheel_file_leave(file);
 		missing = copy_to_user(to + done, listed, n * sizeof(*listed));
 		if (missing) {
-			missing = DIV_ROUND_UP(missing, sizeof(*listed));
-			done += n - missing;
-			list.cursor = (u32)listed[n - missing].id;
+			fit = n - DIV_ROUND_UP(missing, sizeof(*listed));
+			/* See copy_entries(): one may fit. */
+			fit = fit ?: !copy_to_user(to + done, listed, sizeof(*listed));
+			done += fit;
+			if (fit < n)
+				list.cursor = (u32)listed[fit].id;
 			break;
 		}
 		done += n;
@@ -162,8 +161,6 @@ long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg
 		return -EFAULT;
 	return done;
 }
-
-/* ---- The wheel ---- */
 
 static void fill_info(struct twheel_file *file, struct twheel_info *info)
 {
