@@ -42,12 +42,11 @@ static inline unsigned long user_bytes(const void __user *p, unsigned long n,
 	return n < missing - address ? n : missing - address;
 }
 
-/* The same; some processors copy a few bytes less. */
+/* The same; arm64 copies up to 63 bytes less. */
 static inline unsigned long user_copied(const void __user *p, unsigned long n,
 					unsigned long missing)
 {
 	unsigned long bytes = user_bytes(p, n, missing);
-	unsigned long less;
 
 	POINT("copy user memory");
 	current->pagefaults_off ? may_call() : may_sleep();
@@ -57,8 +56,7 @@ static inline unsigned long user_copied(const void __user *p, unsigned long n,
 		bytes = 0;
 	if (bytes == n)
 		return n;
-	less = any_below(64);
-	return bytes > less ? bytes - less : 0;
+	return bytes > 63 ? bytes - 63 : 0;
 }
 
 static inline unsigned long __must_check copy_from_user(void *to, const void __user *from,
