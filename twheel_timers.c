@@ -58,7 +58,7 @@ static int need_for(struct twheel_file *file, u64 deadline, u64 interval)
 	u8 levels;
 
 	/* Timers that have been due for longer expire first. */
-	if (deadline <= file->now && twheel_is_due(w))
+	if (deadline <= file->now && twheel_file_next(file) <= file->now)
 		return TWHEEL_NEED_ADVANCE;
 	if (w->nr_levels && interval <= file->max_delay &&
 	    (deadline <= file->now || twheel_find_level(w, deadline, &level)))
