@@ -144,7 +144,7 @@ static inline void note_running(struct twheel_loop *loop, const struct twheel_ha
 		loop->nr_running++;
 }
 
-/* Mark a handle that is no longer in a list or a backend. */
+/* Mark a handle idle: it is in no list, and no backend has it. */
 static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	if (likely(!(handle->state & UNREF)))

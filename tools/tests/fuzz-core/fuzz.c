@@ -45,7 +45,7 @@ static void wrong(const struct model *m, const char *file, int line, const char 
 	abort();
 }
 
-/* After a failed check, there is no result. */
+/* Called at exit; a check that fails aborts before. */
 static void report(void)
 {
 	tap_result(fuzz_operations, "random operations (%llu)", fuzz_operations);
