@@ -348,7 +348,7 @@ static bool fill_ring(struct twheel_file *file, bool more)
 static bool poll_ring(struct twheel_file *file, struct twheel_ring *ring)
 {
 	u32 left = READ_ONCE(ring->flags);
-	bool more;
+	bool more, has_events;
 
 	/*
 	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
@@ -361,11 +361,10 @@ static bool poll_ring(struct twheel_file *file, struct twheel_ring *ring)
 	/* Waiters may have taken all that earlier polls moved, or were never woken for this. */
 	if (fill_ring(file, more) && (left || file->due > READ_ONCE(file->fired)))
 		file->news = true;
-	if (ring_has_events(ring))
-		twheel_file_leave(file);
-	else
-		twheel_file_publish_and_unlock(file, more);
-	return ring_has_events(ring);
+	has_events = ring_has_events(ring);
+	/* Nothing may have changed but the clock, and the program does not look again. */
+	twheel_file_publish_and_unlock(file, more && !has_events);
+	return has_events;
 }
 
 /* Poll a wheel without a ring. Returns true if there is something to read after that. */

@@ -219,6 +219,8 @@ const struct act acts[] = {
 	  .has_ring = true },
 	{ "ring_shared", { 2, 2, 2, 2, 2 }, .has_ring = true, .waiters = 2 },
 	{ "ring_sort", UNSORTED, .has_ring = true },
+	{ "ring_set_back", { 2, 6 }, { { pass, 0, 3 }, { poll }, { pass, 0, 3 }, { set_clock, 0, -2 } },
+	  .has_ring = true, .is_wall = true },
 	{ "ring_cancel", { 2, 9 }, { { cancel, 0 } }, .has_ring = true },
 	{ "edge_cancels", { 2, 4, 12 }, { { cancel_on_edge } },
 	  { { pass, 0, 3 }, { poll }, { poll } }, .only = "alone" },

@@ -141,6 +141,25 @@ TEST_F(wall_clock, set_back_and_due_again_is_an_edge)
 	EXPECT_EQ(7, read_one(self->fd));
 }
 
+/* A program that has events in its ring takes them, and does not poll again. */
+TEST_F(wall_clock, set_back_beside_events_in_a_ring_and_due_again_is_an_edge)
+{
+	int epoll = watch(self->fd, EDGE);
+	struct mapped map;
+
+	ASSERT_TRUE(map_ring(&map, self->fd, 2));
+	ASSERT_NE(0, add_after(self->fd, 0, 1));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	ASSERT_NE(0, add_after(self->fd, MSEC, 2));
+	sleep_for(A_WHILE);
+	ASSERT_TRUE(move(&self->moved, -500 * (__s64)MSEC));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(1, take(&map, 2));
+	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+	EXPECT_EQ(1, take(&map, 2));
+	EXPECT_EQ(2, event->data);
+}
+
 TEST_F(wall_clock, set_back_by_1_ns_changes_nothing)
 {
 	ASSERT_NE(0, add_after(self->fd, 20 * MSEC, 7));
