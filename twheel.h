@@ -182,7 +182,7 @@ bool twheel_advance(struct twheel *w, u64 now, unsigned int budget);
 static inline u64 twheel_tick(const struct twheel *w, u64 deadline)
 {
 	TWHEEL_EXPECT(deadline < TWHEEL_TIME_END);
-	return deadline ? div64_u64(deadline - 1, w->tick) + 1 : 0;
+	return div64_u64(deadline + w->tick - 1, w->tick);
 }
 
 /**
@@ -417,6 +417,13 @@ static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level
 		twheel_bucket_emptied(w, level, timer->bucket);
 }
 
+/* Take a timer out of those that have expired. */
+static __always_inline void twheel_dequeue_expired(struct twheel *w, struct twheel_timer *timer)
+{
+	twheel_unlink(timer);
+	w->nr_expired--;
+}
+
 /**
  * twheel_cancel() - take a timer out of the wheel, in O(1)
  * @w: the wheel
@@ -424,18 +431,14 @@ static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level
  */
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel_level *level;
-
-	if (unlikely(!twheel_in_bucket(timer))) {
-		twheel_unlink(timer);
-		if (twheel_expired(timer))
-			w->nr_expired--;
-		else
-			w->nr_pending--;
-	} else {
-		level = w->level[timer->level];
+	if (likely(twheel_in_bucket(timer))) {
 		w->nr_pending--;
-		twheel_dequeue(w, level, timer);
+		twheel_dequeue(w, w->level[timer->level], timer);
+	} else if (twheel_expired(timer)) {
+		twheel_dequeue_expired(w, timer);
+	} else {
+		w->nr_pending--;
+		twheel_unlink(timer);
 	}
 }
 
@@ -450,10 +453,8 @@ static __always_inline struct twheel_timer *twheel_pop(struct twheel *w)
 	struct twheel_timer *timer;
 
 	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
-	if (timer) {
-		twheel_unlink(timer);
-		w->nr_expired--;
-	}
+	if (timer)
+		twheel_dequeue_expired(w, timer);
 	return timer;
 }
 

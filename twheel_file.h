@@ -30,7 +30,7 @@
 /* The most timers that one hold of the lock cancels; it adds, modifies and reads fewer. */
 #define TWHEEL_CHUNK		84
 /* The most events that one hold of the lock takes for a read, which copies them together. */
-#define TWHEEL_READ_EVENTS	32
+#define TWHEEL_READ_EVENTS	40
 /* Empty pages of timers kept for the next adds. */
 #define TWHEEL_KEEP_PAGES	16
 /* Steps of the wheel with one hold of the lock: of a poll, and of a call that does more. */

@@ -23,9 +23,9 @@ static bool has_expired(const struct twheel_file *file)
 	return file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
 }
 
-static struct twheel_timer *first_expired(const struct twheel_file *file)
+static struct twheel_entry *first_expired(const struct twheel_file *file)
 {
-	return list_first_entry(&file->wheel.expired, struct twheel_timer, node);
+	return list_first_entry(&file->wheel.expired, struct twheel_entry, timer.node);
 }
 
 /*
@@ -59,11 +59,11 @@ static u64 next_deadline(u64 deadline, u64 count, u64 interval)
 static __always_inline struct twheel_entry *take(struct twheel_file *file,
 						 struct twheel_event *event)
 {
-	struct twheel_entry *entry = container_of(twheel_pop(&file->wheel),
-						  struct twheel_entry, timer);
-	u64 count = likely(!entry->interval) ? 1 : count_periods(file, entry);
+	struct twheel_entry *entry = first_expired(file);
+	u64 interval = entry->interval, count = likely(!interval) ? 1 : count_periods(file, entry);
 
 	lockdep_assert_held(&file->lock);
+	twheel_dequeue_expired(&file->wheel, &entry->timer);
 	/* It may be memory that the program writes to: it is not read. */
 	*event = (struct twheel_event) {
 		.id = twheel_entry_id(entry),
@@ -71,11 +71,10 @@ static __always_inline struct twheel_entry *take(struct twheel_file *file,
 		.deadline_ns = entry->timer.deadline,
 		.count = count,
 	};
-	file->delivered++;
 	trace_twheel_deliver(file, entry);
-	if (likely(!entry->interval))
+	if (likely(!interval))
 		return entry;
-	entry->timer.deadline = next_deadline(entry->timer.deadline, count, entry->interval);
+	entry->timer.deadline = next_deadline(entry->timer.deadline, count, interval);
 	twheel_add(&file->wheel, &entry->timer);
 	return NULL;
 }
@@ -113,7 +112,7 @@ static unsigned int take_events(struct twheel_file *file, const struct reading *
 
 	taken->modified = file->modified;
 	max = has_expired(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
-	for (n = 0; n < max && first_expired(file)->deadline <= r->until; n++) {
+	for (n = 0; n < max && first_expired(file)->timer.deadline <= r->until; n++) {
 		entry = take(file, &taken->event[n]);
 		taken->entry[n] = entry;
 		if (likely(entry)) {
@@ -121,6 +120,7 @@ static unsigned int take_events(struct twheel_file *file, const struct reading *
 			file->taken++;
 		}
 	}
+	file->delivered += n;
 	return n;
 }
 
@@ -217,7 +217,7 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;
-	again = has_expired(file) ? first_expired(file)->deadline <= r->until : more && r->holds;
+	again = has_expired(file) ? first_expired(file)->timer.deadline <= r->until : more && r->holds;
 	left = more || file->wheel.nr_expired;
 	if (likely(n || again || has_read(r)))
 		twheel_file_leave(file);
@@ -337,6 +337,7 @@ static bool fill_ring(struct twheel_file *file, bool more)
 			twheel_store_put(&file->store, entry);
 		tail = tail + 1 < file->ring_slots ? tail + 1 : 0;
 	}
+	file->delivered += n;
 	file->ring_tail = tail;
 	WRITE_ONCE(ring->flags, more || file->wheel.nr_expired ? TWHEEL_RING_MORE : 0);
 	/* The program sees the events, and the flags, before this. */

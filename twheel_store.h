@@ -280,7 +280,7 @@ static __always_inline bool twheel_store_find(const struct twheel_store *store, 
 	/* All ones if both are valid, else zero, also under speculation. */
 	mask = array_index_mask_nospec(nr, store->nr_blocks) &
 	       array_index_mask_nospec(slot, TWHEEL_PAGE_ENTRIES);
-	if (unlikely(!mask || !generation))
+	if (unlikely(!(mask & generation)))
 		return false;
 	block = *twheel_store_block(store, nr & mask);
 	if (unlikely(twheel_block_is_unbacked(block)))

@@ -288,19 +288,15 @@ static __always_inline unsigned int cancel_chunk(struct twheel_file *file, const
 	struct twheel_entry *entry;
 	unsigned int i;
 
-	*err = 0;
 	spin_lock(&file->lock);
 	if (unlikely(time_after(jiffies, file->jiffy) || file->wheel.cascading_levels))
 		twheel_file_catch_up(file, TWHEEL_FEW_STEPS);
-	for (i = 0; i < n; i++) {
-		if (unlikely(!twheel_store_find(&file->store, id[i], &entry))) {
-			*err = -ENOENT;
-			break;
-		}
+	for (i = 0; i < n && likely(twheel_store_find(&file->store, id[i], &entry)); i++) {
 		trace_twheel_cancel(file, entry);
 		twheel_cancel(&file->wheel, &entry->timer);
 		twheel_store_put(&file->store, entry);
 	}
+	*err = i < n ? -ENOENT : 0;
 	file->cancelled += i;
 	twheel_file_leave(file);
 	return i;
