@@ -217,6 +217,8 @@ static int compat_ioctl(int fd, __u32 cmd, void *arg)
 }
 #else
 #define compat_ioctl	tw_ioctl
+#endif
+#ifndef MAP_32BIT
 #define MAP_32BIT	0
 #endif
 
