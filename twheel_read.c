@@ -102,6 +102,12 @@ static bool has_read(const struct reading *r)
 	return iov_iter_count(r->to) < r->size;
 }
 
+/* Return true if the timer that expired first is not for later reads. */
+static bool is_for(const struct twheel_file *file, const struct reading *r)
+{
+	return first_expired(file)->timer.deadline <= r->until;
+}
+
 /* Take the events that are ready and have room; returns how many. No call finds their timers. */
 static unsigned int take_events(struct twheel_file *file, const struct reading *r,
 				struct taken *taken)
@@ -112,7 +118,7 @@ static unsigned int take_events(struct twheel_file *file, const struct reading *
 
 	taken->modified = file->modified;
 	max = has_expired(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
-	for (n = 0; n < max && first_expired(file)->timer.deadline <= r->until; n++) {
+	for (n = 0; n < max && is_for(file, r); n++) {
 		entry = take(file, &taken->event[n]);
 		taken->entry[n] = entry;
 		if (likely(entry)) {
@@ -217,7 +223,7 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;
-	again = has_expired(file) ? first_expired(file)->timer.deadline <= r->until : more && r->holds;
+	again = has_expired(file) ? is_for(file, r) : more && r->holds;
 	left = more || file->wheel.nr_expired;
 	if (likely(n || again || has_read(r)))
 		twheel_file_leave(file);
