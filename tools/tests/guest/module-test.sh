@@ -88,7 +88,7 @@ again_and_again()
 # Loading with this parameter fails with EINVAL, prints the reason and leaves nothing.
 rejects()
 {
-	! load "$1" && gone && dmesg | tail -n 5 | grep -q "twheel: $1 is not within" &&
+	! load "$1" && gone && dmesg | grep -q "twheel: $1 is not within" &&
 		case $said in
 		*"nvalid argument"* | *"nvalid parameter"*) ;;
 		*) false ;;
