@@ -417,13 +417,6 @@ static __always_inline void twheel_dequeue(struct twheel *w, struct twheel_level
 		twheel_bucket_emptied(w, level, timer->bucket);
 }
 
-/* Take a timer out of those that have expired. */
-static __always_inline void twheel_dequeue_expired(struct twheel *w, struct twheel_timer *timer)
-{
-	twheel_unlink(timer);
-	w->nr_expired--;
-}
-
 /**
  * twheel_cancel() - take a timer out of the wheel, in O(1)
  * @w: the wheel
@@ -431,14 +424,18 @@ static __always_inline void twheel_dequeue_expired(struct twheel *w, struct twhe
  */
 static __always_inline void twheel_cancel(struct twheel *w, struct twheel_timer *timer)
 {
-	if (likely(twheel_in_bucket(timer))) {
-		w->nr_pending--;
-		twheel_dequeue(w, w->level[timer->level], timer);
-	} else if (twheel_expired(timer)) {
-		twheel_dequeue_expired(w, timer);
-	} else {
-		w->nr_pending--;
+	struct twheel_level *level;
+
+	if (unlikely(!twheel_in_bucket(timer))) {
 		twheel_unlink(timer);
+		if (twheel_expired(timer))
+			w->nr_expired--;
+		else
+			w->nr_pending--;
+	} else {
+		level = w->level[timer->level];
+		w->nr_pending--;
+		twheel_dequeue(w, level, timer);
 	}
 }
 
@@ -453,8 +450,10 @@ static __always_inline struct twheel_timer *twheel_pop(struct twheel *w)
 	struct twheel_timer *timer;
 
 	timer = list_first_entry_or_null(&w->expired, struct twheel_timer, node);
-	if (timer)
-		twheel_dequeue_expired(w, timer);
+	if (timer) {
+		twheel_unlink(timer);
+		w->nr_expired--;
+	}
 	return timer;
 }
 

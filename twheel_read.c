@@ -63,7 +63,9 @@ static __always_inline struct twheel_entry *take(struct twheel_file *file,
 	u64 interval = entry->interval, count = likely(!interval) ? 1 : count_periods(file, entry);
 
 	lockdep_assert_held(&file->lock);
-	twheel_dequeue_expired(&file->wheel, &entry->timer);
+	/* As twheel_pop(), which would ask once more whether there is one. */
+	twheel_unlink(&entry->timer);
+	file->wheel.nr_expired--;
 	/* It may be memory that the program writes to: it is not read. */
 	*event = (struct twheel_event) {
 		.id = twheel_entry_id(entry),
@@ -102,12 +104,6 @@ static bool has_read(const struct reading *r)
 	return iov_iter_count(r->to) < r->size;
 }
 
-/* Return true if the timer that expired first is not for later reads. */
-static bool is_for(const struct twheel_file *file, const struct reading *r)
-{
-	return first_expired(file)->timer.deadline <= r->until;
-}
-
 /* Take the events that are ready and have room; returns how many. No call finds their timers. */
 static unsigned int take_events(struct twheel_file *file, const struct reading *r,
 				struct taken *taken)
@@ -118,7 +114,7 @@ static unsigned int take_events(struct twheel_file *file, const struct reading *
 
 	taken->modified = file->modified;
 	max = has_expired(file) ? min3(max, (u64)TWHEEL_READ_EVENTS, file->wheel.nr_expired) : 0;
-	for (n = 0; n < max && is_for(file, r); n++) {
+	for (n = 0; n < max && first_expired(file)->timer.deadline <= r->until; n++) {
 		entry = take(file, &taken->event[n]);
 		taken->entry[n] = entry;
 		if (likely(entry)) {
@@ -223,7 +219,9 @@ static int read_once(struct twheel_file *file, struct reading *r)
 	n = take_events(file, r, &taken);
 	if (more && r->holds && !r->may_wait)
 		r->holds--;
-	again = has_expired(file) ? is_for(file, r) : more && r->holds;
+	again = more && r->holds;
+	if (has_expired(file))
+		again = first_expired(file)->timer.deadline <= r->until;
 	left = more || file->wheel.nr_expired;
 	if (likely(n || again || has_read(r)))
 		twheel_file_leave(file);
