@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_BITMAP_H
-#define _LIBTWHEEL_LINUX_BITMAP_H
+#pragma once
 
 #include <linux/bitops.h>
 
@@ -24,5 +23,3 @@ static inline unsigned long find_first_bit(const unsigned long *map, unsigned lo
 {
 	return find_next_bit(map, size, 0);
 }
-
-#endif /* _LIBTWHEEL_LINUX_BITMAP_H */

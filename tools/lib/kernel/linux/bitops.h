@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_BITOPS_H
-#define _LIBTWHEEL_LINUX_BITOPS_H
+#pragma once
 
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -47,5 +46,3 @@ static __always_inline void __clear_bit(unsigned long bit, unsigned long *map)
 {
 	map[BIT_WORD(bit)] &= ~(1UL << bit % BITS_PER_LONG);
 }
-
-#endif /* _LIBTWHEEL_LINUX_BITOPS_H */

@@ -2,8 +2,7 @@
 /*
  * A warning ends the program
  */
-#ifndef _LIBTWHEEL_LINUX_BUG_H
-#define _LIBTWHEEL_LINUX_BUG_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,5 +14,3 @@ do {										\
 		abort();							\
 	}									\
 } while (0)
-
-#endif /* _LIBTWHEEL_LINUX_BUG_H */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_BUILD_BUG_H
-#define _LIBTWHEEL_LINUX_BUILD_BUG_H
+#pragma once
 
 /* The C library's macro requires a message. */
 #include <assert.h>
 #undef static_assert
 #define static_assert(condition, ...)	_Static_assert(condition, #condition)
 #define BUILD_BUG_ON_INVALID(condition)	((void)sizeof((long)(condition)))
-
-#endif /* _LIBTWHEEL_LINUX_BUILD_BUG_H */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_COMPILER_H
-#define _LIBTWHEEL_LINUX_COMPILER_H
+#pragma once
 
 #include <linux/build_bug.h>
 #include <linux/types.h>
@@ -31,5 +30,3 @@
 
 #define __acquires(lock)
 #define __releases(lock)
-
-#endif /* _LIBTWHEEL_LINUX_COMPILER_H */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_ERR_H
-#define _LIBTWHEEL_LINUX_ERR_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -20,5 +19,3 @@ static inline bool IS_ERR(const void *ptr)
 {
 	return (unsigned long)ptr >= (unsigned long)-MAX_ERRNO;
 }
-
-#endif /* _LIBTWHEEL_LINUX_ERR_H */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_EXPORT_H
-#define _LIBTWHEEL_LINUX_EXPORT_H
+#pragma once
 
 /* libtwheel.map lists the exported symbols. */
 #define EXPORT_SYMBOL_GPL(name)	struct __twheel_nothing
-
-#endif /* _LIBTWHEEL_LINUX_EXPORT_H */

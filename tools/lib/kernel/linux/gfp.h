@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_GFP_H
-#define _LIBTWHEEL_LINUX_GFP_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -10,5 +9,3 @@
 #define __GFP_ZERO		2U
 #define __GFP_NOWARN		0U
 #define __GFP_RETRY_MAYFAIL	0U
-
-#endif /* _LIBTWHEEL_LINUX_GFP_H */

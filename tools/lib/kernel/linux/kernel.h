@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_KERNEL_H
-#define _LIBTWHEEL_LINUX_KERNEL_H
+#pragma once
 
 #include <linux/compiler.h>
 #include <linux/types.h>
@@ -24,5 +23,3 @@
 
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
-
-#endif /* _LIBTWHEEL_LINUX_KERNEL_H */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_LIMITS_H
-#define _LIBTWHEEL_LINUX_LIMITS_H
+#pragma once
 
 #include <limits.h>
 #include <linux/types.h>
@@ -9,5 +8,3 @@
 #define U32_MAX		((u32)~0U)
 #define U64_MAX		((u64)~0ULL)
 #define S64_MAX		((s64)(U64_MAX >> 1))
-
-#endif /* _LIBTWHEEL_LINUX_LIMITS_H */

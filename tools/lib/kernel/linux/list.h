@@ -3,8 +3,7 @@
  * Circular doubly linked lists; the head is not an entry. As in the kernel, list_empty() may
  * be called without the lock.
  */
-#ifndef _LIBTWHEEL_LINUX_LIST_H
-#define _LIBTWHEEL_LINUX_LIST_H
+#pragma once
 
 #include <linux/compiler.h>
 #include <linux/types.h>
@@ -114,5 +113,3 @@ static inline void list_bulk_move_tail(struct list_head *head, struct list_head 
 	last->next = head;
 	head->prev = last;
 }
-
-#endif /* _LIBTWHEEL_LINUX_LIST_H */

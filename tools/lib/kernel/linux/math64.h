@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_MATH64_H
-#define _LIBTWHEEL_LINUX_MATH64_H
+#pragma once
 
 #include <linux/compiler.h>
 #include <linux/types.h>
@@ -15,5 +14,3 @@ static inline u64 div64_u64_rem(u64 dividend, u64 divisor, u64 *remainder)
 	*remainder = dividend % divisor;
 	return dividend / divisor;
 }
-
-#endif /* _LIBTWHEEL_LINUX_MATH64_H */

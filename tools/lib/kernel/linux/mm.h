@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_MM_H
-#define _LIBTWHEEL_LINUX_MM_H
+#pragma once
 
 #include <limits.h>
 #include <linux/bits.h>
@@ -28,5 +27,3 @@ static inline void free_page(unsigned long page)
 {
 	free((void *)page);
 }
-
-#endif /* _LIBTWHEEL_LINUX_MM_H */

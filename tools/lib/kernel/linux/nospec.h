@@ -2,10 +2,7 @@
 /*
  * Index masks without the kernel's protection: a process has no secrets from itself
  */
-#ifndef _LIBTWHEEL_LINUX_NOSPEC_H
-#define _LIBTWHEEL_LINUX_NOSPEC_H
+#pragma once
 
 #define array_index_mask_nospec(index, size)	(-((unsigned long)(index) < (size)))
 #define array_index_nospec(index, size)		(index)
-
-#endif /* _LIBTWHEEL_LINUX_NOSPEC_H */

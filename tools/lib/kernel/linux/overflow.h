@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_OVERFLOW_H
-#define _LIBTWHEEL_LINUX_OVERFLOW_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -10,5 +9,3 @@
 /* Bytes of a structure that ends in an array of so many members. */
 #define struct_size(pointer, member, count) \
 	(sizeof(*(pointer)) + sizeof(*(pointer)->member) * (count))
-
-#endif /* _LIBTWHEEL_LINUX_OVERFLOW_H */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_SCHED_H
-#define _LIBTWHEEL_LINUX_SCHED_H
+#pragma once
 
 static inline void cond_resched(void)
 {
 }
-
-#endif /* _LIBTWHEEL_LINUX_SCHED_H */

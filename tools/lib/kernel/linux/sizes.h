@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_SIZES_H
-#define _LIBTWHEEL_LINUX_SIZES_H
+#pragma once
 
 #define SZ_64K	0x10000
 #define SZ_1M	0x100000
-
-#endif /* _LIBTWHEEL_LINUX_SIZES_H */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_SLAB_H
-#define _LIBTWHEEL_LINUX_SLAB_H
+#pragma once
 
 #include <linux/gfp.h>
 #include <stdlib.h>
@@ -29,5 +28,3 @@ static inline void kvfree(const void *memory)
 {
 	free((void *)memory);
 }
-
-#endif /* _LIBTWHEEL_LINUX_SLAB_H */

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_STRING_H
-#define _LIBTWHEEL_LINUX_STRING_H
+#pragma once
 
 #include <string.h>
-
-#endif /* _LIBTWHEEL_LINUX_STRING_H */

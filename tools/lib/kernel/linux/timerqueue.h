@@ -4,8 +4,7 @@
  *
  * The wheel queues its levels, a handful of them: a sorted list instead of the kernel's tree.
  */
-#ifndef _LIBTWHEEL_LINUX_TIMERQUEUE_H
-#define _LIBTWHEEL_LINUX_TIMERQUEUE_H
+#pragma once
 
 #include <linux/list.h>
 #include <linux/types.h>
@@ -89,5 +88,3 @@ static inline bool timerqueue_del(struct timerqueue_head *head, struct timerqueu
 	timerqueue_init(node);
 	return head->first;
 }
-
-#endif /* _LIBTWHEEL_LINUX_TIMERQUEUE_H */

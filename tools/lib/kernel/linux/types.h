@@ -6,8 +6,7 @@
  * their tests need. They are written for this project, so that the library contains nothing
  * that is GPL only.
  */
-#ifndef _LIBTWHEEL_LINUX_TYPES_H
-#define _LIBTWHEEL_LINUX_TYPES_H
+#pragma once
 
 #include_next <linux/types.h>
 
@@ -34,5 +33,3 @@ struct list_head {
 	struct list_head *next;
 	struct list_head *prev;
 };
-
-#endif /* _LIBTWHEEL_LINUX_TYPES_H */

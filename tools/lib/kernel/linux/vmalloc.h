@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _LIBTWHEEL_LINUX_VMALLOC_H
-#define _LIBTWHEEL_LINUX_VMALLOC_H
+#pragma once
 
 #include <linux/slab.h>
 
@@ -8,5 +7,3 @@ static inline void *__vmalloc(size_t bytes, gfp_t gfp)
 {
 	return kmalloc(bytes, gfp);
 }
-
-#endif /* _LIBTWHEEL_LINUX_VMALLOC_H */
