@@ -100,54 +100,31 @@ DEVICE_TEST(timers_of_an_adopted_wheel_go_on)
 	for (i = 0; i < TIMERS; i++)
 		CHECK(calls[i] == (i == 3 || (i % 2 == 0 && i != 98)));
 	CHECK(twheel_loop_count(loop) == TIMERS / 2 - 2 && pending() == TIMERS / 2 - 2);
-}
-
-DEVICE_TEST(what_is_disowned_by_adopting_is_cancelled)
-{
-	unsigned int i;
-
-	adopt(new_wheel(), TIMERS);
-	for (i = 0; i < TIMERS; i++)
-		CHECK(!twheel_start(loop, &handles[i], i % 3 ? HOUR : 0));
-	CHECK(!twheel_loop_flush(loop));
+	/* Those that the next process does not know are cancelled. */
 	adopt_again(10);
-	CHECK(twheel_loop_count(loop) == 10 && pending() == 10);
-	CHECK(run_for(loop, 4, 5000) == 4);
-	for (i = 0; i < TIMERS; i++)
-		CHECK(calls[i] == (i < 10 && i % 3 == 0));
+	CHECK(twheel_loop_count(loop) == 3 && pending() == 3);
 }
 
+/* Of two timers with the same data, the later one. */
 DEVICE_TEST(timers_that_no_loop_added_are_adopted)
 {
-	struct twheel_add adds[3] = {
+	struct twheel_add adds[] = {
 		{ .time_ns = 0, .data = 7 },
 		{ .time_ns = HOUR, .data = 8 },
 		{ .time_ns = 20 * MSEC, .interval_ns = 20 * MSEC, .data = 9 },
+		{ .time_ns = 3 * HOUR, .data = 8 },
+		{ .time_ns = 2 * HOUR, .data = 8 },
 	};
 	int fd = new_wheel();
 
-	CHECK(twheel_add_batch(fd, adds, 3) == 3);
+	CHECK(twheel_add_batch(fd, adds, ARRAY_SIZE(adds)) == ARRAY_SIZE(adds));
 	adopt(fd, TIMERS);
 	CHECK(twheel_loop_count(loop) == 3 && pending() == 3);
 	CHECK(run_for(loop, 4, 5000) == 4);
 	CHECK(calls[7] == 1 && !calls[8] && calls[9] >= 3);
+	CHECK(twheel_remaining(&handles[8]) > (int64_t)(2 * HOUR));
 	CHECK(twheel_stop(&handles[9]) == 1);
 	CHECK(!twheel_loop_flush(loop) && pending() == 1);
-}
-
-DEVICE_TEST(of_two_timers_with_the_same_data_the_later_stays)
-{
-	struct twheel_add adds[3] = {
-		{ .time_ns = HOUR, .data = 1 },
-		{ .time_ns = 3 * HOUR, .data = 1 },
-		{ .time_ns = 2 * HOUR, .data = 1 },
-	};
-	int fd = new_wheel();
-
-	CHECK(twheel_add_batch(fd, adds, 3) == 3);
-	adopt(fd, TIMERS);
-	CHECK(twheel_loop_count(loop) == 1 && pending() == 1);
-	CHECK(twheel_remaining(&handles[1]) > (int64_t)(2 * HOUR));
 }
 
 /* The kernel gets the new deadline, so the next process has it. */
@@ -352,29 +329,6 @@ DEVICE_TEST(a_descriptor_that_cannot_be_adopted_stays_the_callers)
 	CHECK(!twheel_loop_adopt(fd, &config) && errno == ENOSPC);
 	CHECK(fcntl(fd, F_GETFD) == 0 && !(fcntl(fd, F_GETFL) & O_NONBLOCK));
 	CHECK(!twheel_cancel_timer(fd, add.id) && !close(fd));
-}
-
-static void count_and_stop(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	count_number(loop, handle);
-	if ((uintptr_t)handle->data % 2)
-		CHECK(twheel_stop(handle) == 1);
-}
-
-/* In the kernel, in the ring, and waiting for their callbacks. */
-DEVICE_TEST(a_walk_finds_timers_by_their_data)
-{
-	int i;
-
-	adopt(new_wheel(), TIMERS);
-	for (i = 0; i < TIMERS; i++)
-		CHECK(!twheel_start(loop, &handles[i], i % 3 ? HOUR : 1));
-	CHECK(!twheel_loop_flush(loop) && becomes_readable());
-	CHECK(!twheel_loop_walk(loop, count_and_stop));
-	for (i = 0; i < TIMERS; i++)
-		CHECK(calls[i] == 1 && twheel_is_running(&handles[i]) == !(i % 2));
-	CHECK(!twheel_loop_flush(loop) && twheel_loop_count(loop) == TIMERS / 2);
-	CHECK(run_for(loop, TIMERS / 6, 5000) == TIMERS / 6);
 }
 
 DEVICE_TEST(bad_configs_of_adopting_are_einval)

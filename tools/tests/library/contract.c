@@ -215,31 +215,10 @@ TEST(what_is_stopped_on_its_way_is_not_called)
 		CHECK(!twheel_stop(&timers[i]));
 }
 
-static void start_late(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	++*(int *)handle->data;
-	CHECK(!twheel_start_at(loop, &timer, 1));
-}
-
-/* More timers than a dispatch handles at a time. */
-TEST(what_a_callback_starts_waits_for_all_that_has_expired)
-{
-	enum { TIMERS = 20000 };
-	uint64_t now = now_ns();
-	int i;
-
-	new_loop_of((struct twheel_loop_config) { .tick_ns = TWHEEL_TICK_MIN_NS });
-	for (i = 0; i < TIMERS; i++) {
-		timers[i].callback = i ? count_call : start_late;
-		CHECK(!twheel_start_at(loop, &timers[i], now + i * TWHEEL_TICK_MIN_NS));
-	}
-	CHECK(!twheel_loop_flush(loop));
-	pass(TIMERS * TWHEEL_TICK_MIN_NS + MSEC);
-	CHECK(twheel_loop_dispatch(loop) == TIMERS);
-	CHECK(twheel_loop_dispatch(loop) == 1 && called == TIMERS + 1);
-}
-
-/* It takes longer than the delay until all of them have been called. */
+/*
+ * They are more than a dispatch handles at a time, and it takes longer than the delay until all of
+ * them have been called.
+ */
 static void start_and_flush(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	CHECK(++*(int *)handle->data <= NR_TIMERS);

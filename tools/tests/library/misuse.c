@@ -3,7 +3,6 @@
  * Loops that are gone or cannot be made, and waits that do not end or spin
  */
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -28,16 +27,6 @@ TEST(a_loop_that_cannot_be_made_leaves_no_descriptor)
 		fails_at = 1;
 		twheel_loop_free(last);
 	}
-}
-
-/* It does not use the program's memory instead. */
-DEVICE_TEST(a_full_table_of_descriptors_is_an_error)
-{
-	struct twheel_loop_config config = { .flags = TWHEEL_LOOP_KERNEL };
-	struct rlimit none = { 0, 0 };
-
-	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
-	CHECK(!twheel_loop_new(&config) && errno == EMFILE);
 }
 
 TEST(a_loop_can_have_descriptor_0)
@@ -79,18 +68,6 @@ USER_TEST(the_levels_come_with_the_loop)
 		CHECK(!twheel_start(loop, &timers[i], delays[i]));
 	CHECK(!twheel_loop_flush(loop));
 	mallocs_left = -1;
-}
-
-TEST(messages_of_a_loop_that_was_freed_may_be_posted_again)
-{
-	struct twheel_message second = message;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		new_loop();
-		CHECK(!twheel_loop_post(loop, &message) && !twheel_loop_post(loop, &second));
-	}
-	CHECK(!messages && twheel_loop_dispatch(loop) == 2 && messages == 2);
 }
 
 /* Nothing expires for a while, and there is no report that there is no room. */
@@ -152,23 +129,6 @@ TEST(what_is_started_again_at_the_limit_expires)
 
 	for (i = 0; i < 4; i++)
 		check_started_again(i % 2, i / 2);
-}
-
-USER_TEST(only_messages_wake_a_program_that_asks)
-{
-	new_loop_that_asks();
-	CHECK_FAILS(twheel_loop_post(loop, &message), EINVAL);
-	CHECK(twheel_loop_fd(loop) >= 0 && !twheel_start(loop, &timer, MSEC));
-	sleep_for(5 * MSEC);
-	CHECK(!is_readable());
-	CHECK(twheel_loop_timeout(loop) == 0 && !errno);
-	sleep_for(MSEC);
-	CHECK(!is_readable());
-	CHECK(twheel_loop_dispatch(loop) == 1);
-	/* But a message does, once. */
-	CHECK(!twheel_loop_post(loop, &message));
-	CHECK(becomes_readable() && twheel_loop_dispatch(loop) == 1);
-	CHECK(twheel_loop_timeout(loop) == -1 && !is_readable());
 }
 
 /* A node with the number that the wheel's node had before the module was reloaded. */

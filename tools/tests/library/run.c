@@ -68,16 +68,6 @@ static void stop_the_third_time(struct twheel_loop *loop, struct twheel_handle *
 		CHECK(!twheel_loop_stop(loop));
 }
 
-TEST(a_callback_stops_the_run)
-{
-	timer.callback = stop_the_third_time;
-	CHECK(!twheel_repeat(loop, &timer, MSEC, MSEC) && !twheel_loop_run(loop));
-	CHECK(called == 3 && twheel_is_running(&timer));
-	/* A stop before the run ends it at once. */
-	CHECK(!twheel_loop_stop(loop) && !twheel_loop_run(loop));
-	CHECK(called == 3);
-}
-
 static void run_inside(struct twheel_loop *loop, struct twheel_handle *timer)
 {
 	CHECK(twheel_loop_count(loop) && !twheel_loop_run(loop));
@@ -88,10 +78,13 @@ TEST(a_stop_ends_the_innermost_run)
 {
 	timer.callback = run_inside;
 	timers[0].callback = stop_the_third_time;
-	called = 2;
-	CHECK(!twheel_start(loop, &timer, 0) && !twheel_start(loop, &timers[0], 5 * MSEC));
-	CHECK(!twheel_start(loop, &timers[1], 25 * MSEC) && !twheel_loop_run(loop));
-	CHECK(called == 4 && timer.callback == count_call);
+	CHECK(!twheel_start(loop, &timer, 0) && !twheel_repeat(loop, &timers[0], MSEC, MSEC));
+	CHECK(!twheel_unref(&timers[0]) && !twheel_start(loop, &timers[1], 100 * MSEC));
+	CHECK(!twheel_loop_run(loop) && called > 3 && !twheel_is_running(&timers[1]));
+	CHECK(timer.callback == count_call && twheel_is_running(&timers[0]));
+	/* A stop before the run ends it at once. */
+	CHECK(!twheel_start(loop, &timer, HOUR) && !twheel_loop_stop(loop));
+	CHECK(!twheel_loop_run(loop));
 }
 
 TEST(timers_that_do_not_count_end_the_run)
