@@ -20,7 +20,7 @@ import time
 sys.dont_write_bytecode = True
 import demo
 import jobs
-from cluster import Cluster, children
+from cluster import Cluster, cpu
 from guest import run_here_or_in_guest
 
 IDLE, BUSY = 20, 5
@@ -71,18 +71,6 @@ class Poller(demo.Host):
 def ways():
     return {"wheel": demo.Host, "notify": Poller, **{
         "poll%g" % pause: type("Poller", (Poller,), {"pause": pause}) for pause in (0.1, 1)}}
-
-
-def cpu(parent):
-    """Return the CPU seconds of a process and its children."""
-    total = 0
-    for pid in [parent, *children(parent)]:
-        try:
-            with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
-                total += int(file.read().split()[0]) / 1e9
-        except FileNotFoundError:
-            pass
-    return total
 
 
 class Bench:

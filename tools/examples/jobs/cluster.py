@@ -58,6 +58,18 @@ def children(pid):
         return sorted(map(int, file.read().split()))
 
 
+def cpu(parent):
+    """Return the CPU seconds of a process and its children."""
+    total = 0
+    for pid in [parent, *children(parent)]:
+        try:
+            with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
+                total += int(file.read().split()[0]) / 1e9
+        except FileNotFoundError:
+            pass
+    return total
+
+
 class Server:
     """A server that can be killed, and started again."""
 
