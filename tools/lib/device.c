@@ -63,12 +63,6 @@ static struct twheel_handle *handle_of(struct twheel_loop *loop, const struct tw
 	       handle->where == event->id ? handle : NULL;
 }
 
-static void link_expired(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	list_move_tail(handle_link(handle), &loop->expired);
-	handle->state ^= LINKED | ARMED;
-}
-
 static void collect_event(struct device *device, const struct twheel_event *event)
 {
 	struct twheel_handle *handle = handle_of(&device->loop, event);
@@ -77,7 +71,8 @@ static void collect_event(struct device *device, const struct twheel_event *even
 		/* With TWHEEL_DEBUG. */
 		if (unlikely(device->loop.thread))
 			twheel_loop_check_event(&device->loop, handle, event->id);
-		link_expired(&device->loop, handle);
+		list_move_tail(handle_link(handle), &device->loop.expired);
+		handle->state ^= LINKED | ARMED;
 	} else if (event->id == device->alarm) {
 		device->alarm = 0;
 	}
@@ -253,8 +248,6 @@ static int arm_flushing(struct device *device)
 /* Release the taken events: their callbacks have returned, so no other process needs them. */
 static void drop_taken(struct device *device)
 {
-	if (!device->taken)
-		return;
 	twheel_ring_consume(&device->ring, device->taken);
 	device->taken = 0;
 }
@@ -275,7 +268,7 @@ static int device_flush(struct twheel_loop *loop)
 	error = arm_flushing(device) ? errno : 0;
 	if (twheel_loop_check(loop) || (loop->config.resolve && cancel_stopped(device)))
 		return -1;
-	if (list_empty(&loop->expired))
+	if (device->taken && list_empty(&loop->expired))
 		drop_taken(device);
 	return error ? fail(error) : 0;
 }

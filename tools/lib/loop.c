@@ -146,27 +146,6 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 
 /* ---- Handles ---- */
 
-/*
- * Prepare the start of a timer. The first one of a turn makes a program that waits for the
- * descriptor dispatch, and so flush. Without room for that, timers wake it that are armed, and
- * the next start tries again. Returns 0, or -1 with errno set.
- */
-static int note_start(struct twheel_loop *loop)
-{
-	if (likely(loop->delay_limit))
-		return 0;
-	if (needs_alarm(loop) && loop->backend.alarm(loop))
-		return is_no_room(errno) ? 0 : -1;
-	set_time(loop);
-	return 0;
-}
-
-/* Add two times, neither of which is above TWHEEL_TIME_MAX_NS; saturates. */
-static uint64_t add_times(uint64_t a, uint64_t b)
-{
-	return min(a + b, TWHEEL_TIME_MAX_NS);
-}
-
 static inline int arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	note_running(loop, handle);
@@ -191,9 +170,20 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 		return fail(EXDEV);
 	if (delay > TWHEEL_TIME_MAX_NS || (follows && interval - 1 >= TWHEEL_TIME_MAX_NS))
 		return fail(EINVAL);
-	deadline = add_times(from_zero ? 0 : loop_now(loop), delay);
+	/* Neither is above half of the range. */
+	deadline = min((from_zero ? 0 : loop_now(loop)) + delay, TWHEEL_TIME_MAX_NS);
 	if (!twheel_is_running(handle) || deadline < handle->armed) {
-		if (note_start(loop) || twheel_stop(handle) < 0)
+		/*
+		 * The first start of a turn makes a program that waits for the descriptor dispatch,
+		 * and so flush. Without room for that, armed timers wake it.
+		 */
+		if (!loop->delay_limit) {
+			if (!needs_alarm(loop) || !loop->backend.alarm(loop))
+				set_time(loop);
+			else if (!is_no_room(errno))
+				return -1;
+		}
+		if (twheel_stop(handle) < 0)
 			return -1;
 		handle->loop = loop;
 		handle->deadline = deadline;
@@ -257,7 +247,7 @@ int twheel_again(struct twheel_handle *handle, uint64_t delay_ns)
 		delay_ns = handle->interval;
 	/* As in the header, now that the time is known. */
 	if (!twheel_loop_check(handle->loop) && delay_ns <= TWHEEL_TIME_MAX_NS) {
-		deadline = add_times(loop_now(handle->loop), delay_ns);
+		deadline = min(loop_now(handle->loop) + delay_ns, TWHEEL_TIME_MAX_NS);
 		if (deadline >= handle->armed) {
 			handle->deadline = deadline;
 			return 0;
@@ -328,8 +318,8 @@ static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *ha
 	if (now > handle->deadline)
 		periods += (now - handle->deadline) / handle->interval;
 	handle->count = periods;
-	/* The first sum is not later than now, or than the deadline: it cannot overflow. */
-	return add_times(handle->deadline + (periods - 1) * handle->interval, handle->interval);
+	/* One interval after now, or after the deadline, at most: it cannot overflow. */
+	return min(handle->deadline + periods * handle->interval, TWHEEL_TIME_MAX_NS);
 }
 
 /* Take the next timer to call, or NULL. Timers that repeat, or were postponed, are rearmed. */
@@ -595,7 +585,7 @@ int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
 		return -1;
 	if (loop->clock_id != CLOCK_MANUAL || ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	end = add_times(loop->manual_ns, ns);
+	end = min(loop->manual_ns + ns, TWHEEL_TIME_MAX_NS);
 	do {
 		if (flush(loop))
 			return -1;
@@ -748,16 +738,13 @@ int twheel_loop_stop(struct twheel_loop *loop)
 
 int twheel_loop_run(struct twheel_loop *loop)
 {
-	int64_t count;
 	int ret = 0;
 
 	if (check_waits(loop))
 		return -1;
-	while (!ret && (count = twheel_loop_count(loop)) > 0 && !is_stopped(loop))
+	while (!ret && loop->nr_running && !is_stopped(loop))
 		if (wait_once(loop, FOR_EVER, true) < 0 && errno != EINTR)
 			ret = -1;
-	if (count < 0)
-		return -1;
 	loop->stopped = false;
 	return ret;
 }

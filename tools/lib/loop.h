@@ -6,8 +6,7 @@
  * called. A backend holds timers until they expire: device.c in the kernel, user.c in a wheel in
  * the program's memory.
  */
-#ifndef LIBTWHEEL_LOOP_H
-#define LIBTWHEEL_LOOP_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -250,5 +249,3 @@ void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32
 int twheel_loop_report(struct twheel_loop *loop, struct twheel_handle *handle);
 
 #pragma GCC visibility pop
-
-#endif /* LIBTWHEEL_LOOP_H */

@@ -41,12 +41,6 @@ static inline struct twheel_timer *timer_of(struct twheel_handle *handle)
 	return (struct twheel_timer *)handle->link;
 }
 
-/* Return the tick that a time has reached. */
-static uint64_t tick_of(const struct twheel *w, uint64_t time)
-{
-	return twheel_floor(w, min_t(uint64_t, time, S64_MAX));
-}
-
 static noinline int arm_slowpath(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	struct twheel *w = &user_of(loop)->wheel;
@@ -83,34 +77,6 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 	set_idle(loop, handle);
 	twheel_cancel(&user_of(loop)->wheel, timer_of(handle));
 	return 1;
-}
-
-/* Add levels for all of time, so that a timer can be placed whenever it is due. */
-static int add_levels(struct twheel *w)
-{
-	while (twheel_max_delay(w) < S64_MAX) {
-		struct twheel_level *level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
-
-		if (!level)
-			return fail(ENOMEM);
-		twheel_level_install(w, level);
-	}
-	return 0;
-}
-
-/* Arm a linked handle. Returns 0; or -1 with errno set, and it stays linked. */
-static int arm_linked(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	struct twheel *w = &user_of(loop)->wheel;
-	uint64_t max = loop->config.max_timers;
-
-	if (max && w->nr_pending + w->nr_expired >= max)
-		return fail(ENOSPC);
-	list_del(handle_link(handle));
-	handle->armed = handle->deadline;
-	handle->state ^= LINKED | ARMED;
-	twheel_add(w, timer_of(handle));
-	return 0;
 }
 
 /* Note the time before setting it: a message that is posted after this makes it unknown. */
@@ -188,13 +154,22 @@ int twheel_user_open(struct twheel_loop *loop)
 /* Armed timers wake the program even if some could not be armed. */
 static noinline int arm_flushing(struct twheel_loop *loop)
 {
+	struct twheel *w = &user_of(loop)->wheel;
+	uint64_t max = loop->config.max_timers;
 	int error = 0;
 
 	while (!error && !list_empty(&loop->flushing)) {
 		struct twheel_handle *handle = linked_handle(loop->flushing.next);
 
-		if (arm_linked(loop, handle) && twheel_loop_report(loop, handle))
-			error = errno;
+		if (max && w->nr_pending + w->nr_expired >= max) {
+			errno = ENOSPC;
+			error = twheel_loop_report(loop, handle) ? errno : 0;
+			continue;
+		}
+		list_del(handle_link(handle));
+		handle->armed = handle->deadline;
+		handle->state ^= LINKED | ARMED;
+		twheel_add(w, timer_of(handle));
 	}
 	if (twheel_loop_check(loop) || (loop->fd >= 0 && set_next(loop)))
 		return -1;
@@ -205,7 +180,7 @@ static noinline int arm_flushing(struct twheel_loop *loop)
 static noinline void follow_back(struct twheel_loop *loop)
 {
 	struct twheel *w = &user_of(loop)->wheel;
-	uint64_t tick = tick_of(w, twheel_loop_now(loop));
+	uint64_t tick = twheel_floor(w, twheel_loop_now(loop));
 
 	if (tick >= w->now)
 		return;
@@ -234,7 +209,7 @@ static int user_collect(struct twheel_loop *loop, bool again)
 	u64 next;
 
 	set_time(loop);
-	tick = tick_of(w, loop->now);
+	tick = twheel_floor(w, loop->now);
 	if (unlikely(loop->clock_id == CLOCK_REALTIME))
 		follow_back(loop);
 	/* It has fired; or it may have, before the clock was set back. */
@@ -295,6 +270,8 @@ static const struct backend user_backend = {
 
 struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 {
+	struct twheel_level *level;
+	struct twheel *w;
 	struct user *user;
 
 	/* A timerfd cannot have it. */
@@ -306,12 +283,18 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup)
 	user->loop.fd = -1;
 	user->loop.clock_id = setup->clock_id;
 	user->loop.real = &user_backend;
-	twheel_init(&user->wheel, setup->tick_ns, setup->wheel_size,
+	w = &user->wheel;
+	twheel_init(w, setup->tick_ns, setup->wheel_size,
 		    loop_clock(&user->loop) / setup->tick_ns);
-	if (add_levels(&user->wheel)) {
-		twheel_destroy(&user->wheel);
-		free(user);
-		return NULL;
+	/* Levels for all of time, so that a timer can be placed whenever it is due. */
+	while (twheel_max_delay(w) < S64_MAX) {
+		level = twheel_level_alloc(w, w->nr_levels, GFP_KERNEL);
+		if (!level) {
+			twheel_destroy(w);
+			free(user);
+			return fail(ENOMEM), NULL;
+		}
+		twheel_level_install(w, level);
 	}
 	return &user->loop;
 }
