@@ -94,8 +94,9 @@ type scheduled struct {
 }
 
 // New makes a timing wheel with ticks of the given length and a number of buckets per level, on
-// a clock: Monotonic, if none is given. Without the device, or where it cannot be opened, the wheel is over the standard library. The
-// environment variable TWHEEL_BACKEND may hold "device" or "user" to allow only one of them.
+// a clock: Monotonic, if none is given. Without the device, or where it cannot be opened, the wheel
+// is over the standard library. The environment variable TWHEEL_BACKEND may hold "device" or "user"
+// to allow only one of them.
 func New(tick time.Duration, wheelSize int64, clock ...Clock) (*TimingWheel, error) {
 	clock = append(clock, Monotonic)
 	if tick < time.Microsecond || wheelSize < 1 || clock[0] != Monotonic && clock[0] != Boottime {

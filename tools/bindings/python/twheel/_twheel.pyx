@@ -28,7 +28,6 @@ cdef extern from "libtwheel.h":
     struct twheel_handle:
         void *data
         uint64_t count
-        twheel_loop *loop
     struct twheel_loop_config:
         uint64_t tick_ns, max_timers
         uint32_t wheel_size, clock, backend
@@ -376,10 +375,7 @@ cdef class Timers:
         cdef uint64_t ns = nanoseconds(delay)
         self.owner.check()
         ns = self.owner.later(ns)
-        if handle.loop == NULL:
-            check(twheel_start(self.owner.loop, handle, ns), "twheel_start")
-        else:
-            check(twheel_again(handle, ns), "twheel_again")
+        check(twheel_start(self.owner.loop, handle, ns), "twheel_start")
 
     def stop(self, Py_ssize_t number):
         return stop(self.owner, self.find(number))

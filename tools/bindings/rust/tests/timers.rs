@@ -441,12 +441,14 @@ fn a_queue_returns_values_in_their_order() {
     assert_eq!(queue.remove(gone).unwrap(), Some(15));
     assert_eq!(queue.remove(gone).unwrap(), None);
     assert!(!queue.reset(gone, MS).unwrap());
+    push(40);
+    push(50);
     while wheel.dispatch().unwrap() == 0 { std::thread::sleep(later_by(35)) } // three at once
     assert!(!queue.reset(expired, MS).unwrap());
     assert_eq!(queue.remove(expired).unwrap(), Some(10));
-    assert_eq!(queue.len(), 3);
+    assert_eq!(queue.len(), 5);
     let all: Vec<u32> = queue.by_ref().map(|value| value.unwrap()).collect();
-    assert_eq!((all, queue.len()), (vec![20, 30, 5], 0));
+    assert_eq!((all, queue.len()), (vec![20, 30, 40, 50, 5], 0));
 }
 
 #[test]
@@ -505,38 +507,4 @@ fn try_next_does_not_wait() {
         wheel.wait(None).unwrap();
     }
     assert_eq!((seen.get(), queue.len()), (Some(3), 1));
-}
-
-/// Random operations, and an account of each value.
-#[test]
-fn every_value_comes_back_once_or_is_removed() {
-    let mut seed = 1u64;
-    let mut random = move |n: u64| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) % n
-    };
-    let timers = std::env::var("TWHEEL_TIMERS").map_or(100_000, |n| n.parse().unwrap());
-    let mut queue = Queue::new(&new());
-    let mut seen = vec![0u8; timers];
-    let mut keys = Vec::new();
-    for n in 0..timers {
-        keys.push(queue.push(n, Duration::from_micros(random(500_000))).unwrap());
-        let other = keys[random(keys.len() as u64) as usize];
-        match random(4) {
-            0 => {
-                if let Some(value) = queue.remove(other).unwrap() {
-                    seen[value] += 1;
-                }
-            }
-            1 => {
-                queue.reset(other, Duration::from_micros(random(500_000))).unwrap();
-            }
-            2 if random(8) == 0 => seen[queue.next().unwrap().unwrap()] += 1,
-            _ => (),
-        }
-    }
-    for value in &mut queue {
-        seen[value.unwrap()] += 1;
-    }
-    assert!(seen.iter().all(|&n| n == 1));
 }
