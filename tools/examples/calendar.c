@@ -18,8 +18,6 @@
 #include <unistd.h>
 #include <libtwheel.h>
 
-#define SECOND	1000000000ULL
-
 static int left;
 
 static void ring(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -76,7 +74,7 @@ int main(int argc, char **argv)
 		struct twheel_handle *handle = calloc(1, sizeof(*handle));
 
 		twheel_handle_init(handle, ring, argv[i]);
-		if (!handle || twheel_start_at(loop, handle, when * SECOND))
+		if (!handle || twheel_start_at(loop, handle, when * TWHEEL_SEC))
 			err(1, "%s", argv[i]);
 		first = when < first ? when : first;
 		left++;
