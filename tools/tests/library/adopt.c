@@ -318,6 +318,29 @@ DEVICE_TEST(a_descriptor_that_cannot_be_adopted_stays_the_callers)
 	CHECK(!twheel_cancel_timer(fd, add.id) && !close(fd));
 }
 
+static void count_and_stop(struct twheel_loop *loop, struct twheel_handle *handle)
+{
+	count_number(loop, handle);
+	if ((uintptr_t)handle->data % 2)
+		CHECK(twheel_stop(handle) == 1);
+}
+
+/* In the kernel, in the ring, and waiting for their callbacks. */
+DEVICE_TEST(a_walk_finds_timers_by_their_data)
+{
+	int i;
+
+	adopt(new_wheel(), TIMERS);
+	for (i = 0; i < TIMERS; i++)
+		CHECK(!twheel_start(loop, &handles[i], i % 3 ? HOUR : 1));
+	CHECK(!twheel_loop_flush(loop) && becomes_readable());
+	CHECK(!twheel_loop_walk(loop, count_and_stop));
+	for (i = 0; i < TIMERS; i++)
+		CHECK(calls[i] == 1 && twheel_is_running(&handles[i]) == !(i % 2));
+	CHECK(!twheel_loop_flush(loop) && twheel_loop_count(loop) == TIMERS / 2);
+	CHECK(run_for(loop, TIMERS / 6, 5000) == TIMERS / 6);
+}
+
 DEVICE_TEST(bad_configs_of_adopting_are_einval)
 {
 	struct twheel_loop_config bad[] = {
