@@ -71,6 +71,8 @@ static void any_add(struct fuzzer *fuzzer, struct twheel_add *add)
 		add->interval_ns = MSEC + chance_below(chance, 100 * MSEC);
 	else if (chance_hit(chance, 5))
 		add->interval_ns = chance_any_size(chance);
+	else if (chance_hit(chance, 2))
+		add->interval_ns = TWHEEL_TIME_MAX_NS - 2 + chance_below(chance, 5);
 	add->data = chance_next(chance);
 	add->reserved = any_reserved(chance);
 }

@@ -63,6 +63,7 @@ struct model_timer {
 struct model {
 	int fd;
 	uint64_t tick_ns;
+	uint32_t wheel_size;
 	clockid_t clock;
 	uint64_t max_timers;	/* its limit */
 	bool is_set_up;

@@ -82,7 +82,7 @@ static void fuzz(uint64_t ops, uint64_t seconds, uint64_t seed, unsigned int thr
 		ops += fuzzer[i].ops;
 	}
 	all = print_counts(fuzzer, threads);
-	/* SECURITY: arguments; missing pages; the ring of events */
+	/* SECURITY: arguments; extreme times and sizes; missing pages; the ring of events */
 	tap_result(all && !fuzz.failed, "fuzzing (%llu operations, seed %llu, %u threads)",
 		   (unsigned long long)ops, (unsigned long long)seed, threads);
 }

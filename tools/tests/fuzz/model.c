@@ -120,7 +120,7 @@ static int expect_change(struct model *model, uint32_t cmd, const union entry *e
 					  add->interval_ns > TWHEEL_TIME_MAX_NS)))
 			return -EINVAL;
 		if (model->count >= model->max_timers)
-			return -ENOSPC;
+			return -ENOSPC; /* SECURITY: timers */
 		return writable ? 0 : -EFAULT;
 	}
 	if (cmd == TWHEEL_MODIFY &&
@@ -228,21 +228,30 @@ static void change(struct fuzzer *fuzzer, const struct change *change)
 
 /* ---- Looking ------------------------------------------------------------- */
 
-static void check_listed(struct fuzzer *fuzzer, const struct twheel_listed *listed)
+/* It has expired if its deadline has passed, and if its tick had ended @before the call. */
+static void check_listed(struct fuzzer *fuzzer, const struct twheel_listed *listed,
+			 uint64_t before)
 {
 	const struct model_timer *timer = check_timer(fuzzer, "listed", listed->id, listed->data,
 						      listed->deadline_ns);
+	bool expired = listed->state == TWHEEL_EXPIRED;
 
 	if (timer && (listed->interval_ns != timer->interval || listed->reserved ||
 		      listed->state > TWHEEL_EXPIRED ||
-		      (listed->state == TWHEEL_EXPIRED &&
-		       listed->deadline_ns > now_on(fuzzer->model.clock))))
+		      (expired ? listed->deadline_ns > now_on(fuzzer->model.clock) :
+				 listed->deadline_ns + fuzzer->model.tick_ns < before)))
 		fuzz_fail(fuzzer, "listed: timer %#llx, state %u, interval %llu, reserved %u",
 			  listed->id, listed->state, listed->interval_ns, listed->reserved);
 }
 
+static uint64_t remaining(uint64_t deadline, uint64_t now)
+{
+	return deadline > now ? deadline - now : 0;
+}
+
 static void query(struct fuzzer *fuzzer)
 {
+	uint64_t before = now_on(fuzzer->model.clock);
 	struct twheel_query query = {
 		.id = any_id(fuzzer),
 		.reserved = any_reserved(&fuzzer->chance),
@@ -259,39 +268,67 @@ static void query(struct fuzzer *fuzzer)
 		.interval_ns = query.interval_ns,
 		.state = query.state,
 		.reserved = query.reserved,
-	});
-	if (query.remaining_ns > query.deadline_ns)
+	}, before);
+	if (query.remaining_ns > remaining(query.deadline_ns, before) ||
+	    query.remaining_ns < remaining(query.deadline_ns, now_on(fuzzer->model.clock)))
 		fuzz_fail(fuzzer, "%llu to %llu remain", query.remaining_ns, query.deadline_ns);
 }
 
 /* Listed once in a walk */
-static void check_listed_once(struct fuzzer *fuzzer, const struct twheel_listed *listed)
+static void check_listed_once(struct fuzzer *fuzzer, const struct twheel_listed *listed,
+			      uint64_t before)
 {
 	struct model_timer *timer = find(&fuzzer->model, listed->id);
 
-	check_listed(fuzzer, listed);
+	check_listed(fuzzer, listed, before);
 	if (timer && timer->listed)
 		fuzz_fail(fuzzer, "timer %#llx is listed twice", listed->id);
 	if (timer)
 		timer->listed = true;
 }
 
+/*
+ * A part of the timers, or -EINVAL: surely from an id, or from the slot of more timers than fit in
+ * any page. SECURITY: arguments
+ */
+static void list_from_any_cursor(struct fuzzer *fuzzer)
+{
+	const uint64_t before = now_on(fuzzer->model.clock);
+	const uint64_t cursor = chance_any_size(&fuzzer->chance) |
+				(chance_hit(&fuzzer->chance, 10) ? 0xfff : 0);
+	bool is_invalid = cursor > UINT32_MAX || (cursor & 0xfff) == 0xfff;
+	struct twheel_listed listed[FUZZ_BATCH];
+	struct twheel_list list = {
+		.cursor = cursor, .entries = (uintptr_t)listed, .count = FUZZ_BATCH,
+	};
+	long ret = fuzz_ioctl(fuzzer, TWHEEL_LIST, &list), i;
+
+	for (i = 0; i < ret; i++)
+		check_listed(fuzzer, &listed[i], before);
+	if ((is_invalid || ret < 0 ? ret != -EINVAL : ret > FUZZ_BATCH) ||
+	    (ret <= 0 && list.cursor != cursor))
+		fuzz_fail(fuzzer, "TWHEEL_LIST from %#jx to %#llx returned %ld",
+			  (uintmax_t)cursor, list.cursor, ret);
+}
+
 /* A whole walk: it lists all timers, and no others. */
 static void list(struct fuzzer *fuzzer)
 {
+	const uint64_t before = now_on(fuzzer->model.clock);
 	struct model *model = &fuzzer->model;
 	struct twheel_list list = { };
 	struct twheel_listed listed;
 	unsigned int nr;
 	long ret, i;
 
+	list_from_any_cursor(fuzzer);
 	for (nr = 0; nr < model->count; nr++)
 		model->timer[nr].listed = false;
 
 	do {
 		struct spot spot;
 
-		list.count = 1 + chance_below(&fuzzer->chance, FUZZ_BATCH);
+		list.count = chance_below(&fuzzer->chance, FUZZ_BATCH);
 		spot = memory_spot(&fuzzer->memory, &fuzzer->chance, list.count * sizeof(listed));
 		list.entries = (uintptr_t)spot.at;
 		ret = fuzz_ioctl(fuzzer, TWHEEL_LIST, &list);
@@ -303,9 +340,9 @@ static void list(struct fuzzer *fuzzer)
 		}
 		for (i = 0; i < ret; i++) {
 			memcpy(&listed, spot.at + i * sizeof(listed), sizeof(listed));
-			check_listed_once(fuzzer, &listed);
+			check_listed_once(fuzzer, &listed, before);
 		}
-	} while (ret);
+	} while (ret || !list.count);
 	for (nr = 0; nr < model->count; nr++) {
 		if (!model->timer[nr].listed)
 			fuzz_fail(fuzzer, "timer %#jx is not listed",
@@ -313,15 +350,18 @@ static void list(struct fuzzer *fuzzer)
 	}
 }
 
+/* SECURITY: kernel information */
 static void check_info(struct fuzzer *fuzzer, const struct twheel_info *info)
 {
+	static const struct twheel_info zero;
 	const struct model *model = &fuzzer->model;
 
 	if (info->added != model->added || info->modified != model->modified ||
 	    info->cancelled != model->cancelled || info->delivered != model->delivered ||
 	    info->pending + info->expired != model->count ||
 	    info->tick_ns != model->tick_ns || info->max_timers != model->max_timers ||
-	    info->clock_id != (uint32_t)model->clock)
+	    info->wheel_size != model->wheel_size || info->clock_id != (uint32_t)model->clock ||
+	    !info->levels || memcmp(info->reserved, zero.reserved, sizeof(zero.reserved)))
 		fuzz_fail(fuzzer, "off by %+lld adds, %+lld modifies, %+lld cancels, %+lld reads",
 			  (long long)(info->added - model->added),
 			  (long long)(info->modified - model->modified),
@@ -331,10 +371,16 @@ static void check_info(struct fuzzer *fuzzer, const struct twheel_info *info)
 
 static void info(struct fuzzer *fuzzer)
 {
-	struct twheel_info info = { };
+	const clockid_t clock = fuzzer->model.clock;
+	uint64_t before = now_on(clock);
+	struct twheel_info info;
 
-	if (!fuzz_call(fuzzer, TWHEEL_INFO, &info, 0))
-		check_info(fuzzer, &info);
+	memset(&info, 0xa5, sizeof(info));
+	if (fuzz_call(fuzzer, TWHEEL_INFO, &info, 0))
+		return;
+	check_info(fuzzer, &info);
+	if (info.now_ns < before || info.now_ns > now_on(clock))
+		fuzz_fail(fuzzer, "it is %llu on clock %d", info.now_ns, clock);
 }
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -386,9 +432,12 @@ static void read_some(struct fuzzer *fuzzer)
 		{ .iov_base = spot.at, .iov_len = first },
 		{ .iov_base = spot.at + first, .iov_len = size - first },
 	};
+	char unread[20 * sizeof(struct twheel_event)];
 	struct twheel_event event;
 	long ret, i;
 
+	memset(unread, 0x5a, size);
+	memory_fill(&spot, 0, unread, size);
 	if (chance_hit(&fuzzer->chance, 30))
 		ret = readv(model->fd, piece, ARRAY_SIZE(piece));
 	else
@@ -403,6 +452,10 @@ static void read_some(struct fuzzer *fuzzer)
 		memcpy(&event, spot.at + i, sizeof(event));
 		learn_event(fuzzer, &event);
 	}
+	/* SECURITY: kernel information */
+	ret = ret < 0 ? 0 : ret;
+	if (spot.writable >= size && memcmp(spot.at + ret, unread, size - ret))
+		fuzz_fail(fuzzer, "a read writes behind its %ld bytes", ret);
 }
 
 /* Return true if a timer has to be readable, as its tick has begun; or could be, as it is due. */
@@ -538,6 +591,8 @@ static void poll_wheel(struct fuzzer *fuzzer)
 	bool due = is_due(model, before, true);
 	long ret = fuzz_count(fuzzer, CALL_POLL, poll(&pfd, 1, due ? PATIENCE_MS : 0));
 
+	if (pfd.revents && pfd.revents != (POLLIN | (pfd.events & POLLRDNORM)))
+		fuzz_fail(fuzzer, "poll for %#x returned %#x", pfd.events, pfd.revents);
 	if (model->slots)
 		check_ring(fuzzer, before, pfd.revents);
 	else if (due ? !(pfd.revents & POLLIN) :
@@ -613,6 +668,7 @@ static void set_up(struct fuzzer *fuzzer)
 		return;
 	model->is_set_up = true;
 	model->tick_ns = setup.tick_ns;
+	model->wheel_size = setup.wheel_size;
 	model->clock = setup.clock_id;
 	model->max_timers = setup.max_timers ? setup.max_timers : fuzzer->fuzz->max_timers;
 	model->large = setup.wheel_size > 2048;
@@ -642,6 +698,7 @@ void model_open(struct fuzzer *fuzzer)
 	fuzzer->model = (struct model) {
 		.fd = open_wheel(fuzzer),
 		.tick_ns = TWHEEL_TICK_DEFAULT_NS,
+		.wheel_size = TWHEEL_SIZE_DEFAULT,
 		.clock = CLOCK_MONOTONIC,
 		.max_timers = fuzzer->fuzz->max_timers,
 	};
