@@ -3,51 +3,13 @@
  * Batches: in order, up to the first entry that fails. twheel-fuzz has bad entries of each kind and
  * arrays that end in any place.
  */
-#include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include "selftest.h"
 
 #define MAX_BATCH	MAX_EVENTS
 
 CHANGING_FIXTURE(batch);
-
-/* Adds that are not due for an hour. */
-static struct twheel_add *far_adds(struct twheel_add *to, unsigned int count)
-{
-	return memcpy(to, fill_adds(count, HOUR, SEC, 0), count * sizeof(*to));
-}
-
-/* Three of four are due; the fourth has a delay. */
-TEST_F(batch, due_timers_queue_in_its_order)
-{
-	__u64 from = now_ns();
-
-	fill_adds(400, 400, -1, TWHEEL_ABSTIME);
-	for (int i = 3; i < 400; i += 4)
-		adds[i] = (struct twheel_add) { .time_ns = HOUR, .interval_ns = i * SEC };
-	ASSERT_EQ(400, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, 400));
-	ASSERT_EQ(300, read_events(self->fd, 400));
-	for (int i = 0; i < 300; i++)
-		EXPECT_EQ(i / 3 * 4 + i % 3, event[i].data);
-	for (int i = 3; i < 400; i += 4) {
-		EXPECT_LE(from + HOUR, deadline_of(self->fd, adds[i].id));
-		EXPECT_EQ(i * SEC, query.interval_ns);
-	}
-}
-
-TEST_F(batch, stops_at_a_bad_entry)
-{
-	fill_adds(100, HOUR, SEC, 0);
-	adds[60].flags = 2;
-	EXPECT_EQ(60, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, 100));
-	EXPECT_EQ(-EINVAL, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds + 60, 40));
-	EXPECT_EQ(UNTOUCHED, adds[60].id);
-	for (int i = 0; i < 60; i++)
-		ids[i] = adds[i == 50 ? 0 : i].id;
-	EXPECT_EQ(50, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, ids, 60));
-	EXPECT_EQ(-ENOENT, tw_batch(self->fd, TWHEEL_CANCEL_BATCH, ids + 50, 10));
-	EXPECT_EQ(10, tw_info(self->fd).pending);
-}
 
 /* The second one needs more levels, and the id of the first one cannot be written. */
 TEST_F(batch, that_cannot_hand_back_an_id_leaves_the_wheel_as_it_was)
@@ -80,7 +42,7 @@ TEST_F(batch, add_to_an_array_that_becomes_read_only) /* SECURITY: missing pages
 		if (only_id)
 			size -= sizeof(*adds) - sizeof(add->id);
 		add = before_page(size, PROT_READ | PROT_WRITE);
-		far_adds(add, done + 50);
+		memcpy(add, fill_adds(done + 50, HOUR, SEC, 0), (done + 50) * sizeof(*add));
 		ASSERT_EQ(0, mprotect((char *)add + size, page, PROT_READ));
 		before = tw_info(self->fd);
 		EXPECT_EQ(done ?: -EFAULT, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, done + 50));
@@ -122,36 +84,21 @@ TEST_F(batch, a_signal_in_the_middle) /* SECURITY: calls */
 	EXPECT_EQ(tw_info(self->fd).pending, tw_info(self->fd).added);
 }
 
-static atomic_bool kicking;
-
-static void *kick(void *arg)
-{
-	const int *fd = arg;
-	__u64 one = 1;
-
-	while (kicking && write(*fd, &one, sizeof(one)) == sizeof(one))
-		usleep(100);
-	return NULL;
-}
-
 /* An io_uring completion is task work for the thread, not a signal. */
 TEST_F(batch, is_not_cut_short_by_completions_of_a_ring)
 {
-	int kicked = eventfd(0, 0);
+	const struct itimerspec often = { { 0, 100 * USEC }, { 0, 100 * USEC } };
+	int timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	struct io_uring_cqe cqe;
-	pthread_t thread;
 	struct ring ring;
 
 	fill_adds(MAX_BATCH, HOUR, SEC, 0);
 	ASSERT_TRUE(ring_open(&ring, 0));
-	ASSERT_TRUE(ring_poll(&ring, kicked, IORING_POLL_ADD_MULTI));
-	kicking = true;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, kick, &kicked));
+	ASSERT_TRUE(ring_poll(&ring, timer, IORING_POLL_ADD_MULTI));
+	ASSERT_EQ(0, timerfd_settime(timer, 0, &often, NULL));
 	for (int i = 0; i < 20; i++) {
 		EXPECT_EQ(MAX_BATCH, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, MAX_BATCH));
 		while (ring_next(&ring, &cqe, false))
 			;
 	}
-	kicking = false;
-	pthread_join(thread, NULL);
 }

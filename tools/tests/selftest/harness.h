@@ -239,15 +239,6 @@ static inline bool end_of_check(struct __test_metadata *test, bool must_end)
 #define ASSERT_GE(expected, seen)	CHECK_VALUE(expected, >=, seen, true)
 #define ASSERT_TRUE(seen)		CHECK_VALUE(0, !=, seen, true)
 #define ASSERT_FALSE(seen)		CHECK_VALUE(0, ==, seen, true)
-#define EXPECT_STREQ(expected, seen)				\
-	CHECK(false, ({						\
-		const char *__expected = (expected);		\
-		const char *__seen = (seen);			\
-								\
-		_metadata->failed |= strcmp(__expected, __seen); \
-		strcmp(__expected, __seen) &&			\
-			TH_LOG("Expected '%s' == '%s'", __expected, __seen); \
-	}))
 
 /* Wait for the child; return whether it passed. */
 static inline bool wait_for_test(const struct __test_metadata *test, pid_t pid)

@@ -435,27 +435,17 @@ static inline long wait_asleep(pid_t tid)
 }
 
 /*
- * The name of the first parameter or counter that differs from @than, or "".
- * Memory and levels may grow in a call that fails; the clock runs.
+ * Return true if no parameter or counter differs from @than. Memory and levels may grow in a call
+ * that fails; the clock runs.
  */
-static inline const char *changes(int fd, const struct twheel_info *than)
+static inline bool is_unchanged(int fd, const struct twheel_info *than)
 {
-#define FIELD(name)	{ #name, offsetof(struct twheel_info, name), sizeof(than->name) }
-	const struct {
-		const char *name;
-		size_t offset, size;
-	} fields[] = {
-		FIELD(tick_ns), FIELD(max_timers), FIELD(wheel_size), FIELD(clock_id),
-		FIELD(pending), FIELD(expired), FIELD(added), FIELD(modified), FIELD(cancelled),
-		FIELD(delivered),
-	};
 	struct twheel_info after = tw_info(fd);
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(fields); i++)
-		if (memcmp((char *)&after + fields[i].offset, (char *)than + fields[i].offset,
-			   fields[i].size))
-			return fields[i].name;
-	return "";
+	after.now_ns = than->now_ns;
+	after.memory = than->memory;
+	after.levels = than->levels;
+	return !memcmp(&after, than, sizeof(after));
 }
 
 /* Checks the counters of a wheel without periodic timers: none is lost or counted twice. */
