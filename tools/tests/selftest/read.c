@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * read() and poll(): sizes and pointers of buffers, blocking reads and signals
+ * read(): what does not fit, waiting, and signals. twheel-fuzz has buffers of all kinds.
  */
 #include <sys/uio.h>
 
@@ -12,8 +12,28 @@ WHEEL_FIXTURE(reading, O_NONBLOCK);
 TEST_F(reading, leaves_what_does_not_fit_before_a_hole_in_order)
 {
 	ASSERT_TRUE(add_due(self->fd, 8, 0));
-	EXPECT_EQ(3, tw_read(self->fd, before_hole(3 * sizeof(*event)), 8));
+	EXPECT_EQ(3, tw_read(self->fd, before_page(3 * sizeof(*event), -1), 8));
 	EXPECT_EQ(5, in_order(read_events(self->fd, 8), 3));
+}
+
+/* Many timers that have to cascade are read by edges only. SECURITY: polls */
+TEST_F(reading, that_leaves_work_gives_an_edge)
+{
+	const int count = MAX_EVENTS;
+	__u64 due = now_ns() + 500 * MSEC;
+	int epoll = watch(self->fd, EDGE), got = 0, n;
+
+	ASSERT_EQ(0, tw_setup(self->fd, 10 * USEC, 3, CLOCK_MONOTONIC, 0));
+	fill_adds(count, 0, 0, TWHEEL_ABSTIME);
+	for (int i = 0; i < count; i++)
+		adds[i].time_ns = due + (i * 7919 % count) * USEC;
+	ASSERT_EQ(count, tw_batch(self->fd, TWHEEL_ADD_BATCH, adds, count));
+	while (got < count) {
+		ASSERT_EQ(EPOLLIN, epoll_for(epoll, 5000));
+		while ((n = read_events(self->fd, 64)) > 0)
+			got += n;
+		ASSERT_EQ(-EAGAIN, n);
+	}
 }
 
 /*

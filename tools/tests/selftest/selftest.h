@@ -480,28 +480,6 @@ static inline void *before_page(size_t size, int prot)
 	return map + first - size;
 }
 
-static inline void *before_hole(size_t size)
-{
-	return before_page(size, -1);
-}
-
-/* A copy of @from in a read-only page. */
-static inline void *read_only_copy(const void *from, size_t size)
-{
-	void *map = memcpy(new_pages(size), from, size);
-
-	if (mprotect(map, size, PROT_READ))
-		abort();
-	return map;
-}
-
-/* Pointers that no call can use: NULL, an unmapped page, the kernel's memory. */
-#define NR_BAD_POINTERS	3
-static inline void *bad_pointer(unsigned int nr)
-{
-	return nr == 1 ? before_hole(0) : nr ? (void *)-4096L : NULL;
-}
-
 /* Wait for a child: its exit status, or -1 if it was killed. */
 static inline int wait_for(pid_t pid)
 {

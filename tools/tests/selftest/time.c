@@ -169,3 +169,14 @@ TEST_F(timing, due_timer_queues_behind_a_backlog)
 		EXPECT_EQ(id[i], event->id);
 	}
 }
+
+/* Most of a bucket's timers, which go to the level below ahead of their time. */
+TEST_F(timing, a_crowd_is_counted_as_cascaded)
+{
+	const __u64 length = 256 * 256 * USEC, begin = (now_ns() / length + 3) * length;
+
+	ASSERT_EQ(0, tw_setup(self->fd, USEC, 256, CLOCK_MONOTONIC, 0));
+	ASSERT_TRUE(add_many(self->fd, 200, begin + MSEC, 300 * USEC, TWHEEL_ABSTIME));
+	EXPECT_EQ(0, tw_info(self->fd).cascaded);
+	EXPECT_TRUE(wait_until(tw_info(self->fd).cascaded));
+}
