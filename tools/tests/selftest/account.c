@@ -8,9 +8,6 @@
 
 #define NR_WHEELS	1000
 
-/* More timers than the first directory of a wheel has room for. */
-#define NR_MANY		400000
-
 /* @fd stays unchanged, and shows the account of the user. */
 FIXTURE_OF_WHEEL(accounts, __u64 before;);
 
@@ -96,24 +93,4 @@ TEST_F(accounts, are_charged_what_wheels_take) /* SECURITY: bytes of a user */
 		close_wheels(fd);
 		EXPECT_EQ(self->before, charged(self->fd));
 	}
-}
-
-TEST_F_TIMEOUT(accounts, are_credited_with_a_directory_that_is_replaced, 120)
-{
-	static __u64 id[NR_MANY];
-	int fd = open_wheel(_metadata, O_NONBLOCK);
-	__u64 bytes;
-
-	ASSERT_TRUE(add_crowd(fd, id, NR_MANY));
-	bytes = tw_info(fd).memory;
-	EXPECT_EQ(bytes, fdinfo_field(fd, "twheel-memory"));
-	EXPECT_EQ(bytes, charged(fd) - self->before);
-	EXPECT_LE(NR_MANY * 48ULL, bytes);
-	EXPECT_GE(NR_MANY * 50ULL, bytes);
-	ASSERT_EQ(NR_MANY, tw_batch(fd, TWHEEL_CANCEL_BATCH, id, NR_MANY));
-	bytes = tw_info(fd).memory;
-	EXPECT_EQ(bytes, charged(fd) - self->before);
-	EXPECT_GE(NR_MANY, bytes);
-	close(fd);
-	EXPECT_EQ(self->before, charged(self->fd));
 }

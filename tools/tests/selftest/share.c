@@ -13,41 +13,6 @@
 
 WHEEL_FIXTURE(sharing, O_NONBLOCK);
 
-TEST_F(sharing, each_open_is_a_wheel_of_its_own) /* SECURITY: wheels */
-{
-	int other = open_wheel(_metadata, O_NONBLOCK);
-
-	ASSERT_EQ(0, tw_setup(other, 5 * MSEC, 3, CLOCK_BOOTTIME, 5));
-	ASSERT_NE(0, add_at(self->fd, 0, 1));
-	EXPECT_FALSE(readable(other));
-	EXPECT_EQ(-EAGAIN, read_one(other));
-	EXPECT_EQ(0, tw_info(other).added);
-	EXPECT_EQ(MSEC, tw_info(self->fd).tick_ns);
-	ASSERT_EQ(0, close(other));
-	EXPECT_EQ(1, read_one(self->fd));
-}
-
-TEST_F(sharing, dup_shares_the_wheel)
-{
-	int copy = dup(self->fd);
-	__u64 id;
-
-	ASSERT_EQ(0, tw_setup(copy, 5 * MSEC, 3, CLOCK_MONOTONIC, 0));
-	EXPECT_EQ(-EBUSY, tw_setup(self->fd, 5 * MSEC, 3, CLOCK_MONOTONIC, 0));
-	ASSERT_NE(0, id = add_after(self->fd, HOUR, 1));
-	EXPECT_EQ(0, tw_modify(copy, id, 0, 0));
-	EXPECT_TRUE(readable(self->fd));
-	EXPECT_TRUE(readable(copy));
-	ASSERT_EQ(1, read_one(copy));
-	EXPECT_FALSE(readable(self->fd));
-
-	/* Not the last close: nothing is dropped. */
-	ASSERT_NE(0, add_after(copy, 50 * MSEC, 2));
-	ASSERT_EQ(0, close(copy));
-	ASSERT_EQ(1, wait_and_read(self->fd, 1));
-	EXPECT_EQ(2, event->data);
-}
-
 TEST_F(sharing, scm_rights_shares_the_wheel) /* SECURITY: close */
 {
 	int sock[2];
@@ -65,19 +30,6 @@ TEST_F(sharing, scm_rights_shares_the_wheel) /* SECURITY: close */
 	ASSERT_EQ(1, wait_and_read(self->fd, 1));
 	EXPECT_EQ(1, event->data);
 	EXPECT_EQ(2, tw_info(self->fd).added);
-}
-
-TEST_F(sharing, the_last_close_drops_the_timers) /* SECURITY: close */
-{
-	__u64 id = add_at(self->fd, 0, 1);
-
-	before = tw_info(open_wheel(_metadata, O_NONBLOCK));
-	ASSERT_NE(0, add_after(self->fd, HOUR, 2));
-	ASSERT_EQ(0, close(self->fd));
-	self->fd = open_wheel(_metadata, O_NONBLOCK);
-	EXPECT_TRUE(is_unchanged(self->fd, &before));
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_EQ(-ENOENT, tw_cancel(self->fd, id));
 }
 
 /* The exit status of a child without privileges that does this. */
@@ -156,6 +108,20 @@ static int open_and_add_nonsense(void)
 	       tw_batch(fd, TWHEEL_ADD_BATCH, NULL, 1) != -EFAULT;
 }
 
+/* A root of its own user namespace only. */
+static int open_and_add_as_such_a_root(void)
+{
+	return unshare(CLONE_NEWUSER) ? 253 : open_and_add();
+}
+
+static int set_up_after_enospc(void)
+{
+	int fd = tw_open(O_NONBLOCK);
+
+	return fd < 0 ? 2 : try_add(fd) != -ENOSPC ? 3 :
+	       -tw_setup(fd, 5 * MSEC, 2, CLOCK_BOOTTIME, 0);
+}
+
 /* The result of @act by another user with this limit of bytes. */
 static int within(unsigned long bytes, int (*act)(void))
 {
@@ -177,7 +143,10 @@ TEST_F(sharing, a_user_without_room_gets_enospc) /* SECURITY: bytes of a user; r
 	EXPECT_EQ(ENOSPC, within(full - 1, open_and_add));	/* no page of timers */
 	EXPECT_EQ(0, within(empty, open_and_add_nonsense));
 	EXPECT_EQ(0, within(full, open_and_add));
-	/* Root is exempt. */
+	EXPECT_EQ(0, within(empty, set_up_after_enospc));
+	/* Root is exempt, in the initial user namespace. */
+	EXPECT_EQ(ENOSPC, within(empty, open_and_add_as_such_a_root));
+	EXPECT_EQ(0, within(full, open_and_add_as_such_a_root));
 	limit = set_user_limit(1);
 	EXPECT_LE(0, tw_open(O_NONBLOCK));
 	EXPECT_EQ(1, set_user_limit(limit));
@@ -194,33 +163,6 @@ TEST_F(sharing, the_module_limits_the_timers_of_a_wheel) /* SECURITY: timers */
 	EXPECT_EQ(5, tw_batch(fd, TWHEEL_ADD_BATCH, fill_adds(6, HOUR, 0, 0), 6));
 	EXPECT_EQ(-ENOSPC, try_add(fd));
 	close(fd);
-}
-
-/* A root of its own user namespace only. */
-static int open_and_add_as_such_a_root(void)
-{
-	return unshare(CLONE_NEWUSER) ? 253 : open_and_add();
-}
-
-TEST_F(sharing, root_of_a_user_namespace_has_the_limit_of_its_user) /* SECURITY: bytes of a user */
-{
-	unsigned int empty = tw_info(self->fd).memory;
-
-	EXPECT_EQ(0, within(1 << 20, open_and_add_as_such_a_root));
-	EXPECT_EQ(ENOSPC, within(empty, open_and_add_as_such_a_root));
-}
-
-static int set_up_after_enospc(void)
-{
-	int fd = tw_open(O_NONBLOCK);
-
-	return fd < 0 ? 2 : try_add(fd) != -ENOSPC ? 3 :
-	       -tw_setup(fd, 5 * MSEC, 2, CLOCK_BOOTTIME, 0);
-}
-
-TEST_F(sharing, a_wheel_can_be_set_up_after_an_enospc)
-{
-	EXPECT_EQ(0, within(tw_info(self->fd).memory, set_up_after_enospc));
 }
 
 TEST_F(sharing, parameters_of_all_wheels_can_be_read_and_two_written) /* SECURITY: rights */
@@ -297,6 +239,7 @@ TEST_F(sharing, fdinfo_has_all_that_info_has) /* SECURITY: rights */
 	EXPECT_LT(0, info.fires);
 	SAME("fires", info.fires);
 	SAME("user-id", geteuid());
+	SAME("user-limit", read_number(USER_LIMIT));
 #undef SAME
 	now = fdinfo_field(fd, "twheel-now-ns");
 	EXPECT_LE(from, now);
@@ -317,60 +260,17 @@ TEST_F(sharing, fdinfo_has_a_number_for_each_wheel)
 	EXPECT_LT(id + 1, fdinfo_field(open_wheel(_metadata, O_NONBLOCK), "twheel-id"));
 }
 
-/* Check how many timers and busy buckets a level has. */
-static void expect_level(struct __test_metadata *_metadata, int fd, int level,
-			 unsigned long long timers, unsigned long long busy)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "twheel-level-%d-timers", level);
-	EXPECT_EQ(timers, fdinfo_field(fd, name));
-	snprintf(name, sizeof(name), "twheel-level-%d-busy", level);
-	EXPECT_EQ(busy, fdinfo_field(fd, name));
-}
-
-/* A bucket of level 6 spans 1000 seconds. */
-TEST_F(sharing, fdinfo_shows_what_is_in_each_level)
-{
-	__u64 hour = now_ns() + HOUR, last;
-
-	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 10, CLOCK_MONOTONIC, 0));
-	expect_level(_metadata, self->fd, 0, ~0ULL, ~0ULL);
-	ASSERT_NE(0, add_at(self->fd, hour, 1));
-	ASSERT_NE(0, add_at(self->fd, hour, 2));
-	ASSERT_NE(0, last = add_at(self->fd, hour + 1000 * SEC, 3));
-	for (int level = 0; level < 6; level++)
-		expect_level(_metadata, self->fd, level, 0, 0);
-	expect_level(_metadata, self->fd, 6, 3, 2);
-	expect_level(_metadata, self->fd, 7, ~0ULL, ~0ULL);
-	ASSERT_EQ(0, tw_cancel(self->fd, last));
-	expect_level(_metadata, self->fd, 6, 2, 1);
-}
-
 /* Each in another quarter of a level. */
-TEST_F(sharing, fdinfo_counts_all_buckets_of_a_large_level)
+TEST_F(sharing, fdinfo_counts_the_timers_and_busy_buckets_of_a_level)
 {
 	ASSERT_EQ(0, tw_setup(self->fd, SEC, 4096, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(~0ULL, fdinfo_field(self->fd, "twheel-level-0-timers"));
 	ASSERT_TRUE(add_many(self->fd, 4, MINUTE, 1000 * SEC, 0));
-	expect_level(_metadata, self->fd, 0, 4, 4);
-}
-
-/* The values that explain an ENOSPC. */
-TEST_F(sharing, fdinfo_shows_the_account_of_the_user) /* SECURITY: bytes of a user */
-{
-	unsigned long long was = fdinfo_field(self->fd, "twheel-user-memory"), limit;
-	int fd = open_wheel(_metadata, O_NONBLOCK);
-
-	EXPECT_LE(tw_info(self->fd).memory, was);
-	ASSERT_NE(0, add_after(fd, HOUR, 1));
-	EXPECT_EQ(was + tw_info(fd).memory, fdinfo_field(self->fd, "twheel-user-memory"));
-	close(fd);
-	EXPECT_EQ(was, fdinfo_field(self->fd, "twheel-user-memory"));
-
-	limit = fdinfo_field(self->fd, "twheel-user-limit");
-	ASSERT_EQ(limit, set_user_limit(12345678));
-	EXPECT_EQ(12345678, fdinfo_field(self->fd, "twheel-user-limit"));
-	EXPECT_EQ(12345678, set_user_limit(limit));
+	ASSERT_NE(0, add_after(self->fd, MINUTE, 4));
+	EXPECT_EQ(5, fdinfo_field(self->fd, "twheel-level-0-timers"));
+	EXPECT_LE(4, fdinfo_field(self->fd, "twheel-level-0-busy"));
+	EXPECT_GE(5, fdinfo_field(self->fd, "twheel-level-0-busy"));
+	EXPECT_EQ(~0ULL, fdinfo_field(self->fd, "twheel-level-1-timers"));
 }
 
 /* The number is of the real user, in the user namespace of the reader. */
