@@ -22,16 +22,6 @@
 #include "uring.c"
 #include "options.h"
 
-static void usage(FILE *out)
-{
-	fputs("Usage: twheel-selftest [--late-max MS | --list] [NAME...]\n"
-	      "Test /dev/twheel and print the results as TAP. With NAMEs, run only the\n"
-	      "tests whose name, with or without its variant, contains one of them.\n"
-	      "  --late-max MS how late an event may be read; 500 by default\n"
-	      "  --list        print the names of the tests\n"
-	      "  --help        print this text\n", out);
-}
-
 /* Return whether one of these is in its name, with or without the variant, or there are none. */
 static bool is_selected(const char *name, const char *plain, char **names)
 {
@@ -70,23 +60,22 @@ static int act_on_tests(char **names, enum act act)
 
 int main(int argc, char **argv)
 {
-	bool list = argc > 1 && !strcmp(argv[1], "--list");
-	char **names;
+	uint64_t late_ms = lateness_max / MSEC;
+	bool list = false;
+	const struct program_option options[] = {
+		{ "late-max", "MS", "how late an event may be read (default: 500)",
+		  .number = &late_ms, .min = 1, .max = 10000 },
+		{ "list", NULL, "print the names of the tests", .flag = &list },
+		{ }
+	};
+	char **names = words_or_exit(argc, argv, &(const struct command_line) {
+		"Usage: twheel-selftest [OPTIONS] [NAME...]\n"
+		"Test /dev/twheel and print the results as TAP. With NAMEs, run only the tests\n"
+		"whose names, with or without their variants, contain one of them.\n",
+		.options = options, .any_words = true,
+	});
 
-	if (argc > 2 && !strcmp(argv[1], "--late-max")) {
-		lateness_max = number_or_exit("--late-max", argv[2], 1, 10000) * MSEC;
-		argv += 2;
-		argc -= 2;
-	}
-	if (argc == 2 && !strcmp(argv[1], "--help")) {
-		usage(stdout);
-		return 0;
-	}
-	if (argc > 1 && argv[1][0] == '-' && !list) {
-		usage(stderr);
-		return 2;
-	}
-	names = argv + 1 + list;
+	lateness_max = late_ms * MSEC;
 	for (int i = 0; names[i]; i++) {
 		char *one[2] = { names[i] };
 
