@@ -56,18 +56,6 @@ static u64 deadline_of(const struct list_head *node)
 
 /* ---- The clock, and the levels that follow it ---- */
 
-/* Bring a level up to date: its ring begins with the bucket of @time. */
-void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
-{
-	u64 number = div64_u64(time, level->span);
-	u64 start = number * level->span;
-
-	level->next_edge = start + level->span;
-	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
-	level->limit = start + min(level->range - (w->tick - 1), TWHEEL_TIME_END - start);
-	level->base = start - number % level->size * level->span - (w->tick - 1);
-}
-
 /*
  * A stale level finds the right bucket, but covers less: timers would go to a higher level. No
  * level is ahead of the levels below it.

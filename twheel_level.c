@@ -145,6 +145,18 @@ struct twheel_level *twheel_level_alloc(const struct twheel *w, u8 nr, gfp_t gfp
 }
 EXPORT_SYMBOL_GPL(twheel_level_alloc);
 
+/* Bring a level up to date: its ring begins with the bucket of @time. */
+void twheel_sync_level(const struct twheel *w, struct twheel_level *level, u64 time)
+{
+	u64 number = div64_u64(time, level->span);
+	u64 start = number * level->span;
+
+	level->next_edge = start + level->span;
+	/* Tick n has the deadlines after the end of the tick before, and up to its own. */
+	level->limit = start + min(level->range - (w->tick - 1), TWHEEL_TIME_END - start);
+	level->base = start - number % level->size * level->span - (w->tick - 1);
+}
+
 /**
  * twheel_level_install() - put a level on top of a wheel
  * @w: the wheel
