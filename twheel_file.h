@@ -273,6 +273,7 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait);
 /* twheel_ring.c */
 long twheel_make_ring(struct twheel_file *file, struct twheel_ring_setup __user *arg);
 int twheel_mmap(struct file *filp, struct vm_area_struct *vma);
+bool twheel_poll_ring(struct twheel_file *file, struct twheel_ring *ring);
 
 /* twheel_show.c */
 long twheel_query_timer(struct twheel_file *file, struct twheel_query __user *arg);

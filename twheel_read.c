@@ -10,78 +10,10 @@
 #include <linux/uaccess.h>
 
 #include "twheel_compat.h"
-#include "twheel_file.h"
-#include "twheel_trace.h"
+#include "twheel_event.h"
 
 /* Holds that a read which may not wait spends on timers that are due, but not in order yet. */
 #define TWHEEL_READ_HOLDS	4
-
-/* Return true if a read would return an event without another advance. */
-static bool has_expired(const struct twheel_file *file)
-{
-	/* Expired timers may be pending again after a clock was set back. */
-	return file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
-}
-
-static struct twheel_entry *first_expired(const struct twheel_file *file)
-{
-	return list_first_entry(&file->wheel.expired, struct twheel_entry, timer.node);
-}
-
-/*
- * Return how many periods of an expired timer have passed: all whose tick has ended. If the wheel
- * lags behind, its clock is not the present; but no more than leave the next deadline within the
- * levels, which cover @max_delay from the wheel's clock on. A later event counts the others.
- */
-static u64 count_periods(const struct twheel_file *file, const struct twheel_entry *entry)
-{
-	const struct twheel *w = &file->wheel;
-	u64 last = w->time;
-
-	if (unlikely(file->now - w->time >= w->tick))
-		last = min(twheel_floor(w, file->now) * w->tick,
-			   w->time + (file->max_delay - entry->interval));
-	if (last <= entry->timer.deadline)
-		return 1;
-	return div64_u64(last - entry->timer.deadline, entry->interval) + 1;
-}
-
-static u64 next_deadline(u64 deadline, u64 count, u64 interval)
-{
-	return min_t(u64, KTIME_MAX, deadline + count * interval);
-}
-
-/*
- * Take the event of the timer that expired first. A periodic timer is rearmed: the levels cover its
- * next deadline, see count_periods(). Any other one is out of the wheel, and its entry has to be
- * freed. Returns that entry; or NULL if it was periodic.
- */
-static __always_inline struct twheel_entry *take(struct twheel_file *file,
-						 struct twheel_event *event)
-{
-	struct twheel_entry *entry = first_expired(file);
-	u64 interval = entry->interval, count = likely(!interval) ? 1 : count_periods(file, entry);
-
-	lockdep_assert_held(&file->lock);
-	/* As twheel_pop(), which would ask once more whether there is one. */
-	twheel_unlink(&entry->timer);
-	file->wheel.nr_expired--;
-	/* It may be memory that the program writes to: it is not read. */
-	*event = (struct twheel_event) {
-		.id = twheel_entry_id(entry),
-		.data = entry->data,
-		.deadline_ns = entry->timer.deadline,
-		.count = count,
-	};
-	trace_twheel_deliver(file, entry);
-	if (likely(!interval))
-		return entry;
-	entry->timer.deadline = next_deadline(entry->timer.deadline, count, interval);
-	twheel_add(&file->wheel, &entry->timer);
-	return NULL;
-}
-
-/* ---- Reading ---- */
 
 /* Events that have been taken, and the entries to free; NULL for a periodic timer. */
 struct taken {
@@ -309,69 +241,6 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 /* ---- Polling ---- */
 
-/* Return how many empty slots can be filled; none if the program's head is invalid. */
-static u32 ring_room(const struct twheel_file *file)
-{
-	u32 head = smp_load_acquire(&file->ring->head); /* after the program's reads */
-
-	if (head >= file->ring_slots)
-		return 0;
-	return (head > file->ring_tail ? 0 : file->ring_slots) + head - file->ring_tail - 1;
-}
-
-static bool ring_has_events(const struct twheel_ring *ring)
-{
-	return READ_ONCE(ring->head) != READ_ONCE(ring->tail);
-}
-
-/*
- * Move up to a chunk of events to the ring. Returns true if it has moved any; @more says whether
- * the wheel has more that is due.
- */
-static bool fill_ring(struct twheel_file *file, bool more)
-{
-	struct twheel_ring *ring = file->ring;
-	struct twheel_event *event = (struct twheel_event *)(ring + 1);
-	u32 tail = file->ring_tail, room = min_t(u32, ring_room(file), TWHEEL_CHUNK), n;
-	struct twheel_entry *entry;
-
-	for (n = 0; n < room && has_expired(file); n++) {
-		entry = take(file, &event[tail]);
-		if (entry)
-			twheel_store_put(&file->store, entry);
-		tail = tail + 1 < file->ring_slots ? tail + 1 : 0;
-	}
-	file->delivered += n;
-	file->ring_tail = tail;
-	WRITE_ONCE(ring->flags, more || file->wheel.nr_expired ? TWHEEL_RING_MORE : 0);
-	/* The program sees the events, and the flags, before this. */
-	smp_store_release(&ring->tail, tail);
-	return n;
-}
-
-/* Poll a wheel with a ring: move what is due there. Returns true if the ring has events then. */
-static bool poll_ring(struct twheel_file *file, struct twheel_ring *ring)
-{
-	u32 left = READ_ONCE(ring->flags);
-	bool more, has_events;
-
-	/*
-	 * A program that finds events, and not TWHEEL_RING_MORE, has all that was due; one that
-	 * finds it polls again. Both need the lock once.
-	 */
-	if (!twheel_file_arm(file) && !left &&
-	    !(ring_has_events(ring) && twheel_file_is_due(file)))
-		return ring_has_events(ring);
-	more = twheel_file_enter(file, TWHEEL_FEW_STEPS);
-	/* Waiters may have taken all that earlier polls moved, or were never woken for this. */
-	if (fill_ring(file, more) && (left || file->due > READ_ONCE(file->fired)))
-		file->news = true;
-	has_events = ring_has_events(ring);
-	/* Nothing may have changed but the clock, and the program does not look again. */
-	twheel_file_publish_and_unlock(file, more && !has_events);
-	return has_events;
-}
-
 /* Poll a wheel without a ring. Returns true if there is something to read after that. */
 static bool poll_wheel(struct twheel_file *file)
 {
@@ -411,6 +280,6 @@ __poll_t twheel_poll(struct file *filp, poll_table *wait)
 	/* epoll polls all files that it has reported, one after the other. */
 	cond_resched();
 	poll_wait(filp, &file->wait, wait);
-	unread = ring ? poll_ring(file, ring) : poll_wheel(file);
+	unread = ring ? twheel_poll_ring(file, ring) : poll_wheel(file);
 	return unread ? EPOLLIN | EPOLLRDNORM : 0;
 }
