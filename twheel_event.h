@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Taking the events of expired timers: for reads, and for polls that fill a ring
- */
+/* Taking the events of expired timers: for reads, and for polls that fill a ring */
 #ifndef _TWHEEL_EVENT_H
 #define _TWHEEL_EVENT_H
 
 #include "twheel_file.h"
 #include "twheel_trace.h"
 
-/* Return true if a read would return an event without another advance. */
+/* Return true if a read would return an event now: none while the clock is being set back. */
 static inline bool has_expired(const struct twheel_file *file)
 {
-	/* Expired timers may be pending again after a clock was set back. */
 	return file->wheel.nr_expired && !twheel_is_rewinding(&file->wheel);
 }
 
@@ -45,8 +42,7 @@ static inline u64 next_deadline(u64 deadline, u64 count, u64 interval)
 
 /*
  * Take the event of the timer that expired first. A periodic timer is rearmed: the levels cover its
- * next deadline, see count_periods(). Any other one is out of the wheel, and its entry has to be
- * freed. Returns that entry; or NULL if it was periodic.
+ * next deadline, see count_periods(). Returns the entry of any other one, to be freed; or NULL.
  */
 static __always_inline struct twheel_entry *take(struct twheel_file *file,
 						 struct twheel_event *event)

@@ -265,7 +265,7 @@ struct twheel_file *twheel_file_open(kuid_t uid, const struct twheel_setup *setu
 	int err = -ENOMEM;
 
 	if (!file)
-		return ERR_PTR(-ENOMEM);
+		goto free;
 	file->user = twheel_user_get(uid);
 	if (!file->user)
 		goto free;
@@ -287,6 +287,7 @@ put:
 	twheel_user_put(file->user);
 free:
 	kfree(file);
+	trace_twheel_refuse(0, 0, err);
 	return ERR_PTR(err);
 }
 

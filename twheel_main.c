@@ -115,10 +115,8 @@ static int twheel_open(struct inode *inode, struct file *filp)
 	};
 	struct twheel_file *file = twheel_file_open(filp->f_cred->uid, &setup);
 
-	if (IS_ERR(file)) {
-		trace_twheel_refuse(0, 0, PTR_ERR(file));
+	if (IS_ERR(file))
 		return PTR_ERR(file);
-	}
 	file->id = atomic64_inc_return(&opened);
 	filp->private_data = file;
 	filp->f_mode |= FMODE_NOWAIT;

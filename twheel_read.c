@@ -190,12 +190,10 @@ static ssize_t read_events(struct file *filp, struct iov_iter *to, bool may_wait
 	if (r.size < sizeof(struct twheel_event))
 		return -EINVAL;
 	do {
-		if (READ_ONCE(file->ring))
-			err = -EBUSY;
-		else if (may_wait)
+		if (may_wait)
 			err = twheel_file_wait(file);
 		else
-			err = twheel_file_is_due(file) ? 0 : -EAGAIN;
+			err = READ_ONCE(file->ring) || twheel_file_is_due(file) ? 0 : -EAGAIN;
 		if (err)
 			return err;
 		r.holds = TWHEEL_READ_HOLDS;

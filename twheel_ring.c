@@ -124,10 +124,7 @@ static bool ring_has_events(const struct twheel_ring *ring)
 	return READ_ONCE(ring->head) != READ_ONCE(ring->tail);
 }
 
-/*
- * Move up to a chunk of events to the ring. Returns true if it has moved any; @more says whether
- * the wheel has more that is due.
- */
+/* Move up to a chunk of events to the ring; @more is due after them. Returns true if any moved. */
 static bool fill_ring(struct twheel_file *file, bool more)
 {
 	struct twheel_ring *ring = file->ring;

@@ -155,9 +155,7 @@ long twheel_list_timers(struct twheel_file *file, struct twheel_list __user *arg
 			break;
 		cond_resched();
 	}
-	if (missing && !done)
-		return -EFAULT;
-	if (done && put_user(list.cursor, &arg->cursor))
+	if (done ? put_user(list.cursor, &arg->cursor) : missing)
 		return -EFAULT;
 	return done;
 }

@@ -49,12 +49,12 @@ int twheel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 	struct twheel_file *file = ioucmd->file->private_data;
 	long ret = issue(file, ioucmd, issue_flags);
 
+	if (unlikely(ret < 0))
+		trace_twheel_refuse(file->id, ioucmd->cmd_op, ret);
 	if (unlikely(ret > 0)) {
 		/* As a return value, 6.1 would take it for a failure, and lose it in a worker. */
 		uring_cmd_done(ioucmd, ret, issue_flags);
 		ret = -EIOCBQUEUED;
-	} else if (unlikely(ret)) {
-		trace_twheel_refuse(file->id, ioucmd->cmd_op, ret);
 	}
 	return ret;
 }
