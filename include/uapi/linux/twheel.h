@@ -50,8 +50,7 @@
  * CLOCK_REALTIME and CLOCK_TAI can be set. A delay becomes a deadline when its timer is added.
  * Timers follow the clock: when it is set forward, those due by the new time expire; when it is
  * set back, those that are no longer due become pending again, even if expired unread. A timer
- * that was due when it was added can be up to a tick early if the clock is set back. Events in a
- * ring have been delivered, and stay.
+ * that was due when it was added can be up to a tick early if the clock is set back.
  */
 struct twheel_setup {
 	__u64 tick_ns;
@@ -223,9 +222,9 @@ struct twheel_event {
  *
  * poll(), select(), epoll and io_uring's poll move events of timers that have expired to the
  * ring, where the program takes them without a system call. An event in the ring counts as
- * read. The descriptor is readable while the ring holds events. One poll moves a bounded number
- * of events, and none that finds no empty slot; the others stay in the wheel: a program that
- * finds TWHEEL_RING_MORE after it has taken all events polls again.
+ * read, and stays when a clock is set back. The descriptor is readable while the ring holds events.
+ * One poll moves a bounded number of events, and none that finds no empty slot; the others stay in
+ * the wheel: a program that finds TWHEEL_RING_MORE after it has taken all events polls again.
  */
 struct twheel_ring {
 	__u32 head;
