@@ -72,9 +72,6 @@ F:	tools/testing/selftests/twheel/
 
 """
 
-IOCTLS = ("0xD3", "00-1F", "uapi/linux/twheel.h", "Timing wheels, /dev/twheel")
-
-
 class Error(Exception):
     """There is no place for it."""
 
@@ -168,79 +165,37 @@ def files(linux):
     return texts
 
 
-def with_kconfig(text):
-    """Return the text of drivers/misc/Kconfig, with twheel last in its menu."""
-    before, end, after = text.rpartition("endmenu")
-    if not end:
-        raise Error("has no endmenu")
-    return before + 'source "%s/Kconfig"\n' % FOLDER + end + after
-
-
-def with_makefile(text):
-    """Return the text of drivers/misc/Makefile, with twheel."""
-    return text.rstrip("\n") + "\nobj-$(CONFIG_TWHEEL)\t\t+= twheel/\n"
-
-
-def in_order(text, pattern, line):
-    """Return the text of a list with a line more, in the order of what the pattern finds."""
-    lines = text.splitlines(True)
-    entries = [n for n, other in enumerate(lines) if re.match(pattern, other)]
-    if not entries:
-        raise Error("has no list that is known")
-    earlier = [n for n in entries if re.match(pattern, lines[n])[1] < "twheel"]
-    lines.insert(earlier[-1] + 1 if earlier else entries[0], line)
-    return "".join(lines)
-
-
-def with_maintainers(text):
-    """Return the text of MAINTAINERS, with twheel before the first entry that is later."""
-    begin = text.find("\nMaintainers List\n")
-    for title in re.finditer(r"\n\n(?=([^\n]+)\n[A-Z]:\t)", text):
-        if title.start() > begin >= 0 and title[1].upper() > MAINTAINERS:
-            return text[:title.end()] + MAINTAINERS + text[title.end():]
-    raise Error("has no list that is known")
-
-
-def with_ioctls(text):
-    """Return the text with the table of all ioctls, with ours in the order of magic numbers."""
-    lines = text.splitlines(True)
-    edges = [n for n, line in enumerate(lines) if re.match("====  =====  ===", line)]
-    if len(edges) != 3:
-        raise Error("has no table that is known")
-    starts = [match.start() for match in re.finditer("=+", lines[edges[0]])]
+def ioctls(text):
+    """Return our row of the table of all ioctls, in its columns."""
     row = ""
-    for start, cell in zip(starts, IOCTLS):
-        row = row.ljust(start) + cell
-    later = [n for n in range(edges[1] + 1, edges[2])
-             if re.match("0x", lines[n]) and lines[n][:4].upper() > IOCTLS[0].upper()]
-    lines.insert(later[0] if later else edges[2], row + "\n")
-    return "".join(lines)
+    for column, cell in zip(re.finditer("=+", re.search("(?m)^====  ====.*", text)[0]),
+                            ("0xD3", "00-1F", "uapi/linux/twheel.h", "Timing wheels, /dev/twheel")):
+        row = row.ljust(column.start()) + cell
+    return row + "\n"
 
 
-# Files that list drivers: the function that adds twheel, and the text that shows it is there.
+# Files that list drivers: a pattern of their entries, with the key of the order; ours, its key first.
 LISTS = {
-    "drivers/misc/Kconfig": (with_kconfig, FOLDER + "/Kconfig"),
-    "drivers/misc/Makefile": (with_makefile, "CONFIG_TWHEEL"),
-    "MAINTAINERS": (with_maintainers, FOLDER),
-    "Documentation/misc-devices/index.rst": (
-        lambda text: in_order(text, r"   ([\w-]+)$", "   twheel\n"), "\n   twheel\n"),
-    "Documentation/userspace-api/ioctl/ioctl-number.rst": (with_ioctls, IOCTLS[2]),
-    "tools/testing/selftests/Makefile": (
-        lambda text: in_order(text, r"TARGETS \+= (\S+)$", "TARGETS += twheel\n"), " twheel\n"),
+    "drivers/misc/Kconfig": (r"(endmenu)\n*\Z", "", 'source "%s/Kconfig"\n' % FOLDER),
+    "drivers/misc/Makefile": (r"()\Z", "", "obj-$(CONFIG_TWHEEL)\t\t+= twheel/\n"),
+    "MAINTAINERS": (r"(?![A-Z]:\t)(.+)\n[A-Z]:\t", MAINTAINERS, MAINTAINERS),
+    "Documentation/misc-devices/index.rst": (r"   ([\w-]+)$", "twheel", "   twheel\n"),
+    "Documentation/userspace-api/ioctl/ioctl-number.rst": (r"(0x..)", "0xd3", ioctls),
+    "tools/testing/selftests/Makefile": (r"TARGETS \+= (\S+)$", "twheel", "TARGETS += twheel\n"),
 }
 
 
 def lists(linux):
-    """Return the texts of all lists with twheel, by their paths; fails if one is unknown."""
+    """Return the texts of all lists with twheel, before what is later; fails if one is unknown."""
     texts = {}
-    for name, (add, proof) in LISTS.items():
+    for name, (pattern, key, entry) in LISTS.items():
         text = read(os.path.join(linux, name))
-        if text is None:
-            raise Error("no source of a kernel: %s has no %s" % (linux, name))
-        try:
-            texts[name] = text if proof in text else add(text)
-        except Error as error:
-            raise Error("%s/%s %s" % (linux, name, error)) from error
+        later = text and [match.start() for match in re.finditer("(?m)^" + pattern, text)
+                          if match[1].lower() >= key.lower()]
+        if not later:
+            raise Error("no source of a kernel that is known: see %s/%s" % (linux, name))
+        new = entry(text) if callable(entry) else entry
+        texts[name] = text if new in text else text[:later[0]] + new + text[later[0]:]
     return texts
 
 
