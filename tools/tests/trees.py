@@ -41,6 +41,7 @@ SUITES = {
                        [*VM, "--file", BIN + "twheel-library", "--counting", "--",
                         "twheel-library --"]),
     "command": ([STOCK, [BIN + "twheel"]], [*VM, *COMMAND, "--counting", "--", "twheel-test.sh"]),
+    "unit": ([[BIN + "command-test"]], [BIN + "command-test"]),
     "bench": ([[*STOCK, "KBUILD_ARGS=CONFIG_TWHEEL_BENCH=m"], [BIN + "twheel-bench"]],
               ["tools/bench/run", "--gate", "--facility", "twheel", "--pending", "100000", "--op"]),
     "trace": ([STOCK, [BIN + "twheel", BIN + "twheel-selftest"]],
