@@ -158,6 +158,7 @@ class Report:
         self.recent.clear()
 
     def fail(self, name):
+        name = clipped(name)
         self.count["failed"] += 1
         self.failures.append(name)
         self.show("  FAILED  " + name)
