@@ -31,6 +31,8 @@ SUITES = {
     "fuzz-small": ([[NATIVE + "fuzz-small"]], [NATIVE + "fuzz-small", "--inputs", "2000"]),
     "selftest": ([STOCK, [BIN + "twheel-selftest"]],
                  [*SELFTEST, "--counting", "--", "twheel-selftest " + PROMPT]),
+    "selftest-two-cpus": ([STOCK, [BIN + "twheel-selftest"]],
+                          [*SELFTEST, "--", "twheel-selftest"]),
     "fuzz": ([STOCK, [BIN + "twheel-fuzz"]],
              [*VM, "--file", BIN + "twheel-fuzz", "--", "twheel-fuzz --ops 60000 --nobody"]),
     "threads": ([[NATIVE + "driver-asan"]], [NATIVE + "driver-asan", "--seconds", "3"]),
