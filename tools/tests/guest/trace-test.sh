@@ -36,51 +36,63 @@ trace()
 	said=$(sed -n 's/^.*: twheel_/twheel_/p' "$tracing/trace")
 }
 
-# traced PATTERN...: checks that there was a line for each of these patterns, in order,
-# and no other.
+# traced: checks that there was a line for each of the patterns in /tmp/patterns, in order, and no
+# other. W stands for the wheel.
 traced()
 {
-	[ -n "$said" ] && [ "$(echo "$said" | wc -l)" = $# ] || return
 	echo "$said" >/tmp/lines
-	while read -r line; do
-		echo "$line" | grep -qx "$1" || return
-		shift
-	done </tmp/lines
+	[ "$(wc -l </tmp/lines)" = "$(wc -l </tmp/patterns)" ] || return
+	paste /tmp/lines /tmp/patterns | while IFS='	' read -r line pattern; do
+		echo "$line" | grep -qx "$(echo "$pattern" | sed "s/W/$wheel/")" || return
+	done
 }
 
-# told EVENT FIELDS COMMANDS [OPTION...]: checks that twheel run with these commands traces
-# that once; or once with each of several fields, between which is a semicolon.
-told()
+# traces EVENT FIELDS COMMAND...: checks that the command is traced so, once.
+traces()
 {
 	event=$1
-	fields=$2
-	printf '%b' "$3" >/tmp/in
-	shift 3
-
-	trace "$event" twheel "$@" run
-	set --
-	IFS=";"
-	for line in $fields; do
-		set -- "$@" "$event: wheel=$wheel $line"
-	done
-	unset IFS
-	traced "$@"
+	echo "$1: $2" >/tmp/patterns
+	shift 2
+	trace "$event" "$@"
+	traced
 }
 
-# The added timer is modified and delivered: check all events, in their order.
+# These operations are traced as the lines below. A timer that is added when due takes the fast path
+# unless traced.
+printf 'add 1h a\nevery 2h b\nmodify 1 30ms\nadd 0 c\nadd 0 d\ncancel 2\n' >/tmp/operations
+cat >/tmp/events <<END
+twheel_add: wheel=W id=$n deadline=$n interval=0 data=1
+twheel_add: wheel=W id=$n deadline=$n interval=7200000000000 data=2
+twheel_modify: wheel=W id=$n deadline=$n interval=0 data=1
+twheel_add: wheel=W id=$n deadline=$n interval=0 data=3
+twheel_expire: wheel=W time=$n count=1
+twheel_add: wheel=W id=$n deadline=$n interval=0 data=4
+twheel_expire: wheel=W time=$n count=1
+twheel_cancel: wheel=W id=$n deadline=$n interval=7200000000000 data=2
+twheel_deliver: wheel=W id=$n deadline=$n interval=0 data=3
+twheel_deliver: wheel=W id=$n deadline=$n interval=0 data=4
+twheel_arm: wheel=W time=$n
+twheel_expire: wheel=W time=$n count=1
+twheel_deliver: wheel=W id=$n deadline=$n interval=0 data=1
+END
+
+# told EVENT: checks that the operations are traced as those of the lines that are of this event.
+told()
+{
+	grep "^${1%\*}" /tmp/events >/tmp/patterns
+	cp /tmp/operations /tmp/in
+	trace "$1" twheel run
+	said=$(echo "$said" | grep -v cascade)
+	traced
+}
+
+# The first timer is modified and delivered: it keeps its id, and has another deadline.
 in_order()
 {
-	printf 'add 1h a\nmodify 1 30ms\n' >/tmp/in
-	trace '*' twheel run
-	id=$(echo "$said" | sed -n 's/.*twheel_add: .* \(id=[0-9]*\) .*/\1/p')
-	due=$(echo "$said" | sed -n 's/.*twheel_modify: .* \(deadline=[0-9]*\) .*/\1/p')
-	said=$(echo "$said" | grep -v cascade)
-	traced "twheel_add: wheel=$wheel $id deadline=$n interval=0 data=1" \
-		"twheel_modify: wheel=$wheel $id $due interval=0 data=1" \
-		"twheel_arm: wheel=$wheel time=$n" \
-		"twheel_expire: wheel=$wheel time=$n count=1" \
-		"twheel_deliver: wheel=$wheel $id $due interval=0 data=1" &&
-		[ "${#id}" -gt 3 ] && [ "${#due}" -gt 9 ]
+	told '*' || return
+	id=$(echo "$said" | sed -n 's/.*twheel_modify: .* \(id=[0-9]* deadline=[0-9]*\) .*/\1/p')
+	echo "$said" | grep -q "^twheel_deliver: .* $id " &&
+		[ "$(echo "$said" | grep -c " ${id% *} ")" = 3 ]
 }
 
 # These timers fill one bucket to a crowd. It is opened early when one of those before it expires.
@@ -93,19 +105,6 @@ cascades()
 		grep -qvx "twheel_cascade: wheel=$wheel time=$n count=$n"
 }
 
-set_up()
-{
-	trace twheel_set_up twheel --tick 2ms --wheel-size 60 --clock boottime \
-		--max-timers 9 info
-	traced "twheel_set_up: wheel=$wheel tick=2000000 size=60 clock=7 max_timers=9"
-}
-
-refuses_set_up()
-{
-	trace twheel_refuse twheel --max-timers 99999999999 info
-	traced "twheel_refuse: wheel=$wheel request=0x4028d300 errno=28"
-}
-
 # A user with a limit of no bytes.
 refuses_open()
 {
@@ -113,9 +112,10 @@ refuses_open()
 	before=$(cat "$bytes")
 
 	echo 1 >"$bytes"
-	trace twheel_refuse su -s /bin/sh -c 'twheel info' nobody
+	traces twheel_refuse "wheel=0 request=0x0 errno=28" su -s /bin/sh -c 'twheel info' nobody
+	refused=$?
 	echo "$before" >"$bytes"
-	traced "twheel_refuse: wheel=0 request=0x0 errno=28"
+	return "$refused"
 }
 
 # This self-test is refused commands of an io_uring, and no calls.
@@ -134,27 +134,17 @@ silent()
 
 echo "TAP version 13"
 : >/tmp/in
-ok "set up" set_up
-ok "add" told twheel_add "id=$n deadline=$n interval=0 data=1" 'add 0 a\n'
-ok "add: periodic" told twheel_add "id=$n deadline=$n interval=5000000 data=1" \
-	'every 5ms a\nquit\n'
-ok "add: each of several" told twheel_add \
-	"id=$n deadline=$n interval=0 data=1;id=$n deadline=$n interval=0 data=2" \
-	'add 0 a\nadd 0 b\n'
-ok "cancel" told twheel_cancel "id=$n deadline=$n interval=0 data=2" \
-	'add 0 a\nadd 1h b\ncancel 2\n'
-ok "modify" told twheel_modify "id=$n deadline=$n interval=0 data=1" \
-	'add 1h a\nmodify 1 10ms\n'
-ok "expire: in the wheel" told twheel_expire "time=$n count=1" 'add 20ms a\n'
-# The second one needs no memory, and takes the fast path unless traced.
-ok "expire: added when due" told twheel_expire "time=$n count=1;time=$n count=1" \
-	'add 0 a\nadd 0 b\n'
+ok "set up" traces twheel_set_up "wheel=W tick=2000000 size=60 clock=7 max_timers=9" \
+	twheel --tick 2ms --wheel-size 60 --clock boottime --max-timers 9 info
+for event in add cancel modify expire arm deliver; do
+	ok "$event" told twheel_$event
+done
 ok "cascade" cascades
-ok "arm" told twheel_arm "time=$n" 'add 100ms a\n'
-ok "deliver" told twheel_deliver "id=$n deadline=$n interval=0 data=1" 'add 0 a\n'
-ok "refuse: a call" told twheel_refuse "request=0xc028d301 errno=28" \
-	'add 10ms a\nadd 10ms b\n' --max-timers 1
-ok "refuse: setting up" refuses_set_up
+ok "refuse: setting up" traces twheel_refuse "wheel=W request=0x4028d300 errno=28" \
+	twheel --max-timers 99999999999 info
+printf 'add 10ms a\nadd 10ms b\n' >/tmp/in
+ok "refuse: a call" traces twheel_refuse "wheel=W request=0xc028d301 errno=28" \
+	twheel --max-timers 1 run
 ok "refuse: opening" refuses_open
 ok "refuse: commands of an io_uring" refuses_commands
 ok "all of them, in order" in_order
