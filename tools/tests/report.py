@@ -6,8 +6,10 @@ document that promises no number of tests, or another number than it has, counts
 failure more.
 """
 
+import argparse
 import collections
 import contextlib
+import fcntl
 import os
 import re
 import resource
@@ -269,6 +271,38 @@ def run_command(command, limit, line):
     return None if late else process.wait()
 
 
+def command_line(program, about):
+    return argparse.ArgumentParser(prog="tools/tests/" + program, description=about,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def chosen_rows(parser, kind, known):
+    """Return the arguments, and the names that are among them, of {name: the line that lists it};
+    without any, all."""
+    parser.add_argument("--list", action="store_true", help="name the %ss" % kind)
+    parser.add_argument("names", nargs="*", metavar=kind.upper(), help="run only these")
+    args = parser.parse_args()
+    for name in args.names:
+        if name not in known:
+            parser.error("no %s %s; there are: %s" % (kind, name, " ".join(known)))
+    if args.list:
+        print(*known.values(), sep="\n")
+        sys.exit()
+    return args, args.names or list(known)
+
+
+def lock_tree(path):
+    """Admit one run in this tree: they would remove each other's files. Return the open lock."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    lock = open(path, "w", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        print("another run is in this tree; waiting for its end", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
 def children_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
@@ -283,6 +317,14 @@ def end_on_signals():
 
     for name in ENDS:
         signal.signal(name, stop)
+
+
+def start(main):
+    """Run a program's main() in the project's directory, and exit with its result."""
+    forget_caller()
+    end_on_signals()
+    os.chdir(ROOT)
+    sys.exit(main())
 
 
 def forget_caller():

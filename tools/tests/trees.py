@@ -2,16 +2,15 @@
 """Copies of the source, in which suites are made and run after a change."""
 
 import contextlib
-import fcntl
 import os
+import pathlib
 import queue
 import shlex
 import shutil
 import subprocess
-import sys
 
 from machines import BIN, COMMAND, PROMPT, SELFTEST, STOCK, TRACE, VM
-from report import ROOT, Report, run_command
+from report import ROOT, Report, lock_tree, run_command
 
 WORK = os.path.join(ROOT, "build/trees")
 # The CPU time to compile.
@@ -58,13 +57,7 @@ class Failure(Exception):
 
 def make_tree():
     """Return a queue of one tree; admit one run, which would remove another's."""
-    os.makedirs(os.path.dirname(WORK), exist_ok=True)
-    lock = open(WORK + ".lock", "w", encoding="utf-8")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        print("waiting for another run in this tree", file=sys.stderr, flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = lock_tree(WORK + ".lock")
     shutil.rmtree(WORK, ignore_errors=True)
     tree = os.path.join(WORK, "0")
     os.makedirs(tree)
@@ -86,14 +79,12 @@ def copy_tree(trees, number):
 
 
 def read(tree, name):
-    with open(os.path.join(tree, name), encoding="utf-8") as file:
-        return file.read()
+    return pathlib.Path(tree, name).read_text(encoding="utf-8")
 
 
 def write(tree, texts):
     for name, text in texts.items():
-        with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
-            file.write(text)
+        pathlib.Path(tree, name).write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
