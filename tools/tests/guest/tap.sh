@@ -21,15 +21,16 @@ result()
 	fi
 }
 
-# run COMMAND: prints its output, indented, and a test of its exit status.
+# run COMMAND [NAME]: prints its output, indented and as $filter makes TAP of it, and a test of its
+# exit status.
 run()
 {
-	echo "# Subtest: ${1%% *}"
+	echo "# Subtest: ${2:-${1%% *}}"
 	{
 		sh -c "$1"
 		echo $? >/tmp/status
-	} 2>&1 | sed 's/^/    /'
-	result "$(cat /tmp/status)" "$1"
+	} 2>&1 | ${filter:-cat} | sed 's/^/    /'
+	result "$(cat /tmp/status)" "${2:-$1}"
 }
 
 # ok NAME COMMAND...: one test; $said has the reason of a failure.
