@@ -36,7 +36,7 @@ static bool is_shown;
 /* The most preemptions in a schedule, now and in the end. */
 static uint64_t bound, last_bound = 3;
 /* A scenario with more schedules than this is not explored with one preemption more. */
-static uint64_t limit = 3000;
+static uint64_t limit = 3300;
 
 static jmp_buf failed;
 static const char *rule_broken;
@@ -79,7 +79,20 @@ static bool is_explored(void)
 	return false;
 }
 
-static int decide(unsigned int n, bool preemptive)
+bool explore_goes_on(void)
+{
+	const struct decision *d = &trail[depth];
+	bool is_repeated = depth < nr_trail, is_decision = is_repeated && d->step == step + 1;
+
+	if (is_shown || step == MAX_STEPS || (is_repeated ? is_decision && d->chosen :
+					      preemptions < bound))
+		return false;
+	depth += is_decision;
+	step++;
+	return true;
+}
+
+int explore_decide(unsigned int n, bool preemptive)
 {
 	struct decision *d = &trail[depth];
 	int option = 0;
@@ -114,7 +127,7 @@ static bool execute(const struct scenario *scenario)
 	if (_setjmp(failed))
 		return false;
 	scenario_begin(scenario);
-	if (schedule_run(decide, scenario_idle))
+	if (schedule_run(true))
 		scenario_end();
 	return true;
 }
@@ -214,7 +227,7 @@ int main(int argc, char **argv)
 	const struct program_option options[] = {
 		{ "bound", "N", "most preemptions in a schedule (default: 3)",
 		  .number = &last_bound, .max = 99 },
-		{ "limit", "N", "no more preemptions after this many schedules (default: 3000)",
+		{ "limit", "N", "no more preemptions after this many schedules (default: 3300)",
 		  .number = &limit, .max = ULONG_MAX },
 		{ }
 	};

@@ -136,7 +136,7 @@ void scenario_end(void)
 		if (!c->is_kernel)
 			task_signal(&c->task, true);
 	}
-	schedule_run(NULL, NULL);
+	schedule_run(false);
 	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
 		if (!c->is_kernel && !c->ended)
 			broken("a call does not return when its task is killed");

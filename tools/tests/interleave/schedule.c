@@ -10,7 +10,7 @@
 
 #include <linux/bits.h>
 
-#include "schedule.h"
+#include "scenario.h"
 
 #define STACK_BYTES	(64 << 10)
 
@@ -19,6 +19,7 @@ unsigned int nr_coroutines WORLD;
 struct coroutine *running;
 /* The one that ran last. */
 static struct coroutine *last WORLD;
+static bool exploring;
 
 static char stacks[MAX_COROUTINES][STACK_BYTES] __attribute__((aligned(16)));
 static jmp_buf fresh[MAX_COROUTINES];
@@ -91,7 +92,9 @@ void schedule_point(const char *function, const char *operation)
 		return;
 	running->function = function;
 	running->operation = operation;
-	switch_out();
+	/* Most steps need no switch. */
+	if (!exploring || running->yields || clock_is_waiting(running) || !explore_goes_on())
+		switch_out();
 }
 
 /*
@@ -204,22 +207,23 @@ static void note_turns(struct coroutine *next)
 		c->starved &= ~BIT(next - coroutines);
 }
 
-bool schedule_run(schedule_decide_t decide, void (*check_idle)(void))
+bool schedule_run(bool explores)
 {
 	struct coroutine *option[MAX_COROUTINES];
 	unsigned int n;
 	int nr;
 
 	last = NULL;
+	exploring = explores;
 	for (;;) {
 		bool asks = last && last->outcomes;
 
 		n = asks ? last->outcomes : list_options(option);
-		if (check_idle && !asks && is_idle(option, n))
-			check_idle();
+		if (explores && !asks && is_idle(option, n))
+			scenario_idle();
 		if (!n)
 			return true;
-		nr = decide ? decide(n, !asks && option[0] == last && !last->yields) : 0;
+		nr = explores ? explore_decide(n, !asks && option[0] == last && !last->yields) : 0;
 		if (nr == SCHEDULE_ABANDON)
 			return false;
 		if (asks) {

@@ -65,19 +65,21 @@ unsigned int schedule_any(unsigned int n);
 void schedule_init(void);
 struct coroutine *schedule_add(const char *name, void (*run)(void));
 
+/*
+ * Run coroutines until none can: the one that ran last as long as possible, or with @explores as
+ * explore_decide() does. Return false if it abandons the schedule.
+ */
+bool schedule_run(bool explores);
+
 #define SCHEDULE_ABANDON	(-1)
 
 /*
- * Decide between @n > 0 options, and return the number of one, or SCHEDULE_ABANDON. With
- * @preemptive, the first one is to continue, and all others are preemptions.
+ * explore.c: decide between @n > 0 options, and return the number of one, or SCHEDULE_ABANDON.
+ * With @preemptive, the first one is to continue, and all others are preemptions.
  */
-typedef int (*schedule_decide_t)(unsigned int n, bool preemptive);
-
-/*
- * Run coroutines until none can; call @check_idle when only time can pass. Return false if the
- * schedule is abandoned.
- */
-bool schedule_run(schedule_decide_t decide, void (*check_idle)(void));
+int explore_decide(unsigned int n, bool preemptive);
+/* Return true if it is known that the first option, to continue, is the one for the next step. */
+bool explore_goes_on(void);
 
 uint64_t schedule_hash(void);
 
