@@ -75,10 +75,6 @@ void scenario_end(void);
  * The ledger: all calls that change or read timers go through here.
  */
 
-/* The wheel of the scenario, and its ring or NULL. */
-extern struct file *wheel;
-extern struct twheel_ring *ring;
-
 /* Open the wheel, with the first timers. */
 void ledger_open(const struct act *act);
 
@@ -89,11 +85,6 @@ void modify(const struct step *step);
 void cancel(const struct step *step);
 void set_up(const struct step *step);
 void add_to_the_limit(const struct step *step);
-
-/* Read up to @max events; a negative errno, or how many. */
-int read_events(unsigned int max, int flags);
-/* Take the events in the ring; returns how many. */
-unsigned int take_events(void);
 
 /* Check, while time stands still, that every sleeping waiter will be woken in time. */
 void ledger_check_idle(void);

@@ -119,7 +119,8 @@ void schedule_until(bool (*ready)(const void *arg), const void *arg)
 	running->ready = NULL;
 }
 
-void schedule_yield(void)
+/* This does not count as a preemption. */
+void task_yield(void)
 {
 	if (!running)
 		return;

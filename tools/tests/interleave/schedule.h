@@ -56,8 +56,6 @@ extern struct coroutine *running;
 
 /* Wait until @ready returns true; it is still true for the first coroutine that runs then. */
 void schedule_until(bool (*ready)(const void *arg), const void *arg);
-/* Let others run first, which does not count as a preemption. */
-void schedule_yield(void);
 /* Choose one of @n outcomes; all of them are explored. */
 unsigned int schedule_any(unsigned int n);
 

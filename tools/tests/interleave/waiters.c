@@ -1,107 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ways to wait for a wheel
+ * The ways to wait for a wheel: those of ../threads/waiters.c, and aio
  *
- * Each waits and reads, one event at a time, until it gets a signal.
+ * IOCB_CMD_POLL: a wake-up without events has a kworker poll again.
  */
-#include <string.h>
-
 #include "scenario.h"
-
-/* Return true if a signal ended a call. */
-static bool is_signal(int err)
-{
-	return err == -EINTR || err == -ERESTARTSYS;
-}
-
-/* Read once, or with @all until nothing is left, without waiting; return false after a signal. */
-static bool read_what_is_due(int flags, bool all)
-{
-	int n;
-
-	if (ring) {
-		take_events();
-		while (all && READ_ONCE(ring->flags) & TWHEEL_RING_MORE) {
-			sys_poll(wheel, false);
-			if (!take_events())
-				schedule_yield();
-		}
-		return true;
-	}
-	do {
-		n = read_events(1, flags);
-		if (is_signal(n))
-			return false;
-		if (n < 0 && n != -EAGAIN)
-			broken("a read fails");
-	} while (all && n > 0);
-	/* Another coroutine was faster, or has the lock: let it finish. */
-	if (n == -EAGAIN)
-		schedule_yield();
-	return true;
-}
-
-static void in_read(void)
-{
-	int n;
-
-	do {
-		n = read_events(1, 0);
-	} while (n > 0);
-	if (!is_signal(n))
-		broken("a read that may wait fails");
-}
-
-static void in_poll(void)
-{
-	while (sys_poll(wheel, true) > 0 && !current->killed && read_what_is_due(O_NONBLOCK, false))
-		;
-}
-
-static void in_epoll(u32 flags)
-{
-	struct watch watch;
-
-	watch_add(&watch, wheel, flags);
-	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, flags & EPOLLET))
-		;
-	watch_remove(&watch);
-}
-
-static void in_level(void)
-{
-	in_epoll(0);
-}
-
-static void in_edge(void)
-{
-	in_epoll(EPOLLET);
-}
-
-static void in_exclusive(void)
-{
-	in_epoll(EPOLLEXCLUSIVE);
-}
-
-/* A read by io_uring: without waiting, then a poll, until the read succeeds. */
-static void in_uring(void)
-{
-	for (;;) {
-		int n = read_events(1, IOCB_NOWAIT);
-
-		if (is_signal(n) || (n == -EAGAIN && sys_poll(wheel, true) < 0))
-			return;
-		if (n < 0 && n != -EAGAIN)
-			broken("a read of an io_uring fails");
-		/* Another coroutine has the lock: let it finish. */
-		if (n == -EAGAIN)
-			schedule_yield();
-	}
-}
-
-/*
- * aio: IOCB_CMD_POLL. A wake-up without events has a kworker poll again.
- */
 
 /* A request, and the state of its kworker. */
 static struct aio {
@@ -226,12 +129,12 @@ static void in_aio(void)
 
 const struct waiter waiters[] = {
 	{ "alone", "nothing waits" },
-	{ "read", "a blocking read", in_read, .reads = true },
-	{ "poll", "poll(2)", in_poll },
-	{ "level", "epoll, level-triggered", in_level },
-	{ "edge", "epoll, edge-triggered", in_edge },
-	{ "exclusive", "epoll, one waiter woken at a time", in_exclusive, .shares = true },
+	{ "read", "a blocking read", wait_in_read, .reads = true },
+	{ "poll", "poll(2)", wait_in_poll },
+	{ "level", "epoll, level-triggered", wait_in_level },
+	{ "edge", "epoll, edge-triggered", wait_in_edge },
+	{ "exclusive", "epoll, one waiter woken at a time", wait_in_exclusive, .shares = true },
 	{ "aio", "IOCB_CMD_POLL", in_aio, aio_worker },
-	{ "uring", "a read of an io_uring", in_uring, .reads = true },
+	{ "uring", "a read of an io_uring", wait_in_uring, .reads = true },
 	{},
 };

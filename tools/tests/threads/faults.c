@@ -16,14 +16,13 @@
 #include "threads.h"
 
 /* A user whose account no other wheel keeps. */
-#define USER		(NR_WHEELS + 1)
+#define USER		NR_WHEELS
 #define BATCH		100
 /* Far enough for the highest level of a wheel with the default setup. */
 #define FAR		(100 * YEAR)
 /* More bytes than the wheel with a full directory takes. */
 #define USER_BYTES	(64UL << 20)
 
-static struct file *wheel;
 static struct twheel_add adds[BATCH];
 static struct twheel_modify modifies[BATCH];
 static struct twheel_event events[BATCH];
@@ -248,18 +247,18 @@ static bool fail_step(const struct call *c, unsigned int nth, long *full, u64 *m
 	if (!nth)
 		*full = ret;
 	if (current->failed ? ret < 0 && ret != -ENOMEM && ret != -EFAULT : ret < 0 || ret != *full)
-		wrong(ANSWERS, "%s, with step %u failing: %ld", c->name, nth, ret);
+		wrong("%s, with step %u failing: %ld", c->name, nth, ret);
 	if (wheel && !changed_by(c, before, ret))
-		wrong(ANSWERS, "%s, with step %u failing: other counters", c->name, nth);
+		wrong("%s, with step %u failing: other counters", c->name, nth);
 	if (ret < 0) {
 		ret = make(c);
 		if (ret != *full)
-			wrong(ANSWERS, "%s, after step %u had failed: %ld", c->name, nth, ret);
+			wrong("%s, after step %u had failed: %ld", c->name, nth, ret);
 	}
 	if (!nth)
 		*memory = info_of_wheel().memory;
 	if (ret == *full && info_of_wheel().memory != *memory)
-		wrong(LEFTOVERS, "%s, after step %u had failed: %llu bytes instead of %llu",
+		wrong("%s, after step %u had failed: %llu bytes instead of %llu",
 		      c->name, nth, info_of_wheel().memory, *memory);
 	check_charge(wheel);
 	sys_close(wheel);
@@ -278,7 +277,7 @@ static void refuse_memory(const struct call *c, long full, u64 memory)
 	ret = make(c);
 	*parameter_max_user_bytes = USER_BYTES;
 	if (memory > before ? ret == full || (ret < 0 && ret != -ENOSPC) : ret != full)
-		wrong(ANSWERS, "%s, without room: %ld", c->name, ret);
+		wrong("%s, without room: %ld", c->name, ret);
 	if (!wheel)
 		return;
 	check_charge(wheel);
@@ -320,7 +319,7 @@ static void overwrite_argument(const struct call *c, long full)
 	current->overwrites = false;
 	/* A batch that lacks memory copies its entries again. */
 	if ((ret != full && !(is_batch && ret == -EINVAL)) || !is_as_given(c))
-		wrong(ANSWERS, "%s, with an argument that changes: %ld", c->name, ret);
+		wrong("%s, with an argument that changes: %ld", c->name, ret);
 	if (size)
 		memcpy(c->argument, argument, size);
 	sys_close(wheel);
@@ -340,7 +339,7 @@ static void call_ahead_of_a_crowd(unsigned int cmd, void *arg)
 	add_timers(1000, begin - now);
 	clock_suspend(begin - 2 * SEC - now);
 	if (sys_ioctl(wheel, cmd, arg) || info_of_wheel().cascaded > 500)
-		wrong(ANSWERS, "ahead of a crowd, a call cascades %llu timers",
+		wrong("ahead of a crowd, a call cascades %llu timers",
 		      info_of_wheel().cascaded);
 	sys_close(wheel);
 }
@@ -361,10 +360,10 @@ static void make_long_calls(void)
 	add_timers(ARRAY_SIZE(many), HOUR);
 	sys_fdinfo(wheel);
 	if (sys_ioctl(wheel, TWHEEL_LIST, &all) != ARRAY_SIZE(many))
-		wrong(ANSWERS, "a list ends early");
+		wrong("a list ends early");
 	clock_suspend(HOUR + SEC);
 	if (info_of_wheel().expired != ARRAY_SIZE(many))
-		wrong(ANSWERS, "a query does not advance the wheel");
+		wrong("a query does not advance the wheel");
 	sys_close(wheel);
 }
 
@@ -375,7 +374,7 @@ static void fail_loading(void)
 	current->fault = 1;
 	current->fault_lasts = false;
 	if (module_load() != -ENOMEM || device) /* SECURITY: no memory */
-		wrong(ANSWERS, "the module is loaded without a device");
+		wrong("the module is loaded without a device");
 	if (module_load())
 		broken("the module cannot be loaded again");
 }
@@ -392,9 +391,9 @@ void fail_each_step(void)
 	for (i = 0; i < 2 * ARRAY_SIZE(calls); i++) {
 		current->fault_lasts = i % 2;
 		for (nth = 0; fail_step(&calls[i / 2], nth, &full, &memory); nth++)
-			count(&happened[FAILED], !!nth);
+			HAPPENS("steps of calls that failed", !!nth);
 		if (nth < 2)
-			wrong(ANSWERS, "%s has no step that may fail", calls[i / 2].name);
+			wrong("%s has no step that may fail", calls[i / 2].name);
 		refuse_memory(&calls[i / 2], full, memory);
 		overwrite_argument(&calls[i / 2], full);
 	}
@@ -403,7 +402,7 @@ void fail_each_step(void)
 	*parameter_max_user_bytes = limit;
 	call_ahead_of_a_crowd(TWHEEL_INFO, &some_info);
 	if (some_info.max_timers != 1 << 24)
-		wrong(ANSWERS, "the module limits wheels to %llu timers", some_info.max_timers);
+		wrong("the module limits wheels to %llu timers", some_info.max_timers);
 	call_ahead_of_a_crowd(TWHEEL_ADD, &due);
 	fail_loading();
 }

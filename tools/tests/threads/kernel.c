@@ -93,6 +93,11 @@ void task_forget_signals(struct task_struct *task)
 	WRITE_ONCE(task->killed, false);
 }
 
+void task_yield(void)
+{
+	sched_yield();
+}
+
 /* From here on, a wake-up of the task is not too early. */
 void task_about_to_sleep(void)
 {

@@ -99,6 +99,7 @@ void breathing_space(void);
 #ifndef POINT
 #define POINT(operation)	((void)(operation), breathing_space())
 #define WORLD
+#define OF_TASK			__thread
 #endif
 
 /* Return true if this tracepoint is enabled now. */
@@ -114,6 +115,8 @@ void task_init(struct task_struct *task, struct mm_struct *mm, u64 seed);
 void task_signal(struct task_struct *task, bool kill);
 void task_forget_signals(struct task_struct *task);
 bool task_wake(struct task_struct *task);
+/* Let others run first. */
+void task_yield(void);
 void task_about_to_sleep(void);
 void task_sleep(void);
 

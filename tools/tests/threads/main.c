@@ -2,12 +2,13 @@
 /*
  * The driver in user space: its unchanged source, on threads, with sanitizers
  *
- * An act has its own wheels, waiters for them, and rounds in which other threads add,
- * modify and cancel; see threads.h. Three more threads send signals, poll, and open and close
- * files.
+ * A round has its own wheels, waiters for them, and other threads that add, modify and cancel; see
+ * threads.h.
  */
 #include <err.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "twheel_file.h"
@@ -17,15 +18,13 @@
 #include "tap.h"
 #include "threads.h"
 
-/* Rounds of an act; and of all acts at most, until all that may happen has happened. */
-#define ROUNDS		20
-#define MAX_ROUNDS	2000
-/* Threads that neither wait nor add. */
-#define NR_OTHERS	3
+/* Rounds, at most, until all that may happen has happened. */
+#define MAX_ROUNDS	20000
+#define NR_ROLES	16
 /* Room for three levels of 65,536 buckets. */
 #define USER_BYTES	(8UL << 20)
-/* One for each wheel, and one that opens and closes. */
-#define NR_USERS	(NR_WHEELS + 1)
+/* How far the wall clocks are set forward, at most. */
+#define CLOCK_SET_MAX	5000000
 
 static uint64_t seconds = 10, seed = 1;
 
@@ -33,7 +32,7 @@ static struct mem_cgroup memcg;
 static struct mm_struct mm = { .memcg = &memcg };
 static unsigned int rounds;
 /* Their accounts, which remain when all wheels have been closed. */
-static struct twheel_user *users[NR_USERS];
+static struct twheel_user *users[NR_WHEELS];
 
 static struct thread {
 	pthread_t thread;
@@ -41,10 +40,10 @@ static struct thread {
 	void (*run)(u32 nr);
 	u32 nr;
 	bool done;
-} waiters[NR_ROLES], adders[MAX_ADDERS], others[NR_OTHERS];
+} waiters[NR_ROLES], adders[MAX_ADDERS];
 
-/* Only due timers wake waiters. */
-static bool calm;
+/* Makes waiters return for good. */
+static bool leaving;
 
 /* Sanitizers stop at the first error, and print where a rule was broken. */
 const char *__tsan_default_options(void)
@@ -55,6 +54,17 @@ const char *__tsan_default_options(void)
 const char *__asan_default_options(void)
 {
 	return "handle_abort=1";
+}
+
+void wrong(const char *format, ...)
+{
+	static char text[200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	broken(text);
 }
 
 /*
@@ -86,40 +96,47 @@ static void join_all(struct thread *threads, unsigned int n)
 }
 
 /*
- * Send signals, half of them fatal, and set the wall clocks, but never in a way that would
- * hide a lost wake-up.
+ * Each of the first wheels has one kind of waiter: none makes up for what another missed. The last
+ * one gets its ring while a reader waits, which fails.
  */
-static void disturb(void)
+static const struct role {
+	u32 wheel;
+	void (*wait)(void);
+} roles[NR_ROLES] = {
+	{ 0, wait_in_read }, { 0, wait_in_read }, { 0, wait_in_read },
+	{ 1, wait_in_level },
+	{ 2, wait_in_edge },
+	{ 3, wait_in_poll }, { 3, wait_in_poll },
+	{ 4, wait_in_read }, { 4, wait_in_level }, { 4, wait_in_edge },
+	{ 5, wait_in_level },
+	{ 6, wait_in_edge },
+	{ 7, wait_in_read }, { 7, wait_in_poll }, { 7, wait_in_poll }, { 7, wait_in_edge },
+};
+
+/* A waiter that is killed closes its file; another one replaces it. */
+static void wait(u32 nr)
 {
-	if (!READ_ONCE(calm)) {
-		task_signal(&waiters[any_below(NR_ROLES)].task, any_below(2));
-		wall_clock_set(any_below(CLOCK_SET_MAX));
+	const struct role *role = &roles[nr];
+
+	use_wheel(role->wheel);
+	if (role->wheel >= FIRST_RING && role->wait != wait_in_read)
+		map_ring();
+	while (!READ_ONCE(leaving)) {
+		role->wait();
+		if (fatal_signal_pending(current))
+			sys_close_copy(wheel);
+		task_forget_signals(current);
 	}
-	usleep(any_below(2000));
 }
 
-/* Poll, and leave the events that it moves to the rings to others, which the poll has to wake. */
-static void poll_only(void)
+void disturb(void)
 {
-	u32 nr = FIRST_RING + any_below(NR_WHEELS - FIRST_RING);
-
-	if (!READ_ONCE(calm))
-		sys_poll(wheels[nr].filp, false);
-	usleep(any_below(300));
-}
-
-static void repeat(u32 nr)
-{
-	static void (*const steps[NR_OTHERS])(void) = {
-		disturb, poll_only, open_and_close,
-	};
-
-	while (!READ_ONCE(leaving))
-		steps[nr]();
+	task_signal(&waiters[any_below(NR_ROLES)].task, any_below(2));
+	wall_clock_set(any_below(CLOCK_SET_MAX));
 }
 
 /*
- * An act.
+ * A round.
  */
 
 static void open_wheel(u32 nr)
@@ -130,9 +147,9 @@ static void open_wheel(u32 nr)
 					    CLOCK_TAI };
 	clockid_t clock = clocks[any_below(ARRAY_SIZE(clocks))];
 	bool wall = clock == CLOCK_REALTIME || clock == CLOCK_TAI;
-	struct wheel *wheel = &wheels[nr];
+	struct wheel *w = &wheels[nr];
 
-	*wheel = (struct wheel) {
+	*w = (struct wheel) {
 		.setup = {
 			.tick_ns = ticks[any_below(ARRAY_SIZE(ticks))],
 			/* The largest may leave no memory for a ring, or for all levels. */
@@ -143,8 +160,8 @@ static void open_wheel(u32 nr)
 		},
 		.taking = PTHREAD_MUTEX_INITIALIZER,
 	};
-	wheel->limited = wheel->setup.max_timers || wheel->setup.wheel_size > 1000;
-	if (sys_open(nr, &wheel->filp))
+	w->limited = w->setup.max_timers || w->setup.wheel_size > 1000;
+	if (sys_open(nr, &w->filp))
 		broken("a wheel cannot be opened");
 }
 
@@ -152,31 +169,14 @@ static void start_all(void)
 {
 	unsigned int i;
 
+	memset(records, 0, nr_adders * MAX_ADDS * sizeof(records[0]));
 	WRITE_ONCE(leaving, false);
 	for (i = 0; i < NR_WHEELS; i++)
 		open_wheel(i);
 	for (i = 0; i < NR_ROLES; i++)
-		launch(&waiters[i], roles[i].wait, roles[i].wheel);
-	for (i = 0; i < NR_OTHERS; i++)
-		launch(&others[i], repeat, i);
-}
-
-static bool play_round(void)
-{
-	unsigned int i;
-
-	/* A thread that hangs in a call never comes back. */
-	alarm(60);
-	ledger_begin_round();
-	WRITE_ONCE(calm, false);
+		launch(&waiters[i], wait, i);
 	for (i = 0; i < nr_adders; i++)
 		launch(&adders[i], add_for_a_round, i);
-	if (one_in(4))
-		clock_suspend(any_below(SEC / 500));
-	join_all(adders, nr_adders);
-	WRITE_ONCE(calm, true);
-	rounds++;
-	return ledger_end_round();
 }
 
 static void stop_all(void)
@@ -191,7 +191,7 @@ static void stop_all(void)
 		}
 	}
 	join_all(waiters, NR_ROLES);
-	join_all(others, NR_OTHERS);
+	ledger_check();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
 }
@@ -200,64 +200,38 @@ static void check_leftovers(void)
 {
 	u32 uid;
 
-	for (uid = 0; uid < NR_USERS; uid++) {
+	for (uid = 0; uid < NR_WHEELS; uid++) {
 		if (atomic_long_read(&users[uid]->bytes))
-			wrong(LEFTOVERS, "user %u is charged for %ld bytes", uid,
+			wrong("user %u is charged for %ld bytes", uid,
 			      atomic_long_read(&users[uid]->bytes));
 	}
 	if (memcg.references)
-		wrong(LEFTOVERS, "%ld references to the cgroup", memcg.references);
+		wrong("%ld references to the cgroup", memcg.references);
 	if (clock_timers())
-		wrong(LEFTOVERS, "%u hrtimers are queued", clock_timers());
+		wrong("%u hrtimers are queued", clock_timers());
 }
 
-/* Return false after an error. */
-static bool play_act(void)
+static void play_round(void)
 {
-	unsigned int i;
-
+	/* A thread that hangs in a call never comes back. */
+	alarm(60);
 	start_all();
-	for (i = 0; i < ROUNDS; i++) {
-		if (!play_round())
-			return false;
-	}
+	if (one_in(4))
+		clock_suspend(any_below(SEC / 500));
+	join_all(adders, nr_adders);
+	ledger_wait();
 	stop_all();
 	check_leftovers();
-	return true;
+	rounds++;
 }
 
 static bool all_happened(void)
 {
-	unsigned int i;
+	const struct happening *h = __start_happenings;
 
-	for (i = 0; i < NR_EVENTS && READ_ONCE(happened[i]); i++)
-		;
-	return i == NR_EVENTS;
-}
-
-/* Return the exit status. */
-static int verdicts(void)
-{
-	static const char *const fault_name[NR_FAULTS] = {
-		[LEDGER] = "every timer is read once or cancelled once",
-		[WAKING] = "no waiter sleeps while something is due",
-		[ANSWERS] = "calls return what they did",
-		[LEFTOVERS] = "what is closed leaves nothing behind",
-	};
-	unsigned int i;
-
-	tap_note("%u rounds, seed %llu", rounds, (unsigned long long)seed);
-	for (i = 0; i < NR_EVENTS; i++)
-		tap_note("%s: %llu", event_name[i], READ_ONCE(happened[i]));
-	/* Failures first: what was noted of them stands before them. */
-	for (i = 0; i < 2 * NR_FAULTS; i++) {
-		bool passed = i >= NR_FAULTS;
-
-		if (!READ_ONCE(faults[i % NR_FAULTS]) == passed)
-			tap_result(passed, "%s", fault_name[i % NR_FAULTS]);
-	}
-	tap_result(all_happened(), "all that may happen happened");
-	return tap_done();
+	while (h < __stop_happenings && READ_ONCE(h->times))
+		h++;
+	return h == __stop_happenings;
 }
 
 static void parse_arguments(int argc, char **argv)
@@ -281,32 +255,37 @@ static void parse_arguments(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static struct task_struct task;
-	bool ended = true;
+	const struct happening *h;
 	u32 uid;
 	u64 end;
 
 	parse_arguments(argc, argv);
 	puts("TAP version 13");
+	tap_note("seed %llu", (unsigned long long)seed);
+	fflush(stdout);
 	task_init(&task, &mm, seed);
 	current = &task;
 	*parameter_max_user_bytes = USER_BYTES;
 	if (module_load())
 		broken("the module cannot be loaded");
-	for (uid = 0; uid < NR_USERS; uid++)
+	for (uid = 0; uid < NR_WHEELS; uid++)
 		users[uid] = twheel_user_get((kuid_t) { uid });
 	clock_start(&mm);
+#ifdef __SANITIZE_ADDRESS__
 	fail_each_step();
+	tap_result(true, "calls whose steps fail do nothing, or less");
+#endif
 
 	/* A loaded machine needs more time until all has happened. */
 	end = clock_now(CLOCK_MONOTONIC) + seconds * SEC;
-	while (ended && (clock_now(CLOCK_MONOTONIC) < end ||
-			 (!all_happened() && rounds < MAX_ROUNDS)))
-		ended = play_act();
-	/* Waiters may sleep, and no thread can wake them. */
-	if (!ended)
-		_exit(verdicts());
-	for (uid = 0; uid < NR_USERS; uid++)
+	while (clock_now(CLOCK_MONOTONIC) < end || (!all_happened() && rounds < MAX_ROUNDS))
+		play_round();
+	for (uid = 0; uid < NR_WHEELS; uid++)
 		twheel_user_put(users[uid]);
 	module_unload();
-	return verdicts();
+	tap_result(true, "every timer is read once or cancelled once, in %u rounds", rounds);
+	for (h = __start_happenings; h < __stop_happenings; h++)
+		tap_note("%s: %llu", h->what, h->times);
+	tap_result(all_happened(), "all that may happen happened");
+	return tap_done();
 }

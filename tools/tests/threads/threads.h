@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger, which proves that each timer was read once or cancelled once, and the threads that
- * use the wheels: some add, modify and cancel, some wait and read
+ * Threads that use wheels, some of which add, modify and cancel, while others wait and read; and
+ * the ledger, which proves that each timer was read once or cancelled once
  *
- * Time goes in rounds. A round ends when all of its timers have ended and nothing is left
- * in the wheels; only waiters read the last of them. So after a lost wake-up, the round
- * does not end.
+ * A round begins with new wheels. It ends when all timers have ended; only waiters read the last
+ * of them. So after a lost wake-up, the round does not end.
  *
  * The ledger must not order accesses that the driver has to order: it is read and
  * written with relaxed atomic operations and without locks, except at the end of a round.
@@ -22,19 +21,17 @@
 #define FIRST_RING	5
 #define MAX_ADDERS	16
 /* Timers that one adder adds in a round, and in one batch. */
-#define MAX_ADDS	400
+#define MAX_ADDS	5000
 #define MAX_BATCH	200
 #define MAX_RECORDS	(MAX_ADDERS * MAX_ADDS)
-/* How far the wall clocks are set forward, at most. */
-#define CLOCK_SET_MAX	5000000
 
-/* The account of one timer of this round */
+/* The account of one timer; its data is its number. */
 struct record {
 	u64 id;	/* the id that the add returned, or 0 */
 	u32 delivered;	/* how often it was read */
 	u32 cancelled;	/* how often it was cancelled */
 	u32 wheel;
-	u64 interval;	/* of a periodic timer, or 0 */
+	bool is_periodic;
 	bool long_lived;	/* the thread that added it cancels it before the round ends */
 };
 
@@ -49,80 +46,58 @@ struct wheel {
 	u64 delivered;
 };
 
-/* The possible errors, each of which is a test. */
-enum fault { LEDGER, WAKING, ANSWERS, LEFTOVERS, NR_FAULTS };
-
-/* The events that a meaningful run has to cover. */
-enum event {
-	ADDED, CANCELLED, MODIFIED, READ, PERIODIC, SET_UP, QUERIED,
-	NO_SPACE, NOT_THERE, INTERRUPTED,
-	WOKEN_BY_POLL, WOKEN_BY_EPOLL, LOCK_BUSY, CLOSED_ARMED,
-	RING_TAKEN, RING_FULL, RING_REFUSED, FAILED, NR_EVENTS
-};
-
 extern struct wheel wheels[NR_WHEELS];
 extern struct record records[MAX_RECORDS];
-extern u32 faults[NR_FAULTS];
-extern u64 happened[NR_EVENTS];
-extern const char *const event_name[NR_EVENTS];
+extern uint64_t nr_adders;
+
+/* An event that a meaningful run has to cover, and how often it has happened */
+struct happening {
+	const char *what;
+	u64 times;
+};
+
+/* Defined by the linker. */
+extern struct happening __start_happenings[], __stop_happenings[];
+
+#define HAPPENS(text, n)							\
+do {									\
+	static struct happening __happening				\
+		__attribute__((section("happenings"))) = { text };	\
+									\
+	count(&__happening.times, n);				\
+} while (0)
 
 static inline void count(u64 *what, u64 n)
 {
 	__atomic_fetch_add(what, n, __ATOMIC_RELAXED);
 }
 
-static inline void happens(enum event event)
-{
-	count(&happened[event], 1);
-}
+/* Report an error, and abort. */
+void wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* Count an error, and print it. */
-__attribute__((format(printf, 2, 3)))
-void wrong(enum fault fault, const char *format, ...);
-
-u64 record_data(u32 nr);
+/* Let this thread use a wheel. */
+void use_wheel(u32 nr);
+/* Make the ring of the thread's wheel, unless it has one, and map it. */
+void map_ring(void);
 bool has_ended(const struct record *record);
-void record_event(u32 wheel, const struct twheel_event *event);
-/* Count an errno among those events. */
+/* Note an errno that has to occur. */
 void record_error(long err);
 
-void ledger_begin_round(void);
-/* Return false if the round does not end, or there has been an error. */
-bool ledger_end_round(void);
-
-/*
- * Threads.
- */
-
-/* Makes waiters return for good. */
-extern bool leaving;
-extern uint64_t nr_adders;
-
-/* A waiter */
-struct role {
-	u32 wheel;	/* the wheel that it waits for */
-	void (*wait)(u32 wheel);
-};
-
-#define NR_ROLES	16
-
-extern const struct role roles[NR_ROLES];
-
-/* Read up to @max events, and record them; a negative errno or how many. */
-int read_some(u32 nr, unsigned int max, int flags);
-
-/* ring.c: make the ring of a wheel, unless it has one, and map it. */
-void map_ring(u32 nr);
-/* Take up to @max events and record them; -EAGAIN if a poll finds no more, or how many. */
-int take_some(u32 nr, unsigned int max);
+/* Wait until all timers have ended. */
+void ledger_wait(void);
+/* Check each timer, and each wheel's counters, when no thread uses them. */
+void ledger_check(void);
 
 /* The work of one adder in one round. */
 void add_for_a_round(u32 adder);
 
-/* Open, use for a moment, and close, while the hrtimer is armed. */
-void open_and_close(void);
+/*
+ * Send a waiter a signal, half of them fatal, and set the wall clocks. Only adders do: what follows
+ * must not hide a lost wake-up.
+ */
+void disturb(void);
 
-/* Calls without memory, and ahead of a crowd. */
+/* faults.c, which is not for ThreadSanitizer: no other thread runs. */
 void fail_each_step(void);
 
 #endif /* _DRIVER_THREADS_H */

@@ -1,127 +1,102 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that wait for wheels, each in its own way
+ * The ways to wait for a wheel, for the suites threads and interleave
+ *
+ * Each waits and reads until it gets a signal.
  */
-#include <unistd.h>
-
+#include "calls.h"
 #include "kernel.h"
-#include "threads.h"
 
-bool leaving;
+#include <uapi/linux/twheel.h>
 
-int read_some(u32 nr, unsigned int max, int flags)
+/* Return true if a signal ended a call. */
+static bool is_signal(int err)
 {
-	struct twheel_event event[MAX_BATCH];
-	size_t size = max * sizeof(*event);
-	bool fault = one_in(8), signalled;
-	ssize_t ret;
-	int i, n;
+	return err == -EINTR || err == -ERESTARTSYS;
+}
 
-	if (fault)
-		current->unwritable = (unsigned long)event + any_below(size);
-	ret = sys_read(wheels[nr].filp, event, size, flags, !one_in(4));
-	task_mend(current);
-	/* Read afterwards: an event that comes now is not waited for. */
-	signalled = signal_pending(current);
-	task_forget_signals(current);
-	n = ret < 0 ? ret : ret / (ssize_t)sizeof(*event);
-	for (i = 0; i < n; i++)
-		record_event(nr, &event[i]);
+bool read_what_is_due(int flags, bool all)
+{
+	int n;
 
-	record_error(n);
-	if (n == -EAGAIN && flags & IOCB_NOWAIT)
-		happens(LOCK_BUSY);
-	if (n == -EBUSY && nr >= FIRST_RING) {
-		happens(RING_REFUSED);
-		return n;
+	if (ring) {
+		take_events();
+		while (all && READ_ONCE(ring->flags) & TWHEEL_RING_MORE) {
+			sys_poll(wheel, false);
+			if (!take_events())
+				task_yield();
+		}
+		return true;
 	}
-	if (!n || n > (int)max || (ret > 0 && ret % sizeof(*event)))
-		wrong(ANSWERS, "read: %zd bytes", ret);
-	if (n < 0 && !(n == -EFAULT && fault) && !(n == -EAGAIN && flags) &&
-	    !((n == -EINTR || n == -ERESTARTSYS) && signalled))
-		wrong(ANSWERS, "read: error %d", -n);
-	return n;
+	do {
+		n = read_events(1, flags);
+		if (is_signal(n))
+			return false;
+		if (n < 0 && n != -EAGAIN)
+			broken("a read fails");
+	} while (all && n > 0);
+	/* Another task was faster, or has the lock: let it finish. */
+	if (n == -EAGAIN)
+		task_yield();
+	return true;
 }
 
-static unsigned int few(void)
+void wait_in_read(void)
 {
-	return one_in(8) ? 120 : 1 + any_below(3);
+	int n;
+
+	do {
+		n = read_events(1, 0);
+	} while (n > 0);
+	if (!is_signal(n))
+		broken("a read that may wait fails");
 }
 
-/* Without a wait, from the ring if there is one. */
-static int take_or_read(u32 nr)
+void wait_in_poll(void)
 {
-	if (nr >= FIRST_RING)
-		return take_some(nr, few());
-	return read_some(nr, few(), one_in(2) ? O_NONBLOCK : IOCB_NOWAIT);
-}
-
-static void in_read(u32 nr)
-{
-	while (!READ_ONCE(leaving) && read_some(nr, few(), 0) != -EBUSY)
+	/* In interleave, a look at a task's own state is not a step: data_race() has no point. */
+	while (sys_poll(wheel, true) > 0 && !data_race(current->killed) &&
+	       read_what_is_due(O_NONBLOCK, false))
 		;
 }
 
-static void in_poll(u32 nr)
-{
-	map_ring(nr);
-	while (!READ_ONCE(leaving)) {
-		if (sys_poll(wheels[nr].filp, true) > 0) {
-			happens(WOKEN_BY_POLL);
-			take_or_read(nr);
-		}
-		task_forget_signals(current);
-	}
-}
-
-/*
- * Level-triggered, epoll reports a file again; edge-triggered, it has to be read until there is no
- * more. An edge is lost with a waiter that is killed: another waiter replaces it.
- */
-static void in_epoll(u32 nr, bool edge)
+static void wait_in_epoll(u32 flags)
 {
 	struct watch watch;
 
-	map_ring(nr);
-	watch_add(&watch, wheels[nr].filp, edge ? EPOLLET : 0);
-	while (!READ_ONCE(leaving)) {
-		if (watch_wait(&watch) < 0) {
-			task_forget_signals(current);
-			watch_remove(&watch);
-			watch_add(&watch, wheels[nr].filp, edge ? EPOLLET : 0);
-			continue;
-		}
-		happens(WOKEN_BY_EPOLL);
-		/* Busy with something else, for long enough that others fill a ring. */
-		if (edge && one_in(4))
-			usleep(any_below(3000));
-		while (take_or_read(nr) != -EAGAIN && edge)
-			;
-	}
+	watch_add(&watch, wheel, flags);
+	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, flags & EPOLLET))
+		;
 	watch_remove(&watch);
 }
 
-static void in_level(u32 nr)
+void wait_in_level(void)
 {
-	in_epoll(nr, false);
+	wait_in_epoll(0);
 }
 
-static void in_edge(u32 nr)
+void wait_in_edge(void)
 {
-	in_epoll(nr, true);
+	wait_in_epoll(EPOLLET);
 }
 
-/*
- * Each of the first wheels has one kind of waiter: none makes up for what another missed. The last
- * one gets its ring while a reader waits, which fails.
- */
-const struct role roles[NR_ROLES] = {
-	{ 0, in_read }, { 0, in_read }, { 0, in_read },
-	{ 1, in_level },
-	{ 2, in_edge },
-	{ 3, in_poll }, { 3, in_poll },
-	{ 4, in_read }, { 4, in_level }, { 4, in_edge },
-	{ 5, in_level },
-	{ 6, in_edge },
-	{ 7, in_read }, { 7, in_poll }, { 7, in_poll }, { 7, in_edge },
-};
+void wait_in_exclusive(void)
+{
+	wait_in_epoll(EPOLLEXCLUSIVE);
+}
+
+/* A read by io_uring: without waiting, then a poll, until the read succeeds. */
+void wait_in_uring(void)
+{
+	for (;;) {
+		int n = read_events(1, IOCB_NOWAIT);
+
+		if (is_signal(n) || (n == -EAGAIN && sys_poll(wheel, true) < 0))
+			return;
+		if (n < 0 && n != -EAGAIN)
+			broken("a read of an io_uring fails");
+		/* Another task has the lock: let it finish. */
+		if (n == -EAGAIN)
+			task_yield();
+	}
+}

@@ -18,6 +18,8 @@ void schedule_check_store(const char *function);
 #define POINT(operation)	schedule_point(__func__, operation)
 /* Each schedule begins with the same contents: see schedule.h. */
 #define WORLD			__attribute__((section("world")))
+/* All tasks use one wheel. */
+#define OF_TASK
 
 /*
  * Lists and the owners of locks have no points: they change in the same step as the lock that
