@@ -3,8 +3,7 @@
  * A mutex or a spin lock is its owner. An owner can be preempted, which stands for a
  * CPU that is slower than others.
  */
-#ifndef _INTERLEAVE_LOCK_H
-#define _INTERLEAVE_LOCK_H
+#pragma once
 
 #include "../schedule.h"
 
@@ -34,5 +33,3 @@ static inline void lock_drop(struct mutex *lock)
 {
 	lock->owner = NULL;
 }
-
-#endif /* _INTERLEAVE_LOCK_H */

@@ -2,8 +2,7 @@
 /*
  * The module, its device, and open files; and all that <linux/...> has elsewhere
  */
-#ifndef _DRIVER_FILES_H
-#define _DRIVER_FILES_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -211,5 +210,3 @@ static inline const void *memchr_inv(const void *start, char c, size_t bytes)
 		p++;
 	return bytes ? p : NULL;
 }
-
-#endif /* _DRIVER_FILES_H */

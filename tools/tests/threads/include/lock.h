@@ -2,8 +2,7 @@
 /*
  * A mutex or a spin lock: a lock of pthread, which ThreadSanitizer knows, and its owner
  */
-#ifndef _DRIVER_LOCK_H
-#define _DRIVER_LOCK_H
+#pragma once
 
 #include "../kernel.h"
 
@@ -30,5 +29,3 @@ static inline void lock_drop(struct mutex *lock)
 	WRITE_ONCE(lock->owner, NULL);
 	pthread_mutex_unlock(&lock->lock);
 }
-
-#endif /* _DRIVER_LOCK_H */

@@ -2,8 +2,7 @@
 /*
  * Locks, atomics, and what a task can ask about itself
  */
-#ifndef _DRIVER_LOCKS_H
-#define _DRIVER_LOCKS_H
+#pragma once
 
 #include <lock.h>
 
@@ -146,5 +145,3 @@ static inline void cond_resched(void)
 	current->holds = 0;
 	breathing_space();
 }
-
-#endif /* _DRIVER_LOCKS_H */

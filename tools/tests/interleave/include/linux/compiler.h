@@ -2,8 +2,7 @@
 /*
  * A point before each marked access: another coroutine may run there
  */
-#ifndef _INTERLEAVE_LINUX_COMPILER_H
-#define _INTERLEAVE_LINUX_COMPILER_H
+#pragma once
 
 #include_next <linux/compiler.h>
 
@@ -61,5 +60,3 @@ do {									\
 	WRITE_ONCE(*(p), v);						\
 	POINT("after smp_store_release(" #p ")");			\
 } while (0)
-
-#endif /* _INTERLEAVE_LINUX_COMPILER_H */

@@ -2,8 +2,7 @@
 /*
  * Marked accesses are atomic, so that ThreadSanitizer knows them
  */
-#ifndef _DRIVER_LINUX_COMPILER_H
-#define _DRIVER_LINUX_COMPILER_H
+#pragma once
 
 #include_next <linux/compiler.h>
 
@@ -33,5 +32,3 @@ void copy_unseen(void *to, const void *from, unsigned long size)
 	while (size--)
 		*t++ = *f++;
 }
-
-#endif /* _DRIVER_LINUX_COMPILER_H */

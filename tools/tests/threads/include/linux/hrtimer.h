@@ -2,8 +2,7 @@
 /*
  * Hrtimers: one thread is their interrupt, see kernel.c
  */
-#ifndef _DRIVER_LINUX_HRTIMER_H
-#define _DRIVER_LINUX_HRTIMER_H
+#pragma once
 
 #include <linux/limits.h>
 #include <linux/list.h>
@@ -59,5 +58,3 @@ static inline struct hrtimer *hrtimer_earliest(struct list_head *timers)
 
 void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode);
 void hrtimer_cancel(struct hrtimer *timer);
-
-#endif /* _DRIVER_LINUX_HRTIMER_H */

@@ -2,8 +2,7 @@
 /*
  * Pages, how many the machine has, and memory that is mapped
  */
-#ifndef _DRIVER_LINUX_MM_H
-#define _DRIVER_LINUX_MM_H
+#pragma once
 
 #include <linux/fs.h>
 #include <linux/sizes.h>
@@ -79,5 +78,3 @@ struct sysinfo {
 };
 
 #define si_meminfo(si)	(*(si) = (struct sysinfo) { .totalram = 1UL << (30 - PAGE_SHIFT) })
-
-#endif /* _DRIVER_LINUX_MM_H */

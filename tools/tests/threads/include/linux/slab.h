@@ -2,8 +2,7 @@
 /*
  * Memory, which is missing at times
  */
-#ifndef _DRIVER_LINUX_SLAB_H
-#define _DRIVER_LINUX_SLAB_H
+#pragma once
 
 #include <linux/gfp.h>
 #include_next <linux/slab.h>
@@ -32,5 +31,3 @@
 })
 #define kvfree(p)		({ may_sleep(); kvfree(p); })
 #define kfree(p)		({ may_call(); kfree(p); })
-
-#endif /* _DRIVER_LINUX_SLAB_H */

@@ -2,8 +2,7 @@
 /*
  * Tracepoints: enabled at times, with all of their arguments read
  */
-#ifndef _DRIVER_LINUX_TRACEPOINT_H
-#define _DRIVER_LINUX_TRACEPOINT_H
+#pragma once
 
 #include "../../kernel.h"
 
@@ -40,5 +39,3 @@ static inline void trace_##name(proto)					\
 	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(fields), \
 			    PARAMS(assign), print)			\
 	DEFINE_EVENT(name, name, PARAMS(proto), PARAMS(args))
-
-#endif /* _DRIVER_LINUX_TRACEPOINT_H */

@@ -2,8 +2,7 @@
 /*
  * User memory, parts of which may be missing: see struct task_struct
  */
-#ifndef _DRIVER_LINUX_UACCESS_H
-#define _DRIVER_LINUX_UACCESS_H
+#pragma once
 
 #include <errno.h>
 #include <string.h>
@@ -125,5 +124,3 @@ do {									\
 		goto label;						\
 	memcpy(p, &__value, sizeof(__value));				\
 } while (0)
-
-#endif /* _DRIVER_LINUX_UACCESS_H */

@@ -2,8 +2,7 @@
 /*
  * The destination of a read: one buffer, plain or as an array of one
  */
-#ifndef _DRIVER_LINUX_UIO_H
-#define _DRIVER_LINUX_UIO_H
+#pragma once
 
 #include <linux/uaccess.h>
 
@@ -58,5 +57,3 @@ static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_
 		return bytes;
 	return bytes - user_bytes(p, bytes, current->unwritable);
 }
-
-#endif /* _DRIVER_LINUX_UIO_H */

@@ -2,8 +2,7 @@
 /*
  * Wait queues, step by step as the kernel has them
  */
-#ifndef _DRIVER_LINUX_WAIT_H
-#define _DRIVER_LINUX_WAIT_H
+#pragma once
 
 #include <linux/list.h>
 #include <locks.h>
@@ -141,5 +140,3 @@ static inline int do_wait_intr_irq(wait_queue_head_t *wq, wait_queue_entry_t *en
 		wait_queue_remove(&__entry);				\
 		__err;							\
 	})
-
-#endif /* _DRIVER_LINUX_WAIT_H */
