@@ -3,12 +3,10 @@
  * libtwheel-device - the ioctls of /dev/twheel as functions
  *
  * For programs that share a wheel, or have no loop. Each function is a system call with a structure
- * of <linux/twheel.h>, and has no state; several threads may use one descriptor. The errors are
- * those that twheel(4) lists. Unless documented otherwise a function returns 0, or -1 with errno
- * set.
+ * of <linux/twheel.h>, and has no state. twheel(4) lists the errors, and describes the ring. Unless
+ * documented otherwise a function returns 0, or -1 with errno set.
  */
-#ifndef LIBTWHEEL_DEVICE_H
-#define LIBTWHEEL_DEVICE_H
+#pragma once
 
 #include <sys/types.h>
 #include <time.h>
@@ -18,8 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#pragma GCC visibility push(default)
 
 #define TWHEEL_DEVICE	"/dev/twheel"
 
@@ -86,8 +82,7 @@ int twheel_get_info(int fd, struct twheel_info *info);
  * @adds: the timers. The id of each that was added is set.
  * @count: number of timers.
  *
- * Return: how many were added, in order from the first one; -1 with errno set
- * when the first one failed.
+ * Return: how many were added, in order from the first one; -1 with errno set if that failed.
  */
 int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
 
@@ -111,10 +106,8 @@ int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t coun
  * twheel_modify_batch() - give many timers new deadlines
  * @fd: the wheel.
  * @mods: the timers and their deadlines.
- * @results: set for each timer: 0, or the errno of twheel_modify_timer(). Or NULL.
+ * @results: as for twheel_cancel_batch(), with the errno of twheel_modify_timer(). Or NULL.
  * @count: number of timers.
- *
- * With @results, an error of one timer does not stop the batch: see twheel_cancel_batch().
  *
  * Return: how many were modified; or -1 with errno set, as for twheel_cancel_batch().
  */
@@ -128,12 +121,11 @@ int twheel_modify_batch(int fd, const struct twheel_modify *mods, int *results,
  * @timers: set to timers, in no order: pending ones, and those that have expired unread.
  * @max: number of timers that fit.
  *
- * Call it until it returns 0. A timer that exists from the first call to the last is
- * returned exactly once, even if others change the wheel, and none after its cancel has
- * returned.
+ * Call it until it returns 0. A timer that exists from the first call to the last is returned
+ * exactly once, even if others change the wheel, and none after its cancel has returned.
  *
- * Return: how many were written, 0 at the end; or -1 with errno set: ENOTTY from a module
- * that is too old, EINVAL for an invalid cursor.
+ * Return: how many were written, 0 at the end; or -1 with errno set: ENOTTY from a module that is
+ * too old, EINVAL for an invalid cursor.
  */
 ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timers, size_t max);
 
@@ -145,8 +137,8 @@ ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timer
  *
  * Waits for at least one, unless the wheel was opened with O_NONBLOCK.
  *
- * Return: how many were taken, or -1 with errno set: EAGAIN when there was none
- * and the wheel does not block, EINTR when a signal ended the wait.
+ * Return: how many were taken, or -1 with errno set: EAGAIN when there was none, EINTR when a
+ * signal ended the wait.
  */
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max);
 
@@ -165,12 +157,9 @@ struct twheel_ring_view {
 /**
  * twheel_ring_map() - make a wheel's ring of events, unless it has one, and map it
  * @fd: the wheel.
- * @slots: how many slots it should have: 2 to TWHEEL_RING_SLOTS_MAX. One always stays empty.
- *	An existing ring keeps its number; with 0, one must exist.
+ * @slots: how many slots it should have: 2 to TWHEEL_RING_SLOTS_MAX. An existing ring keeps its
+ *	number; with 0, one must exist.
  * @view: set to the ring.
- *
- * poll() and epoll move expired timers to the ring, where the program takes them without a
- * system call. Reading a wheel with a ring fails with EBUSY.
  *
  * Only one thread at a time may use a ring. A child process does not inherit the mapping.
  *
@@ -181,8 +170,8 @@ int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view);
 
 /**
  * twheel_ring_unmap() - unmap a ring
- * @view: from twheel_ring_map(); set to zero. Nothing is done if it is zero already. The wheel
- *	keeps its ring, and the events that are in it.
+ * @view: from twheel_ring_map(), or zero; set to zero. The wheel keeps its ring, and the events
+ *	that are in it.
  */
 void twheel_ring_unmap(struct twheel_ring_view *view);
 
@@ -206,11 +195,8 @@ struct twheel_event *twheel_ring_peek(const struct twheel_ring_view *view, size_
 void twheel_ring_consume(const struct twheel_ring_view *view, size_t count);
 
 /**
- * twheel_ring_more() - whether another poll can move more to the ring
+ * twheel_ring_more() - whether to poll again, when all events have been consumed, for more
  * @view: the ring.
- *
- * If so, the wheel has to be polled again after the ring's events have been consumed. A
- * program that waits for edges (EPOLLET) must do so before it waits.
  *
  * Return: 1 or 0.
  */
@@ -231,10 +217,6 @@ static inline int twheel_ring_more(const struct twheel_ring_view *view)
  */
 int twheel_now(uint32_t clock_id, uint64_t *now_ns);
 
-#pragma GCC visibility pop
-
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* LIBTWHEEL_DEVICE_H */

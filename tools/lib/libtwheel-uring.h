@@ -6,8 +6,7 @@
  * after that. All are inline, so that neither library needs the other. twheel_prep_add(3) has
  * an example, and describes what a CQE holds, and in which order requests are done.
  */
-#ifndef LIBTWHEEL_URING_H
-#define LIBTWHEEL_URING_H
+#pragma once
 
 #include <linux/io_uring.h>
 #include <linux/twheel.h>
@@ -66,5 +65,3 @@ static inline void twheel_prep_modify(struct io_uring_sqe *sqe, int fd, __u64 id
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* LIBTWHEEL_URING_H */

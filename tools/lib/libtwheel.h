@@ -7,15 +7,10 @@
  * twheel_loop_fd(); or, with TWHEEL_LOOP_TIMEOUT, as long as twheel_loop_timeout() says. After
  * that, it calls twheel_loop_dispatch(). A program without one calls twheel_loop_run().
  *
- * Unless documented otherwise a function returns 0, or -1 with errno set. A function that
- * fails has changed nothing.
- *
- * A loop and its timers belong to one thread: only that thread may pass them to functions,
- * except twheel_loop_post(). libtwheel(3) has first programs, and describes time, callbacks, fork()
- * and debugging.
+ * A function that fails has changed nothing. libtwheel(3) has first programs, and describes the
+ * memory of timers, time, callbacks, threads, fork() and debugging.
  */
-#ifndef LIBTWHEEL_H
-#define LIBTWHEEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +21,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#pragma GCC visibility push(default)
 
 /* The version of this header, also as MAJOR << 16 | MINOR << 8 | PATCH. */
 #define LIBTWHEEL_VERSION		"0.1.0"
@@ -47,7 +40,6 @@ const char *twheel_version(void);
 
 struct twheel_loop;
 struct twheel_handle;
-struct twheel_message;
 
 /**
  * typedef twheel_callback - called when a timer expires
@@ -83,15 +75,9 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
 #define TWHEEL_BACKEND_DEVICE	1	/* /dev/twheel */
 #define TWHEEL_BACKEND_USER	2	/* the program's memory */
 
-/*
- * The bits of @flags in struct twheel_loop_config. _KERNEL: the timers are kept in the kernel if
- * the device exists. Its tools and tracepoints show them, its limits and accounting hold, and it
- * cascades. _TIMEOUT: the program waits as long as twheel_loop_timeout() says, not in
- * twheel_loop_wait(). With the device, which only the config can name then, it waits for the
- * descriptor as well.
- */
-#define TWHEEL_LOOP_KERNEL	0x1U
-#define TWHEEL_LOOP_TIMEOUT	0x2U
+/* The bits of @flags in struct twheel_loop_config. */
+#define TWHEEL_LOOP_KERNEL	0x1U	/* _ANY is the device if it works */
+#define TWHEEL_LOOP_TIMEOUT	0x2U	/* not twheel_loop_wait(), but twheel_loop_timeout() */
 
 /*
  * The values of @clock in struct twheel_loop_config. They are not those of clock_gettime(), of
@@ -112,19 +98,17 @@ typedef struct twheel_handle *twheel_resolve(struct twheel_loop *loop, uint64_t 
  * @clock: TWHEEL_CLOCK_MONOTONIC, the default, or TWHEEL_CLOCK_BOOTTIME; or one that can be
  *	set: TWHEEL_CLOCK_REALTIME, or TWHEEL_CLOCK_TAI over the device. twheel_start_at() then
  *	takes calendar time, and timers follow the clock when it is set, forward and back. With
- *	TWHEEL_CLOCK_MANUAL, for tests and simulations, nothing waits: the timers are in the
- *	program's memory, and the loop has no descriptor.
+ *	TWHEEL_CLOCK_MANUAL, the timers are in the program's memory, without a descriptor.
  * @backend: TWHEEL_BACKEND_ANY, or the required one. _ANY selects the device with
  *	TWHEEL_LOOP_KERNEL if it works, and user space otherwise; or what the environment
- *	variable TWHEEL_BACKEND holds, "device" or "user".
- * @flags: bits of TWHEEL_LOOP_*.
- * @unarmed: called for each timer that could not be armed. Without it, flushing fails, and
- *	timers that could not be armed wait for the next flush.
+ *	variable TWHEEL_BACKEND holds, unless the loop is waited for by time.
+ * @flags: bits of TWHEEL_LOOP_*. With _TIMEOUT, the program waits as long as
+ *	twheel_loop_timeout() says.
+ * @unarmed: called for each timer that could not be armed. Without it, flushing fails.
  * @data: the caller's; twheel_loop_data() returns it.
  * @resolve: for a loop over the device that another process may adopt; or NULL. The kernel then
  *	stores @data of each handle, a number that is valid in the next process, such as that of
- *	an order, and @resolve finds its handle when the timer expires. twheel_again() changes
- *	the kernel's timer each time.
+ *	an order. twheel_again() changes the kernel's timer each time.
  * @reserved: must be zero.
  */
 struct twheel_loop_config {
@@ -160,9 +144,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  * their deadlines and periods; a timer without a handle is cancelled. Of two timers with the same
  * data, the later one stays.
  *
- * The first dispatch calls back for expired timers: first for the events that the previous
- * process had received, and may have handled before it died. @resolve returns NULL for
- * those that are done.
+ * The first dispatch calls back for expired timers: first for the events that the previous process
+ * had received, and may have handled before it died. @resolve returns NULL for those that are done.
  *
  * If it fails, the wheel keeps all timers except those for which @resolve returned NULL, and
  * the handles must be initialised again.
@@ -177,10 +160,9 @@ struct twheel_loop *twheel_loop_adopt(int fd, const struct twheel_loop_config *c
  * twheel_loop_free() - drop a loop with all its timers
  * @loop: the loop, or NULL.
  *
- * No callback is called, and no function of a message: messages that were posted may be
- * posted again. Its descriptor is closed, unless the number is another kind of file's. Nothing
- * may act on the loop any more, nor on a timer that was running or could have been started by
- * twheel_again(): initialise such a handle before it is used again.
+ * No callback is called, and no function of a message: messages that were posted may be posted
+ * again. Its descriptor is closed, unless the number is another kind of file's. Nothing may act on
+ * the loop any more. libtwheel(3) says which handles must be initialised again.
  */
 void twheel_loop_free(struct twheel_loop *loop);
 
@@ -188,10 +170,10 @@ void twheel_loop_free(struct twheel_loop *loop);
  * twheel_loop_fd() - the descriptor to wait for
  * @loop: the loop.
  *
- * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must
- * do nothing but wait for it. It is closed on exec. With TWHEEL_LOOP_TIMEOUT, it is readable only
- * for messages that other threads post, which they can do from the first call on, and for timers
- * of the device.
+ * It is readable (POLLIN, EPOLLIN) when twheel_loop_dispatch() should be called. Programs must do
+ * nothing but wait for it. It is closed on exec. With TWHEEL_LOOP_TIMEOUT, it is readable only for
+ * messages that other threads post, which they can do from the first call on, and for timers of the
+ * device.
  *
  * Return: the descriptor, always the same; or -1 with errno set: EINVAL without a loop, or with
  * TWHEEL_CLOCK_MANUAL, EMFILE, ENOMEM, EBADF, EIO, EOWNERDEAD after fork().
@@ -202,9 +184,8 @@ int twheel_loop_fd(struct twheel_loop *loop);
  * twheel_loop_timeout() - make all changes take effect, and return how long to wait
  * @loop: the loop, with TWHEEL_LOOP_TIMEOUT or TWHEEL_CLOCK_MANUAL.
  *
- * Called before each wait, with twheel_loop_dispatch() after it. Ends the turn of the program: the
- * next use of the loop's time reads the clock. On a clock that can be set, or that runs while the
- * machine is suspended, it returns a second at most.
+ * Ends the turn of the program: the next use of the loop's time reads the clock. On a clock that
+ * can be set, or that runs while the machine is suspended, it returns a second at most.
  *
  * Return: nanoseconds until the next timer expires, 0 if one has, -1 if there is none, or if the
  * descriptor of the device shows it; with errno 0. If it cannot make all changes, as at a limit, a
@@ -219,9 +200,8 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop);
  * @loop: the loop, with TWHEEL_CLOCK_MANUAL.
  * @ns: how long, up to TWHEEL_TIME_MAX_NS, where the clock stops.
  *
- * Goes from one tick with timers to the next, and flushes and dispatches in each and at the end: a
- * callback sees the time at which its timer is due, and what it starts expires, too. A timer that
- * it starts to expire at once is called a tick later.
+ * Flushes and dispatches in each tick with timers, and at the end: what a callback starts expires,
+ * too. A timer that it starts to expire at once is called a tick later.
  *
  * Return: how many callbacks and functions of messages were called; or -1 with errno set: EINVAL
  * for a loop with another clock; or as for twheel_loop_dispatch(), with the time of the failure.
@@ -253,10 +233,8 @@ void *twheel_loop_data(const struct twheel_loop *loop);
 uint64_t twheel_loop_now(struct twheel_loop *loop);
 
 /**
- * twheel_loop_update() - let the loop's time be the current one
+ * twheel_loop_update() - let the loop's time be the current one, as after long work
  * @loop: the loop.
- *
- * Call it after long work, so that delays do not end early.
  *
  * Return: 0; or -1 with errno EINVAL without a loop.
  */
@@ -281,12 +259,8 @@ int twheel_loop_flush(struct twheel_loop *loop);
  *
  * Reads the clock, and runs the messages that other threads posted, then the callbacks of the
  * timers that are due at that time, in the order of their ticks. Flushes, except with
- * TWHEEL_LOOP_TIMEOUT. Does not wait. A timer that a callback starts is called by the next dispatch
- * at the earliest, even if it is due at once. After that, the descriptor is readable again only for
- * new events: edge-triggered epoll may be used.
- *
- * Call it when the descriptor is readable or the time has passed, and after messages have been
- * read, so that a connection that has just sent a message is not closed as idle.
+ * TWHEEL_LOOP_TIMEOUT. Does not wait. After that, the descriptor is readable again only for new
+ * events.
  *
  * Return: how many callbacks and functions of messages were called; or -1 with errno set, as for
  * twheel_loop_flush(): timers that have expired then wait for the next dispatch.
@@ -301,18 +275,17 @@ int twheel_loop_dispatch(struct twheel_loop *loop);
  * It waits even if timers could not be armed at a limit, as timers that expire make room. If some
  * still cannot be armed after that, or after a tenth of a second, it returns -1.
  *
- * Return: as for twheel_loop_dispatch(): how many were called; 0 when the time has
- * passed; or -1 with errno set, as for twheel_loop_dispatch(), and EINTR when a signal ended
- * the wait, EMFILE when it cannot make a descriptor, EINVAL for a loop that is waited for by time.
+ * Return: 0 when the time has passed; or as for twheel_loop_dispatch(), and -1 with errno EINTR
+ * when a signal ended the wait, EMFILE without a descriptor, EINVAL for a loop that is waited for
+ * by time.
  */
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns);
 
 /**
- * twheel_loop_run() - wait and dispatch until no timer is left
+ * twheel_loop_run() - wait and dispatch until twheel_loop_count() is 0, or twheel_loop_stop()
  * @loop: the loop.
  *
- * Ends when twheel_loop_count() is 0, or after a callback has called twheel_loop_stop(). To wait
- * for messages alone, start a timer with a delay of TWHEEL_TIME_MAX_NS.
+ * To wait for messages alone, start a timer with a delay of TWHEEL_TIME_MAX_NS.
  *
  * Return: 0; or -1 with errno set, as for twheel_loop_wait(), but signals do not end it.
  */
@@ -332,10 +305,8 @@ int twheel_loop_run(struct twheel_loop *loop);
 int twheel_loop_stop(struct twheel_loop *loop);
 
 /**
- * twheel_loop_count() - how many timers are running
+ * twheel_loop_count() - how many timers are running, without those of twheel_unref()
  * @loop: the loop.
- *
- * Those of twheel_unref() do not count.
  *
  * Return: how many; or -1 with errno set: EINVAL without a loop, EOWNERDEAD after fork().
  */
@@ -357,11 +328,11 @@ int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit);
 /**
  * struct twheel_message - a function to call in another thread's loop
  * @call: called once in the thread of the loop, by twheel_loop_dispatch(). The message is
- *	the caller's again after that: it may be freed or posted.
+ *	the caller's again when it is called: it may be freed or posted.
  * @next: private. Zero before the message is used for the first time.
  *
- * The caller owns the memory, and keeps it until @call is called. To hand a timer over,
- * put a message and its handle into one structure, and start or stop it in @call.
+ * To hand a timer over, put a message and its handle into one structure, and start or stop it in
+ * @call.
  */
 struct twheel_message {
 	void (*call)(struct twheel_loop *loop, struct twheel_message *message);
@@ -374,9 +345,7 @@ struct twheel_message {
  * @message: the message, with its function.
  *
  * May be called by any thread, and by a signal handler. Messages are called in the order in which
- * they were posted. If the loop is freed first, they are never called, and may be posted again.
- * After an error, the message is not posted. With TWHEEL_LOOP_TIMEOUT, the loop needs its
- * descriptor: twheel_loop_fd().
+ * they were posted. With TWHEEL_LOOP_TIMEOUT, the loop needs its descriptor: twheel_loop_fd().
  *
  * Return: 0; or -1 with errno set: EALREADY if the message is still posted; EINVAL without a
  * loop, a message or a function, or for a loop that nothing can wake; EOWNERDEAD after fork();
@@ -391,9 +360,8 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
  * @count: for the callback of a timer that repeats: how many periods have passed since the
  *	last one; usually 1.
  *
- * The caller owns the memory, and keeps it while the timer runs. After it has expired, or
- * twheel_stop() has stopped it, the loop never touches it again. A handle of zeros, except
- * for @callback, is initialised: calloc() and { .callback = f } are enough.
+ * The caller owns the memory, and keeps it while the timer runs. A handle of zeros, except for
+ * @callback, is initialised: calloc() and { .callback = f } are enough.
  */
 struct twheel_handle {
 	twheel_callback *callback;
@@ -457,27 +425,24 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle, uint
  * @delay_ns: when it expires first, as for twheel_start().
  * @interval_ns: its period, 1 to TWHEEL_TIME_MAX_NS.
  *
- * It keeps its phase. A late callback is called once for all the periods that have passed,
- * and @handle->count is their number. The timer is running in the callback, and may be stopped.
+ * It keeps its phase. A late callback is called once for all the periods that have passed.
  *
  * Return: as twheel_start(), and EINVAL for an interval that is out of range.
  */
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns);
 
-/* For twheel_again(): the delay with which the timer was last started, or its period. */
+/* For twheel_again() */
 #define TWHEEL_SAME_DELAY	(TWHEEL_TIME_MAX_NS + 1)
 
 /**
  * twheel_again() - postpone a timer, or start it again
  * @handle: the timer. It has been started before, and may have expired or been stopped.
- * @delay_ns: nanoseconds from the loop's time to the new deadline, as for twheel_start(); or
- *	TWHEEL_SAME_DELAY, for the delay of its last twheel_start(), or for its period.
+ * @delay_ns: as for twheel_start(); or TWHEEL_SAME_DELAY, for the delay of its last
+ *	twheel_start(), or for its period.
  *
- * Made for timeouts that are postponed with each message: as long as the new deadline is not
- * before the one that the kernel knows, it is only stored in the handle. A timer that repeats
- * continues from the new deadline. A timer that has stopped starts in the loop it was in, and
- * expires once.
+ * Made for timeouts that are postponed with each message. A timer that repeats continues from the
+ * new deadline. A timer that has stopped starts in the loop it was in, and expires once.
  *
  * Return: 0; or -1 with errno set: EINVAL for a delay above TWHEEL_TIME_MAX_NS, without a
  * handle, for one that was never started, and for the delay of one that was started by
@@ -531,10 +496,8 @@ static inline int twheel_is_running(const struct twheel_handle *handle)
 }
 
 /**
- * twheel_unref() - let a timer not keep twheel_loop_run() waiting
+ * twheel_unref() - let a timer, such as a heartbeat, not keep twheel_loop_run() waiting
  * @handle: the timer, running or not. It stays so until twheel_ref(), or it is initialised.
- *
- * For one that repeats without end, such as a heartbeat, or a watchdog.
  *
  * Return: 0; or -1 with errno set: EINVAL without a handle, EOWNERDEAD after fork() if it runs.
  */
@@ -554,8 +517,7 @@ int twheel_ref(struct twheel_handle *handle);
  * @interval_ns: the period after the next expiry, up to TWHEEL_TIME_MAX_NS; 0 makes that the
  *	last one.
  *
- * Does not change the next deadline; twheel_again() does. A timer that was started to expire
- * once repeats from now on.
+ * The next deadline stays. A timer that was started to expire once repeats from now on.
  *
  * Return: 0; or -1 with errno set: ENOENT when it is not running, EINVAL for an interval out
  * of range and without a handle, EOWNERDEAD after fork().
@@ -571,10 +533,6 @@ int twheel_set_interval(struct twheel_handle *handle, uint64_t interval_ns);
  */
 int64_t twheel_remaining(const struct twheel_handle *handle);
 
-#pragma GCC visibility pop
-
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* LIBTWHEEL_H */

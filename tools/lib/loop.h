@@ -15,8 +15,10 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 
+/* The public functions alone are exported. */
+#pragma GCC visibility push(default)
 #include "libtwheel-device.h"
-
+#pragma GCC visibility pop
 #pragma GCC visibility push(hidden)
 
 /* How many timers are armed, cancelled or read in one call of the kernel. */
