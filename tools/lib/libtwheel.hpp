@@ -14,8 +14,7 @@
  * thread; post() is for the others. The type has the clock: steady_clock, or as in calendar_loop
  * system_clock, boottime_clock or manual_clock. libtwheel(3) has the rest.
  */
-#ifndef LIBTWHEEL_HPP
-#define LIBTWHEEL_HPP
+#pragma once
 
 #include <cerrno>
 #include <chrono>
@@ -47,7 +46,8 @@ template <> inline constexpr auto clock_number<manual_clock> = TWHEEL_CLOCK_MANU
 	throw std::system_error(error, std::generic_category(), what);
 }
 
-template <class Result> Result check(Result result, const char *what)
+/* The error has the name of the member function that calls this. */
+template <class Result> Result check(Result result, const char *what = __builtin_FUNCTION())
 {
 	return result < 0 ? fail(what), result : result;
 }
@@ -83,7 +83,7 @@ public:
 	~basic_loop() { twheel_loop_free(loop_); }
 
 	twheel_loop *get() const { return loop_; }
-	int fd() const { return check(twheel_loop_fd(loop_), "fd"); }
+	int fd() const { return check(twheel_loop_fd(loop_)); }
 	/* Nothing, if no timer is running. */
 	std::optional<nanoseconds> timeout()
 	{
@@ -93,10 +93,10 @@ public:
 		return left < 0 ? std::nullopt : std::optional(nanoseconds(left));
 	}
 	time_point now() const { return time_point(nanoseconds(twheel_loop_now(loop_))); }
-	int advance(delay time) { return check(twheel_loop_advance(loop_, time.ns), "advance"); }
+	int advance(delay time) { return check(twheel_loop_advance(loop_, time.ns)); }
 	void update() { twheel_loop_update(loop_); }
-	void flush() { check(twheel_loop_flush(loop_), "flush"); }
-	int dispatch() { return check(twheel_loop_dispatch(loop_), "dispatch"); }
+	void flush() { check(twheel_loop_flush(loop_)); }
+	int dispatch() { return check(twheel_loop_dispatch(loop_)); }
 	/* Goes on after a signal, unless that @throws an EINTR. */
 	int wait(delay time = nanoseconds::max(), bool throws = false)
 	{
@@ -106,21 +106,19 @@ public:
 			const auto now = delay(std::chrono::steady_clock::now().time_since_epoch()).ns;
 			called = twheel_loop_wait(loop_, now < end ? static_cast<std::int64_t>(end - now) : 0);
 		} while (called < 0 && errno == EINTR && !throws);
-		return check(called, "wait");
+		return check(called);
 	}
-	void run() { check(twheel_loop_run(loop_), "run"); }
-	void stop() { check(twheel_loop_stop(loop_), "stop"); }
-	std::int64_t count() const { return check(twheel_loop_count(loop_), "count"); }
+	void run() { check(twheel_loop_run(loop_)); }
+	void stop() { check(twheel_loop_stop(loop_)); }
+	std::int64_t count() const { return check(twheel_loop_count(loop_)); }
 
 	/* Calls a function in the loop's thread. The only member that other threads may use. */
 	template <class Function> void post(Function function)
 	{
 		auto kept = std::make_shared<Function>(std::move(function));
 		const std::lock_guard guard(lock_);
-		auto place = posted_.insert(posted_.end(), { { arrive, nullptr }, this,
-							     [kept] { (*kept)(); }, { } });
-		place->place = place;
-		if (!twheel_loop_post(loop_, &*place))
+		posted_.push_back({ { arrive, nullptr }, this, [kept] { (*kept)(); } });
+		if (!twheel_loop_post(loop_, &posted_.back()))
 			return;
 		const int error = errno;
 		posted_.pop_back();
@@ -133,17 +131,17 @@ private:
 	struct message : twheel_message {
 		basic_loop *owner;
 		std::function<void()> function;
-		typename std::list<message>::iterator place;
 	};
 
-	static void arrive(twheel_loop *, twheel_message *message_)
+	/* They arrive in the order of posting. */
+	static void arrive(twheel_loop *, twheel_message *arrived)
 	{
-		message *arrived = static_cast<message *>(message_);
+		basic_loop *self = static_cast<message *>(arrived)->owner;
 		std::list<message> taken;
-		std::unique_lock guard(arrived->owner->lock_);
-		taken.splice(taken.end(), arrived->owner->posted_, arrived->place);
+		std::unique_lock guard(self->lock_);
+		taken.splice(taken.end(), self->posted_, self->posted_.begin());
 		guard.unlock();
-		arrived->function();
+		taken.front().function();
 	}
 
 	std::mutex lock_;
@@ -171,35 +169,31 @@ public:
 	}
 	basic_timer &operator=(basic_timer &&) = delete;
 
-	void start(delay time) { check(twheel_start(live(), &handle_, time.ns), "start"); }
+	void start(delay time) { check(twheel_start(live(), &handle_, time.ns)); }
 	template <class Duration> void start_at(std::chrono::time_point<Clock, Duration> deadline)
 	{
-		const delay time(deadline.time_since_epoch());
-		check(twheel_start_at(live(), &handle_, time.ns), "start_at");
+		check(twheel_start_at(live(), &handle_, delay(deadline.time_since_epoch()).ns));
 	}
 	void repeat(delay time, delay interval)
 	{
-		check(twheel_repeat(live(), &handle_, time.ns, interval.ns), "repeat");
+		check(twheel_repeat(live(), &handle_, time.ns, interval.ns));
 	}
-	void again(delay time) { check((live(), twheel_again(&handle_, time.ns)), "again"); }
+	void again(delay time) { check((live(), twheel_again(&handle_, time.ns))); }
 	/* With the delay of the last start, or its period. */
-	void again() { check((live(), twheel_again(&handle_, TWHEEL_SAME_DELAY)), "again"); }
-	void set_interval(delay interval)
-	{
-		check((live(), twheel_set_interval(&handle_, interval.ns)), "set_interval");
-	}
+	void again() { check((live(), twheel_again(&handle_, TWHEEL_SAME_DELAY))); }
+	void set_interval(delay time) { check((live(), twheel_set_interval(&handle_, time.ns))); }
 	/* Returns whether it was running. */
-	bool stop() { return !alive_.expired() && check(twheel_stop(&handle_), "stop"); }
+	bool stop() { return !alive_.expired() && check(twheel_stop(&handle_)); }
 	bool is_running() const { return !alive_.expired() && twheel_is_running(&handle_); }
 	nanoseconds remaining() const
 	{
-		return nanoseconds(check((live(), twheel_remaining(&handle_)), "remaining"));
+		return nanoseconds(check((live(), twheel_remaining(&handle_))));
 	}
 	/* How many periods have passed, in the callback of a repeating timer. */
 	std::uint64_t count() const { return handle_.count; }
 	/* Let loop::run() wait for it, or not. */
-	void ref() { check((live(), twheel_ref(&handle_)), "ref"); }
-	void unref() { check((live(), twheel_unref(&handle_)), "unref"); }
+	void ref() { check((live(), twheel_ref(&handle_))); }
+	void unref() { check((live(), twheel_unref(&handle_))); }
 
 private:
 	template <class Function> static void call(void *kept, basic_timer &self)
@@ -234,5 +228,3 @@ using calendar_loop = basic_loop<std::chrono::system_clock>;
 using calendar_timer = basic_timer<std::chrono::system_clock>;
 
 } // namespace twheel
-
-#endif // LIBTWHEEL_HPP
