@@ -154,7 +154,7 @@ static noinline void make_resolvable(struct device *device, struct twheel_handle
 static void set_armed(struct device *device, int count)
 {
 	/* With @resolve, the kernel needs each new deadline: none is later than this. */
-	uint64_t armed = device->loop.config.resolve ? UINT64_MAX : 0;
+	uint64_t armed = device->loop.config.resolve ? NEVER : 0;
 	struct list_head *link = device->loop.flushing.next;
 	struct twheel_add *add = device->adds;
 	struct twheel_add *after = add + count;
@@ -294,10 +294,7 @@ static int fill_ring(struct device *device)
 	return fail(pollfd.revents & POLLNVAL ? EBADF : EIO);
 }
 
-/*
- * Take events, which stay in the ring until their callbacks have returned: so those that were due
- * when the dispatch began may need several rounds.
- */
+/* Those that were due when the dispatch began may need several rounds: they stay in the ring. */
 static int collect_resolved(struct device *device, bool again)
 {
 	struct twheel_loop *loop = &device->loop;
@@ -394,12 +391,10 @@ static int find_clock(struct device *device, int fd)
 	struct twheel_info info;
 	uint64_t before;
 
-	if (twheel_get_info(fd, &info))
+	if (twheel_get_info(fd, &info) || twheel_now(info.clock_id, &before) ||
+	    twheel_get_info(fd, &info))
 		return -1;
 	device->loop.clock_id = info.clock_id;
-	before = read_clock(info.clock_id);
-	if (twheel_get_info(fd, &info))
-		return -1;
 	/* Others have no namespaces, and can be set. */
 	if ((info.clock_id == CLOCK_MONOTONIC || info.clock_id == CLOCK_BOOTTIME) &&
 	    (info.now_ns < before || info.now_ns > read_clock(info.clock_id)))
@@ -491,7 +486,7 @@ static __always_inline int adopt(struct device *device, const struct twheel_list
 		handle->loop = loop;
 		handle->deadline = deadline;
 		handle->interval = TWHEEL_SAME_DELAY;
-		handle->armed = UINT64_MAX;
+		handle->armed = NEVER;
 		handle->where = listed->id;
 		return listed->interval_ns ? take_over_period(device, handle, listed) : 0;
 	}

@@ -21,9 +21,15 @@ static int refuse_handle(struct twheel_loop *loop, struct twheel_handle *handle)
 	return twheel_loop_check(loop);
 }
 
+/* The first loop of a process gives it a number, which those of its parent do not have. */
 void twheel_loop_register(struct twheel_loop *loop)
 {
+	static uint32_t last_number;
+
 	pthread_mutex_lock(&lock);
+	if (!*twheel_process_page)
+		__atomic_store_n(twheel_process_page, ++last_number, __ATOMIC_RELAXED);
+	loop->process = *twheel_process_page;
 	list_add_tail(&loop->all, &live);
 	pthread_mutex_unlock(&lock);
 }
@@ -45,27 +51,20 @@ static void unlock_loops(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Other functions check first whether the loop is inherited. */
-static void refuse_loops(void)
+/* Other functions check first whose loop it is; between two turns, so does a start. */
+static void begin_child(void)
 {
 	struct twheel_loop *loop;
 
 	list_for_each_entry(loop, &live, all) {
 		end_turn(loop);
-		loop->is_inherited = true;
-		loop->backend.arm = refuse_handle;
 		loop->backend.disarm = refuse_handle;
 		loop->backend.alarm = twheel_loop_check;
 	}
-}
-
-static void begin_child(void)
-{
-	refuse_loops();
 	unlock_loops();
 }
 
-static void map_page(void)
+static void __attribute__((constructor)) map_page(void)
 {
 	size_t bytes = sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -78,18 +77,4 @@ static void map_page(void)
 		munmap(memory, bytes);
 	else
 		twheel_process_page = memory;
-}
-
-int twheel_loop_watch_forks(void)
-{
-	lock_loops();
-	if (!twheel_process_page)
-		map_page();
-	/* Before the first loop of a process, there are only those of its parent. */
-	if (twheel_process_page && !*twheel_process_page) {
-		refuse_loops();
-		__atomic_store_n(twheel_process_page, 1, __ATOMIC_RELAXED);
-	}
-	unlock_loops();
-	return twheel_process_page ? 0 : fail(ENOMEM);
 }

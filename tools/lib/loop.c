@@ -11,7 +11,6 @@
  */
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "loop.h"
 
@@ -33,7 +32,7 @@ static bool has_messages(const struct twheel_loop *loop)
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
-		if (needs_alarm(loop) || loop->is_inherited)
+		if (needs_alarm(loop) || loop->process != *twheel_process_page)
 			return loop_clock(loop);
 		set_time(loop);
 	}
@@ -127,7 +126,7 @@ int twheel_loop_fd(struct twheel_loop *loop)
 		return fail(EINVAL);
 	if (!loop->has_fd && loop->real->number == TWHEEL_BACKEND_USER) {
 		loop->is_watched = !is_timed(&loop->config);
-		if (twheel_user_open(loop) < 0)
+		if (twheel_user_open(loop))
 			return -1;
 	}
 	__atomic_store_n(&loop->has_fd, true, __ATOMIC_SEQ_CST);
@@ -146,10 +145,10 @@ void *twheel_loop_data(const struct twheel_loop *loop)
 
 /* ---- Handles ---- */
 
-static inline int arm(struct twheel_loop *loop, struct twheel_handle *handle)
+static inline void arm(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	note_running(loop, handle);
-	return loop->backend.arm(loop, handle);
+	loop->backend.arm(loop, handle);
 }
 
 /*
@@ -187,8 +186,7 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 			return -1;
 		handle->loop = loop;
 		handle->deadline = deadline;
-		if (arm(loop, handle))
-			return -1;
+		arm(loop, handle);
 	}
 	handle->deadline = deadline;
 	handle->interval = interval;
@@ -310,24 +308,12 @@ int64_t twheel_remaining(const struct twheel_handle *handle)
 
 /* ---- Expiry ---- */
 
-static uint64_t next_deadline(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	uint64_t now = loop_now(loop);
-	uint64_t periods = 1;
-
-	if (now > handle->deadline)
-		periods += (now - handle->deadline) / handle->interval;
-	handle->count = periods;
-	/* One interval after now, or after the deadline, at most: it cannot overflow. */
-	return min(handle->deadline + periods * handle->interval, TWHEEL_TIME_MAX_NS);
-}
-
 /* Take the next timer to call, or NULL. Timers that repeat, or were postponed, are rearmed. */
 static inline struct twheel_handle *take(struct twheel_loop *loop)
 {
 	while (!list_empty(&loop->expired)) {
 		struct twheel_handle *handle = linked_handle(loop->expired.next);
-		uint64_t armed = handle->armed;
+		uint64_t armed = handle->armed, now;
 
 		/* With TWHEEL_DEBUG. */
 		if (unlikely(loop->thread))
@@ -338,7 +324,11 @@ static inline struct twheel_handle *take(struct twheel_loop *loop)
 			continue;
 		}
 		if (handle->state & REPEATS) {
-			handle->deadline = next_deadline(loop, handle);
+			now = max(loop_now(loop), handle->deadline);
+			handle->count = (now - handle->deadline) / handle->interval + 1;
+			/* At most one interval after @now: it cannot overflow. */
+			handle->deadline = min(handle->deadline + handle->count * handle->interval,
+					       TWHEEL_TIME_MAX_NS);
 			arm(loop, handle);
 		}
 		return handle;
@@ -387,21 +377,6 @@ void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32
 }
 
 /* ---- Messages ---- */
-
-/* Call all messages except those that they post, so that this ends. */
-static int run_messages(struct twheel_loop *loop, int *called)
-{
-	struct twheel_message *message;
-
-	take_messages(loop);
-	while ((message = pop_message(loop))) {
-		++*called;
-		message->call(loop, message);
-		if (twheel_loop_check(loop))
-			return -1;
-	}
-	return 0;
-}
 
 /*
  * For other threads, and for signal handlers, which may interrupt the loop anywhere. The message
@@ -469,13 +444,10 @@ static inline void leave(struct twheel_loop **inside)
 }
 
 /* Let the changes take effect, and end the turn. */
-static inline int flush(struct twheel_loop *loop)
+static inline int flush_inside(struct twheel_loop *loop)
 {
-	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
 	int ret;
 
-	if (unlikely(loop->visit))
-		return inside = NULL, fail(EBUSY);
 	list_splice_tail_init(&loop->changes, &loop->flushing);
 	ret = loop->backend.flush(loop);
 	/* Arm what @unarmed has started, if there is room. What is refused again waits. */
@@ -487,25 +459,70 @@ static inline int flush(struct twheel_loop *loop)
 		loop->is_quiet = false;
 	}
 	end_turn(loop);
+	return ret;
+}
+
+/* Run messages, and call back for expired timers. Fails in a child that one of them has forked. */
+static int dispatch_inside(struct twheel_loop *loop, int *called)
+{
+	struct twheel_message *message;
+	struct twheel_handle *handle;
+	int more = false;
+
+	do {
+		more = loop->backend.collect(loop, more);
+		if (more < 0)
+			return -1;
+		/* Without those that they post, so that this ends. */
+		if (unlikely(has_messages(loop)))
+			take_messages(loop);
+		while (unlikely((message = pop_message(loop)))) {
+			++*called;
+			message->call(loop, message);
+			if (twheel_loop_check(loop))
+				return -1;
+		}
+		while ((handle = take(loop))) {
+			++*called;
+			handle->callback(loop, handle);
+			if (unlikely(twheel_loop_check(loop)))
+				return -1;
+		}
+	} while (more);
+	/* The turn goes on until twheel_loop_timeout() ends it. */
+	return loop->config.flags & TWHEEL_LOOP_TIMEOUT ? 0 : flush_inside(loop);
+}
+
+/* Dispatch, and count the callbacks and functions of messages; or without @called, flush. */
+static __always_inline int enter(struct twheel_loop *loop, int *called)
+{
+	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
+	int ret;
+
+	if (unlikely(loop->visit))
+		return inside = NULL, fail(EBUSY);
+	ret = called ? dispatch_inside(loop, called) : flush_inside(loop);
+	if (unlikely(ret))
+		end_turn(loop);
 	inside = NULL;
 	return ret;
 }
 
 int twheel_loop_flush(struct twheel_loop *loop)
 {
-	return unlikely(twheel_loop_check(loop)) ? -1 : flush(loop);
+	return unlikely(twheel_loop_check(loop)) ? -1 : enter(loop, NULL);
 }
 
-/* After a flush, return how long the program may wait, or FOR_EVER. */
+/* After a flush, return how long the program may wait, or NEVER. */
 static inline uint64_t time_left(struct twheel_loop *loop)
 {
 	uint64_t next, now, left;
 
 	if (twheel_loop_has_left(loop))
 		return 0;
-	next = loop->backend.next ? loop->backend.next(loop) : FOR_EVER;
-	if (next == FOR_EVER)
-		return FOR_EVER;
+	next = loop->backend.next ? loop->backend.next(loop) : NEVER;
+	if (next == NEVER)
+		return NEVER;
 	now = loop_clock(loop);
 	left = next > now ? next - now : 0;
 	/* These can be set, or run while the machine sleeps. */
@@ -524,47 +541,12 @@ int64_t twheel_loop_timeout(struct twheel_loop *loop)
 	if (!is_timed(&loop->config) ||
 	    (loop->real->number == TWHEEL_BACKEND_DEVICE && !loop->has_fd))
 		return fail(EINVAL);
-	error = flush(loop) ? errno : 0;
+	error = enter(loop, NULL) ? errno : 0;
 	left = time_left(loop);
 	if (unlikely(error || !list_empty(&loop->flushing)))
 		left = min(left, RETRY_NS);
 	errno = error;
-	return left == FOR_EVER ? -1 : (int64_t)left;
-}
-
-/* Run messages, and call back for expired timers. Fails in a child that one of them has forked. */
-static int dispatch_inside(struct twheel_loop *loop, int *called)
-{
-	struct twheel_handle *handle;
-	int more = false;
-
-	do {
-		more = loop->backend.collect(loop, more);
-		if (more < 0)
-			return -1;
-		if (unlikely(has_messages(loop)) && run_messages(loop, called))
-			return -1;
-		while ((handle = take(loop))) {
-			++*called;
-			handle->callback(loop, handle);
-			if (unlikely(twheel_loop_check(loop)))
-				return -1;
-		}
-	} while (more);
-	/* The turn goes on until twheel_loop_timeout() ends it. */
-	return loop->config.flags & TWHEEL_LOOP_TIMEOUT ? 0 : flush(loop);
-}
-
-/* The same. Counts the callbacks and functions of messages that were called. */
-static int dispatch(struct twheel_loop *loop, int *called)
-{
-	struct twheel_loop *inside __attribute__((cleanup(leave))) = loop;
-	int ret = loop->visit ? fail(EBUSY) : dispatch_inside(loop, called);
-
-	if (unlikely(ret))
-		end_turn(loop);
-	inside = NULL;
-	return ret;
+	return left == NEVER ? -1 : (int64_t)left;
 }
 
 int twheel_loop_dispatch(struct twheel_loop *loop)
@@ -573,7 +555,7 @@ int twheel_loop_dispatch(struct twheel_loop *loop)
 
 	if (unlikely(twheel_loop_check(loop)))
 		return -1;
-	return dispatch(loop, &called) ? -1 : called;
+	return enter(loop, &called) ? -1 : called;
 }
 
 int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
@@ -585,18 +567,18 @@ int twheel_loop_advance(struct twheel_loop *loop, uint64_t ns)
 		return -1;
 	if (loop->clock_id != CLOCK_MANUAL || ns > TWHEEL_TIME_MAX_NS)
 		return fail(EINVAL);
-	end = min(loop->manual_ns + ns, TWHEEL_TIME_MAX_NS);
+	end = min(loop->now + ns, TWHEEL_TIME_MAX_NS);
 	do {
-		if (flush(loop))
+		if (enter(loop, NULL))
 			return -1;
 		next = min(max(next, loop->backend.next(loop)), end);
 		/* A callback may have advanced, too. */
-		loop->manual_ns = max(loop->manual_ns, next);
-		if (dispatch(loop, &called))
+		loop->now = max(loop->now, next);
+		if (enter(loop, &called))
 			return -1;
 		/* In a tick, what has been started to expire at once is not called again. */
-		next = loop->manual_ns + (loop->config.tick_ns ?: TWHEEL_TICK_DEFAULT_NS);
-	} while (loop->manual_ns < end);
+		next = loop->now + (loop->config.tick_ns ?: TWHEEL_TICK_DEFAULT_NS);
+	} while (loop->now < end);
 	return called;
 }
 
@@ -646,15 +628,15 @@ static int wait_until(struct twheel_loop *loop, uint64_t end)
 {
 	struct pollfd pollfd = { .fd = loop->fd, .events = POLLIN };
 	struct timespec timeout;
-	uint64_t due = needs_alarm(loop) ? FOR_EVER : time_left(loop);
+	uint64_t due = needs_alarm(loop) ? NEVER : time_left(loop);
 	uint64_t left = due, now;
 
-	if (end != FOR_EVER) {
+	if (end != NEVER) {
 		now = read_clock(CLOCK_MONOTONIC);
 		left = min(left, end > now ? end - now : 0);
 	}
 	timeout = (struct timespec){ .tv_sec = left / TWHEEL_SEC, .tv_nsec = left % TWHEEL_SEC };
-	if (ppoll(&pollfd, 1, left == FOR_EVER ? NULL : &timeout, NULL) < 0)
+	if (ppoll(&pollfd, 1, left == NEVER ? NULL : &timeout, NULL) < 0)
 		return -1;
 	return pollfd.revents & POLLNVAL ? fail(EBADF) : pollfd.revents || left == due;
 }
@@ -667,11 +649,6 @@ static int check_waits(struct twheel_loop *loop)
 	return is_timed(&loop->config) ? fail(EINVAL) : 0;
 }
 
-static bool is_stopped(const struct twheel_loop *loop)
-{
-	return __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST);
-}
-
 /*
  * Flush, wait once and dispatch; with @stops, do not wait after a stop. Returns how many were
  * called; or -1 with errno set.
@@ -681,28 +658,28 @@ static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 	int error, ready, called = 0;
 
 	/* First of all: without a descriptor, a message or a stop wakes nobody. */
-	if (twheel_loop_check(loop) || (loop->fd < 0 && twheel_user_open(loop) < 0))
+	if (twheel_loop_check(loop) || (loop->fd < 0 && twheel_user_open(loop)))
 		return -1;
-	error = flush(loop) ? errno : 0;
+	error = enter(loop, NULL) ? errno : 0;
 	if (error && !is_no_room(error))
 		return -1;
 	if (error || !list_empty(&loop->flushing))
 		end = min(end, read_clock(CLOCK_MONOTONIC) + RETRY_NS);
 	/* The flush could have overwritten the wake-up of a stop; that of a later one stays. */
-	if (stops && is_stopped(loop))
+	if (stops && __atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST))
 		end = 0;
 	ready = wait_until(loop, end);
 	if (ready <= 0)
 		return ready || !error ? ready : fail(error);
 	/* Timers that expire make room: until one has been called, go on waiting. */
-	if (dispatch(loop, &called) && (called || !is_no_room(errno)))
+	if (enter(loop, &called) && (called || !is_no_room(errno)))
 		return -1;
 	return called;
 }
 
 int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 {
-	uint64_t end = FOR_EVER;
+	uint64_t end = NEVER;
 	int ret;
 
 	if (check_waits(loop))
@@ -742,8 +719,8 @@ int twheel_loop_run(struct twheel_loop *loop)
 
 	if (check_waits(loop))
 		return -1;
-	while (!ret && loop->nr_running && !is_stopped(loop))
-		if (wait_once(loop, FOR_EVER, true) < 0 && errno != EINTR)
+	while (!ret && loop->nr_running && !__atomic_load_n(&loop->stopped, __ATOMIC_SEQ_CST))
+		if (wait_once(loop, NEVER, true) < 0 && errno != EINTR)
 			ret = -1;
 	loop->stopped = false;
 	return ret;

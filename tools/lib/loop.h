@@ -30,11 +30,8 @@
 /* The number of the clock that twheel_loop_advance() moves */
 #define CLOCK_MANUAL		(TWHEEL_CLOCK_MANUAL - TWHEEL_CLOCK_REALTIME)
 
-/* A time that does not come */
-#define FOR_EVER		UINT64_MAX
-
-/* @armed of an idle handle: later than any deadline. */
-#define IDLE			UINT64_MAX
+/* A time that does not come, later than any deadline; @armed of an idle handle */
+#define NEVER			UINT64_MAX
 
 /*
  * The bits of @state. A linked handle is in one of the lists of its loop, an armed one in the
@@ -49,31 +46,27 @@
 
 typedef void list_function(struct twheel_loop *loop, struct list_head *list);
 
-/* The backend of a loop. Functions that can fail return -1 with errno set. */
+/* The backend of a loop. Functions return 0, or -1 with errno set if they fail. */
 struct backend {
 	int number;	/* TWHEEL_BACKEND_DEVICE or TWHEEL_BACKEND_USER */
 	/* Drop all timers, the descriptor, and all memory except the loop's own. */
 	void (*free)(struct twheel_loop *loop);
-	/*
-	 * Arm an idle handle, or link it to @changes for @flush. Returns 0, and fails only in a
-	 * loop that is another process's.
-	 */
+	/* Arm an idle handle, or link it to @changes for @flush. Returns 0. */
 	int (*arm)(struct twheel_loop *loop, struct twheel_handle *handle);
-	/* Make an armed handle idle. Returns 1; or fails, and it is as it was. */
+	/* Make an armed handle idle. Returns 1; or fails, as in a child of fork(). */
 	int (*disarm)(struct twheel_loop *loop, struct twheel_handle *handle);
-	/* Arm the handles of @flushing. Returns 0, or fails. */
+	/* Arm the handles of @flushing. */
 	int (*flush)(struct twheel_loop *loop);
 	/*
-	 * Read the clock, and move all expired timers to @expired. Returns 0; or 1 if it has to be
-	 * called @again when these have been called, for the rest that was due the first time; or
-	 * fails.
+	 * Read the clock, and move all expired timers to @expired. Returns 1 if it has to be called
+	 * @again when these have been called, for the rest that was due the first time.
 	 */
 	int (*collect)(struct twheel_loop *loop, bool again);
-	/* Make the descriptor readable, in any thread or signal handler. Returns 0, or fails. */
+	/* Make the descriptor readable, in any thread or signal handler. */
 	int (*wake)(struct twheel_loop *loop);
 	/* The same until the next flush, for the loop's thread. */
 	int (*alarm)(struct twheel_loop *loop);
-	/* Return when to dispatch next, or FOR_EVER. NULL if only the descriptor shows it. */
+	/* Return when to dispatch next, or NEVER. NULL if the descriptor shows it. */
 	uint64_t (*next)(struct twheel_loop *loop);
 	/* Call a function for each list of armed handles, at least of those due by a time. */
 	void (*each_list)(struct twheel_loop *loop, uint64_t until, list_function *act);
@@ -83,12 +76,13 @@ struct twheel_loop {
 	/*
 	 * Its time in this turn of the program, which ends with a flush before the program waits
 	 * again; and the limit from which on a delay ends after the end of time. Between two turns
-	 * the limit is 0, and the time is unset. twheel_again() in the header reads both.
+	 * the limit is 0, and the time is unset, or that of CLOCK_MANUAL. twheel_again() in the
+	 * header reads both.
 	 */
 	uint64_t now;
 	uint64_t delay_limit;
 	struct backend backend;		/* its own copy, which checks, collects or refuses */
-	bool is_inherited;		/* this is a child of its process, which may not use it */
+	uint32_t process;		/* the number of its process; a child may not use it */
 	bool is_watched;		/* the program waits for the descriptor: it shows timers */
 	bool has_fd;			/* the program has asked for the descriptor. Atomic */
 	bool stopped;			/* twheel_loop_stop() was called */
@@ -102,7 +96,6 @@ struct twheel_loop {
 	struct twheel_message *posted;	/* by any thread, the newest first */
 	struct twheel_message *arrived;	/* taken and not called, the oldest first */
 	clockid_t clock_id;
-	uint64_t manual_ns;		/* its time on CLOCK_MANUAL */
 	int fd;				/* its descriptor; -1 until it is needed */
 	const struct backend *real;	/* the backend that it runs over */
 	twheel_callback *visit;		/* what twheel_loop_walk() calls */
@@ -115,7 +108,7 @@ struct twheel_loop *twheel_user_new(const struct twheel_setup *setup);
 /* Without @setup, it is over the wheel of the descriptor. */
 struct twheel_loop *twheel_device_new(const struct twheel_setup *setup, int fd);
 
-/* Set the descriptor for the next wait; make it first if there is none. Returns it, or -1. */
+/* Set the descriptor for the next wait; make it first if there is none. Returns 0, or -1. */
 int twheel_user_open(struct twheel_loop *loop);
 
 /* Take over the events and the timers that the wheel has. */
@@ -151,7 +144,7 @@ static inline void set_idle(struct twheel_loop *loop, struct twheel_handle *hand
 	if (likely(!(handle->state & UNREF)))
 		loop->nr_running--;
 	handle->state &= ~RUNNING;
-	handle->armed = IDLE;
+	handle->armed = NEVER;
 }
 
 static inline void unlink_handle(struct twheel_loop *loop, struct twheel_handle *handle)
@@ -200,8 +193,7 @@ static inline uint64_t read_clock(clockid_t clock)
 
 static inline uint64_t loop_clock(const struct twheel_loop *loop)
 {
-	return likely(loop->clock_id != CLOCK_MANUAL) ? read_clock(loop->clock_id) :
-							loop->manual_ns;
+	return likely(loop->clock_id != CLOCK_MANUAL) ? read_clock(loop->clock_id) : loop->now;
 }
 
 /* Let this turn, or the rest of it, have the current time. */
@@ -220,10 +212,9 @@ static inline void end_turn(struct twheel_loop *loop)
 struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 				     const struct twheel_loop_config *config);
 
-/* Let a child that the process forks refuse its loops. Returns -1 without memory for that. */
-int twheel_loop_watch_forks(void);
-/* Its number is 0 in a child until that makes a loop. Processes with a loop have the page. */
+/* The number of a process with loops; 0 in a child until it makes one. NULL without memory. */
 extern uint32_t *twheel_process_page;
+/* Let loops refuse in children that the process forks. */
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);
 
@@ -235,8 +226,7 @@ void twheel_loop_check_event(struct twheel_loop *loop, struct twheel_handle *han
 /* Return 0 if this process may use the loop; or -1 with errno set. */
 static inline int twheel_loop_check(struct twheel_loop *loop)
 {
-	if (likely(loop && !loop->is_inherited &&
-		   __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED)))
+	if (likely(loop && loop->process == __atomic_load_n(twheel_process_page, __ATOMIC_RELAXED)))
 		return 0;
 	return fail(loop ? EOWNERDEAD : EINVAL);
 }

@@ -31,7 +31,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    config->reserved[0] || config->reserved[1] || config->reserved[2])
 		return fail(EINVAL);
-	return twheel_loop_watch_forks();
+	return twheel_process_page ? 0 : fail(ENOMEM);
 }
 
 /*
@@ -40,7 +40,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
  */
 static int chosen_backend(const struct twheel_loop_config *config)
 {
-	const char *name = secure_getenv("TWHEEL_BACKEND");
+	const char *name = secure_getenv("TWHEEL_BACKEND") ?: "";
 
 	if (config->resolve)
 		return TWHEEL_BACKEND_DEVICE;
@@ -49,22 +49,21 @@ static int chosen_backend(const struct twheel_loop_config *config)
 	/* Only the descriptor shows timers of the device: the program has to know of that. */
 	if (is_timed(config) && !(config->flags & TWHEEL_LOOP_KERNEL))
 		return TWHEEL_BACKEND_USER;
-	if (name && !strcmp(name, "device"))
+	if (!strcmp(name, "device"))
 		return TWHEEL_BACKEND_DEVICE;
-	if (name && *name && strcmp(name, "user"))
+	if (*name && strcmp(name, "user"))
 		return fail(EINVAL);
-	return !(name && *name) && config->flags & TWHEEL_LOOP_KERNEL ? TWHEEL_BACKEND_ANY :
-									TWHEEL_BACKEND_USER;
+	return !*name && config->flags & TWHEEL_LOOP_KERNEL ? TWHEEL_BACKEND_ANY :
+							      TWHEEL_BACKEND_USER;
 }
 
 struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config)
 {
-	static const struct twheel_loop_config usual;
 	struct twheel_loop *loop = NULL;
 	struct twheel_setup setup;
 	int backend;
 
-	config = config ?: &usual;
+	config = config ?: &(struct twheel_loop_config){ };
 	backend = chosen_backend(config);
 	if (backend < 0 || read_config(config, &setup))
 		return NULL;

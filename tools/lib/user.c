@@ -4,8 +4,8 @@
  *
  * The private part of a handle is a struct twheel_timer of the core. A start puts its handle
  * into the wheel. But handles that are due, and all of a loop with a limit, wait for the next
- * flush. A loop has a timerfd if the program asks for its descriptor, or
- * waits in twheel_loop_wait(), which messages have to end.
+ * flush. A loop has a timerfd if the program asks for its descriptor, or waits in
+ * twheel_loop_wait(), which messages have to end.
  */
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -82,7 +82,7 @@ static int user_disarm(struct twheel_loop *loop, struct twheel_handle *handle)
 /* Note the time before setting it: a message that is posted after this makes it unknown. */
 static int set_timerfd(struct user *user, uint64_t time)
 {
-	uint64_t ns = time == FOR_EVER ? 0 : time ?: 1;
+	uint64_t ns = time == NEVER ? 0 : time ?: 1;
 	struct itimerspec spec = {
 		.it_value = { .tv_sec = ns / TWHEEL_SEC, .tv_nsec = ns % TWHEEL_SEC },
 	};
@@ -118,14 +118,14 @@ static uint64_t user_next(struct twheel_loop *loop)
 	if (w->nr_expired)
 		return 0;
 	if (!twheel_next(w, &tick) || tick * w->tick > S64_MAX)
-		return FOR_EVER;
+		return NEVER;
 	return tick * w->tick;
 }
 
 /* Set the timerfd to the time at which there is something to do, if the program waits for it. */
 static int set_next(struct twheel_loop *loop)
 {
-	uint64_t next = needs_alarm(loop) ? user_next(loop) : FOR_EVER;
+	uint64_t next = needs_alarm(loop) ? user_next(loop) : NEVER;
 
 	/* Timers that were refused, and started again. */
 	if (unlikely(needs_alarm(loop) && loop->config.unarmed && !list_empty(&loop->flushing)))
@@ -146,9 +146,7 @@ int twheel_user_open(struct twheel_loop *loop)
 		return -1;
 	__atomic_store_n(&loop->fd, fd, __ATOMIC_SEQ_CST);
 	/* In the middle of a turn, there may be something to flush. */
-	if (needs_alarm(loop) && loop->delay_limit ? user_wake(loop) : set_next(loop))
-		return -1;
-	return fd;
+	return needs_alarm(loop) && loop->delay_limit ? user_wake(loop) : set_next(loop);
 }
 
 /* Armed timers wake the program even if some could not be armed. */
