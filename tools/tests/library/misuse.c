@@ -116,11 +116,11 @@ static void check_started_again(bool room, bool by_descriptor)
 		if (by_descriptor)
 			CHECK(becomes_readable() && twheel_loop_dispatch(loop) >= 0);
 		else
-			CHECK(twheel_loop_wait(loop, SEC) > 0);
+			CHECK(twheel_loop_wait(loop, -1) > 0);
 	}
 	CHECK(now_ns() - began < SEC / 2 + lateness_max && !twheel_loop_count(loop));
 	/* A full wheel must not make it spin. */
-	CHECK(messages < 20);
+	CHECK(messages <= 3 + (now_ns() - began) / (50 * MSEC));
 }
 
 TEST(what_is_started_again_at_the_limit_expires)
