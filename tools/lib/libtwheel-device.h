@@ -47,8 +47,7 @@ int twheel_add_timer(int fd, struct twheel_add *add);
  * @fd: the wheel.
  * @id: the timer.
  *
- * Return: 0 when the timer will never be read, even if it had expired; -1 with errno ENOENT when
- * there is no such timer any more.
+ * Return: 0 when the timer will never be read; -1 with errno ENOENT if it was read or cancelled.
  */
 int twheel_cancel_timer(int fd, uint64_t id);
 
@@ -137,8 +136,7 @@ ssize_t twheel_list_timers(int fd, uint64_t *cursor, struct twheel_listed *timer
  *
  * Waits for at least one, unless the wheel was opened with O_NONBLOCK.
  *
- * Return: how many were taken, or -1 with errno set: EAGAIN when there was none, EINTR when a
- * signal ended the wait.
+ * Return: how many were taken; or -1 with errno set: EAGAIN without one, EINTR after a signal.
  */
 ssize_t twheel_read(int fd, struct twheel_event *events, size_t max);
 
@@ -170,8 +168,7 @@ int twheel_ring_map(int fd, uint32_t slots, struct twheel_ring_view *view);
 
 /**
  * twheel_ring_unmap() - unmap a ring
- * @view: from twheel_ring_map(), or zero; set to zero. The wheel keeps its ring, and the events
- *	that are in it.
+ * @view: from twheel_ring_map(), or zero; set to zero. The wheel keeps its ring and the events.
  */
 void twheel_ring_unmap(struct twheel_ring_view *view);
 
@@ -189,8 +186,7 @@ struct twheel_event *twheel_ring_peek(const struct twheel_ring_view *view, size_
 /**
  * twheel_ring_consume() - take events out of a ring
  * @view: the ring.
- * @count: how many, at most as many as twheel_ring_peek() returned; they must not be accessed
- *	any more.
+ * @count: how many, up to those of twheel_ring_peek(); they must not be accessed any more.
  */
 void twheel_ring_consume(const struct twheel_ring_view *view, size_t count);
 
@@ -210,8 +206,7 @@ static inline int twheel_ring_more(const struct twheel_ring_view *view)
  * @clock_id: the clock of the wheel, as in struct twheel_info.
  * @now_ns: set to the time in nanoseconds.
  *
- * In a time namespace, the wheel's own time differs, as the device has the clocks of the machine.
- * twheel_get_info() returns that.
+ * In a time namespace, the wheel's own time differs: twheel_get_info() returns that.
  *
  * Return: 0; or -1 with errno set: EINVAL for an unknown clock, EFAULT without @now_ns.
  */

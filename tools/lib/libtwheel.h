@@ -140,9 +140,8 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  *	or timers that were added with twheel_add_batch(). If this succeeds, the loop owns it.
  * @config: the parameters, with @resolve. Tick, size, limit and clock are the wheel's: 0 here.
  *
- * Calls @resolve for the handle of each timer. Timers with a handle are running in the loop, with
- * their deadlines and periods; a timer without a handle is cancelled. Of two timers with the same
- * data, the later one stays.
+ * Timers for which @resolve returns a handle are running in the loop, with their deadlines and
+ * periods; others are cancelled. Of two with the same data, the later one stays.
  *
  * The first dispatch calls back for expired timers: first for the events that the previous process
  * had received, and may have handled before it died. @resolve returns NULL for those that are done.

@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -117,7 +116,7 @@ public:
 	{
 		auto kept = std::make_shared<Function>(std::move(function));
 		const std::lock_guard guard(lock_);
-		posted_.push_back({ { arrive, nullptr }, this, [kept] { (*kept)(); } });
+		posted_.push_back({ { arrive<Function>, nullptr }, this, std::move(kept) });
 		if (!twheel_loop_post(loop_, &posted_.back()))
 			return;
 		const int error = errno;
@@ -130,18 +129,18 @@ private:
 
 	struct message : twheel_message {
 		basic_loop *owner;
-		std::function<void()> function;
+		std::shared_ptr<void> function;
 	};
 
 	/* They arrive in the order of posting. */
-	static void arrive(twheel_loop *, twheel_message *arrived)
+	template <class Function> static void arrive(twheel_loop *, twheel_message *arrived)
 	{
 		basic_loop *self = static_cast<message *>(arrived)->owner;
 		std::list<message> taken;
 		std::unique_lock guard(self->lock_);
 		taken.splice(taken.end(), self->posted_, self->posted_.begin());
 		guard.unlock();
-		taken.front().function();
+		(*static_cast<Function *>(taken.front().function.get()))();
 	}
 
 	std::mutex lock_;
@@ -156,10 +155,10 @@ template <class Clock> class basic_timer {
 public:
 	/* The function takes nothing, or the timer. */
 	template <class Function> basic_timer(basic_loop<Clock> &in, Function function)
-		: loop_(in.loop_), alive_(in.alive_), call_(call<Function>),
+		: loop_(in.loop_), alive_(in.alive_),
 		  function_(std::make_shared<Function>(std::move(function)))
 	{
-		twheel_handle_init(&handle_, expire, this);
+		twheel_handle_init(&handle_, expire<Function>, this);
 	}
 	~basic_timer()
 	{
@@ -196,19 +195,15 @@ public:
 	void unref() { check((live(), twheel_unref(&handle_))); }
 
 private:
-	template <class Function> static void call(void *kept, basic_timer &self)
+	template <class Function> static void expire(twheel_loop *, twheel_handle *handle)
 	{
-		Function &function = *static_cast<Function *>(kept);
+		basic_timer &self = *static_cast<basic_timer *>(handle->data);
+		const auto keep = self.function_; /* the callback may destroy the timer */
+		Function &function = *static_cast<Function *>(keep.get());
 		if constexpr (std::is_invocable_v<Function &, basic_timer &>)
 			function(self);
 		else
 			function();
-	}
-	static void expire(twheel_loop *, twheel_handle *handle)
-	{
-		basic_timer &self = *static_cast<basic_timer *>(handle->data);
-		const auto keep = self.function_; /* the callback may destroy the timer */
-		self.call_(keep.get(), self);
 	}
 	twheel_loop *live() const
 	{
@@ -217,7 +212,6 @@ private:
 
 	twheel_loop *loop_;
 	std::weak_ptr<char> alive_;
-	void (*call_)(void *, basic_timer &);
 	std::shared_ptr<void> function_;
 	twheel_handle handle_;
 };
