@@ -395,42 +395,43 @@ TEST(the_child_of_a_callback_calls_no_more)
 
 /* ---- Requests, and the ring ------------------------------------------------------- */
 
-/* Check that a request has this operation and address, and nothing else. */
-static void check_request(const struct io_uring_sqe *sqe, uint32_t command, const void *arg)
+/* Check that a request has this operation and these arguments, and nothing else. */
+static void check_request(const struct io_uring_sqe *sqe, uint32_t command, uint64_t first,
+			  uint64_t second)
 {
 	struct io_uring_sqe expected = { .opcode = IORING_OP_URING_CMD, .fd = 7, .user_data = 42 };
 
 	/* The command is the first half of that, whatever the byte order is. */
 	memcpy(&expected.off, &command, sizeof(command));
-	expected.addr3 = (uintptr_t)arg;
+	expected.addr3 = first;
+	expected.__pad2[0] = second;
 	CHECK(!memcmp(sqe, &expected, sizeof(expected)));
 }
 
+/* Prepare it over garbage. */
+#define CHECK_REQUEST(prepare, command, second, first, ...)		\
+	do {								\
+		struct io_uring_sqe sqe;				\
+									\
+		memset(&sqe, 0xff, sizeof(sqe));			\
+		sqe.user_data = 42;					\
+		prepare(&sqe, 7, first, ##__VA_ARGS__);			\
+		check_request(&sqe, command, (uintptr_t)(first), second); \
+	} while (0)
+
 USER_TEST(each_request_has_its_operation)
 {
-	struct io_uring_sqe sqe, garbage;
 	struct twheel_modify modify = { };
 	struct twheel_batch batch = { };
 	struct twheel_add add = { };
 
-	memset(&garbage, 0xff, sizeof(garbage));
-	garbage.user_data = 42;
-	twheel_prep_add(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &add);
-	check_request(&sqe, TWHEEL_ADD, &add);
-	twheel_prep_modify_timer(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &modify);
-	check_request(&sqe, TWHEEL_MODIFY, &modify);
-	twheel_prep_add_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
-	check_request(&sqe, TWHEEL_ADD_BATCH, &batch);
-	twheel_prep_modify_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
-	check_request(&sqe, TWHEEL_MODIFY_BATCH, &batch);
-	twheel_prep_cancel_batch(memcpy(&sqe, &garbage, sizeof(sqe)), 7, &batch);
-	check_request(&sqe, TWHEEL_CANCEL_BATCH, &batch);
-	twheel_prep_cancel(memcpy(&sqe, &garbage, sizeof(sqe)), 7, 0x123);
-	check_request(&sqe, TWHEEL_URING_CANCEL, (void *)0x123);
-	twheel_prep_modify(memcpy(&sqe, &garbage, sizeof(sqe)), 7, 0x123, 0x456);
-	CHECK(sqe.__pad2[0] == 0x456);
-	sqe.__pad2[0] = 0;
-	check_request(&sqe, TWHEEL_URING_MODIFY, (void *)0x123);
+	CHECK_REQUEST(twheel_prep_add, TWHEEL_ADD, 0, &add);
+	CHECK_REQUEST(twheel_prep_modify_timer, TWHEEL_MODIFY, 0, &modify);
+	CHECK_REQUEST(twheel_prep_add_batch, TWHEEL_ADD_BATCH, 0, &batch);
+	CHECK_REQUEST(twheel_prep_modify_batch, TWHEEL_MODIFY_BATCH, 0, &batch);
+	CHECK_REQUEST(twheel_prep_cancel_batch, TWHEEL_CANCEL_BATCH, 0, &batch);
+	CHECK_REQUEST(twheel_prep_cancel, TWHEEL_URING_CANCEL, 0, 0x123);
+	CHECK_REQUEST(twheel_prep_modify, TWHEEL_URING_MODIFY, 0x456, 0x123, 0x456);
 }
 
 enum { SLOTS = 4, EVENTS = 20000 };

@@ -5,8 +5,7 @@
  * A test checks the promise it is named after, and returns if it holds. All tests of a
  * run use one backend, and each has its own process and loop.
  */
-#ifndef LIBRARY_H
-#define LIBRARY_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,13 +126,7 @@ bool is_readable(void);
 bool becomes_readable(void);
 
 /* The linker replaces the C library's functions with ours. */
-int __real_clock_gettime(clockid_t clock, struct timespec *ts);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
-int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
-
-#endif /* LIBRARY_H */
+typeof(clock_gettime) __real_clock_gettime, __wrap_clock_gettime;
+typeof(malloc) __real_malloc, __wrap_malloc;
+typeof(calloc) __real_calloc, __wrap_calloc;
+typeof(poll) __real_poll, __wrap_poll;

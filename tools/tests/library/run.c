@@ -206,26 +206,6 @@ TEST(a_walk_visits_each_running_timer_once)
 	CHECK(!twheel_loop_count(loop) && !twheel_loop_walk(loop, visit_and_change));
 }
 
-static void stop_the_sixth(struct twheel_loop *loop, struct twheel_handle *handle)
-{
-	if (handle == &timers[5])
-		CHECK(twheel_stop(handle) == 1);
-}
-
-/* Over the device, some events are in the ring, and one is of a timer that was stopped. */
-TEST(what_has_expired_stays_readable)
-{
-	int i;
-
-	for (i = 0; i < 10; i++)
-		CHECK(!twheel_start_at(loop, &timers[i], 1));
-	CHECK(!twheel_loop_flush(loop) && becomes_readable());
-	CHECK(twheel_stop(&timers[3]) == 1 && !twheel_loop_flush(loop) && becomes_readable());
-	CHECK(twheel_stop(&timers[4]) == 1);
-	CHECK(!twheel_loop_walk(loop, stop_the_sixth) && becomes_readable());
-	CHECK(twheel_loop_dispatch(loop) == 7 && called == 7 && !twheel_loop_count(loop));
-}
-
 static void walk_inside(struct twheel_loop *loop, struct twheel_handle *handle)
 {
 	messages += !twheel_loop_walk(loop, note_visit);
@@ -278,29 +258,55 @@ static bool aborts(void (*function)(void))
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "twheel: loop");
 }
 
-/* Changes while the timer is running, each of which stops it or lets it expire. */
-static const struct change {
-	void *memory;
+static void *elsewhere[2] = { elsewhere, elsewhere };
+
+/* Damage to a timer between others, which is then stopped, or expires. */
+static const struct damage {
+	enum { CHANGED, ZEROED, OVERWRITTEN, INITIALISED, RESTARTED } way;
+	void *memory, *value;
 	bool stops;
-} changes[] = {
-	{ &timer.callback, true },
-	{ &timer.callback, false },
-	{ &timer.loop, false },
-	{ &timer.state, false },
-	{ &timer.link[0], true },
-	{ &timer.link[1], true },
+} damages[] = {
+	{ CHANGED, &timers[2].callback, NULL, true },
+	{ CHANGED, &timers[2].callback, NULL, false },
+	{ CHANGED, &timers[2].loop, NULL, false },
+	{ CHANGED, &timers[2].state, NULL, false },
+	{ CHANGED, &timers[2].link[0], NULL, true },
+	{ CHANGED, &timers[2].link[0], elsewhere, true },
+	{ CHANGED, &timers[2].link[1], NULL, true },
+	{ CHANGED, &timers[2].link[1], elsewhere, true },
+	{ .way = ZEROED },
+	{ .way = OVERWRITTEN },
+	{ .way = INITIALISED },
+	{ .way = RESTARTED },
 };
 
-static const struct change *change;
-static void *changed_to;
+static const struct damage *damage;
 
-static void change_memory(void)
+static void damage_a_timer(void)
 {
-	memcpy(change->memory, &changed_to, sizeof(changed_to));
-	if (change->stops)
-		twheel_stop(&timer);
+	int i;
+
+	for (i = 0; i < 5; i++)
+		CHECK(!twheel_start(loop, &timers[i], 5 * MSEC));
+	CHECK(!twheel_loop_flush(loop));
+	if (damage->way == CHANGED)
+		memcpy(damage->memory, &damage->value, sizeof(damage->value));
+	else if (damage->way < INITIALISED)
+		memset(&timers[2], damage->way == ZEROED ? 0 : 0xff, sizeof(timers[2]));
+	else
+		twheel_handle_init(&timers[2], count_call, &called);
+	if (damage->way == RESTARTED)
+		CHECK(!twheel_start(loop, &timers[2], 6 * MSEC));
+	if (damage->stops)
+		twheel_stop(&timers[2]);
 	pass(20 * MSEC);
 	twheel_loop_dispatch(loop);
+}
+
+TEST(debugging_finds_memory_that_changed)
+{
+	for (damage = damages; damage < damages + ARRAY_SIZE(damages); damage++)
+		CHECK(aborts(damage_a_timer));
 }
 
 static void *dispatch_there(void *loop)
@@ -332,45 +338,6 @@ static void use_as_it_should_be(void)
 	use_in_two_threads();
 	CHECK(twheel_stop(&timers[0]) == 1);
 	free_loop();
-}
-
-TEST(debugging_finds_memory_that_changed)
-{
-	const struct change *end = changes + ARRAY_SIZE(changes);
-	void *elsewhere[2] = { elsewhere, elsewhere };
-
-	for (change = changes; change < end; change++) {
-		changed_to = NULL;
-		CHECK(aborts(change_memory));
-		changed_to = elsewhere;
-		CHECK(change < changes + 4 || aborts(change_memory));
-	}
-}
-
-/* The damage to the memory of a timer between others. */
-static enum { ZEROED, OVERWRITTEN, INITIALISED, RESTARTED, WAYS } way;
-
-static void change_between_others(void)
-{
-	int i;
-
-	for (i = 0; i < 5; i++)
-		CHECK(!twheel_start(loop, &timers[i], 5 * MSEC));
-	CHECK(!twheel_loop_flush(loop));
-	if (way < INITIALISED)
-		memset(&timers[2], way == ZEROED ? 0 : 0xff, sizeof(timers[2]));
-	else
-		twheel_handle_init(&timers[2], count_call, &called);
-	if (way == RESTARTED)
-		CHECK(!twheel_start(loop, &timers[2], 6 * MSEC));
-	pass(20 * MSEC);
-	twheel_loop_dispatch(loop);
-}
-
-TEST(debugging_finds_memory_that_changed_between_others)
-{
-	for (way = 0; way < WAYS; way++)
-		CHECK(aborts(change_between_others));
 }
 
 TEST(debugging_finds_a_second_thread)
