@@ -185,9 +185,6 @@ class Timers(Base):
         loop = twheel.Loop(boottime=True)
         self.assertAlmostEqual(loop.time(), time.clock_gettime(time.CLOCK_BOOTTIME), delta=5)
 
-    def test_the_descriptor_is_closed_on_exec(self):
-        self.assertFalse(os.get_inheritable(self.loop.fileno()))
-
     def test_a_clock_of_the_programs_own(self):
         loop = twheel.Loop(clock=twheel.MANUAL)
         self.assertEqual((loop.time(), loop.timeout(), loop.backend), (0, None, "user"))
