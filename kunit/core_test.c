@@ -9,7 +9,7 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 
-#include "fuzz.h"
+#include "model.h"
 
 #define NR_TIMERS	1000
 

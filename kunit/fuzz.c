@@ -18,8 +18,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "fuzz.h"
-#include "structure.h"
+#include "model.h"
 
 #define MAX_TIMERS	512
 
@@ -29,14 +28,14 @@
  * @left: how many bytes are left.
  * @model: the wheel and its model.
  * @focus: a tick near which many timers are due.
- * @slot: the timers by their numbers, or NULL.
+ * @timer: the timers by their numbers, or NULL.
  */
 struct input {
 	const u8 *data;
 	size_t left;
 	struct model model;
 	u64 focus;
-	struct slot *slot[MAX_TIMERS];
+	struct model_timer *timer[MAX_TIMERS];
 };
 
 u64 fuzz_operations;
@@ -199,24 +198,22 @@ static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 
 static struct model_timer *new_timer(struct input *in, u16 nr)
 {
-	struct slot *s = kmalloc(sizeof(*s), GFP_KERNEL);
+	struct model_timer *t = kmalloc(sizeof(*t), GFP_KERNEL);
 
-	MODEL_CHECK(&in->model, s);
+	MODEL_CHECK(&in->model, t);
 	/* The old contents of the memory must not matter. */
-	memset(s, 0xa5, sizeof(*s));
-	s->nr = nr;
-	s->level = U8_MAX;
-	s->timer.state = MODEL_IDLE;
-	in->slot[nr] = s;
-	return &s->timer;
+	memset(t, 0xa5, sizeof(*t));
+	t->nr = nr;
+	t->lowest = U8_MAX;
+	t->state = MODEL_IDLE;
+	in->timer[nr] = t;
+	return t;
 }
 
 static void free_timer(struct input *in, struct model_timer *t)
 {
-	struct slot *s = slot_of(t);
-
-	in->slot[s->nr] = NULL;
-	kfree(s);
+	in->timer[t->nr] = NULL;
+	kfree(t);
 }
 
 static void cancel_timer(struct input *in, struct model_timer *t)
@@ -228,8 +225,8 @@ static void cancel_timer(struct input *in, struct model_timer *t)
 /* Cancel the timer, if it exists. */
 static void cancel(struct input *in, u16 nr)
 {
-	if (in->slot[nr])
-		cancel_timer(in, &in->slot[nr]->timer);
+	if (in->timer[nr])
+		cancel_timer(in, in->timer[nr]);
 }
 
 /* Check that no lower level has the tick in its range, which begins with the clock's bucket. */
@@ -251,7 +248,7 @@ static void add(struct input *in, u16 nr, u64 tick)
 	struct model_timer *t;
 
 	tell(in, "%s %u: deadline %llu, tick %llu",
-	     in->slot[nr] ? "modify" : "add", nr, deadline, tick);
+	     in->timer[nr] ? "modify" : "add", nr, deadline, tick);
 	cancel(in, nr);
 	t = new_timer(in, nr);
 	make_levels(in, t, deadline);
@@ -372,14 +369,6 @@ static void do_continue(struct input *in)
 	}
 }
 
-static void do_forward(struct input *in)
-{
-	u64 now = some_tick(in);
-
-	tell(in, "forward to %llu", now);
-	model_forward(&in->model, now);
-}
-
 /* Set the clock back, and sometimes forward again before the wheel has followed. */
 static void do_rewind(struct input *in)
 {
@@ -395,8 +384,8 @@ static void do_rewind(struct input *in)
 	while (twheel_max_delay(&m->wheel) < S64_MAX)
 		install_level(in);
 	for (nr = 0; nr < MAX_TIMERS; nr++)
-		if (in->slot[nr])
-			in->slot[nr]->level = U8_MAX;
+		if (in->timer[nr])
+			in->timer[nr]->lowest = U8_MAX;
 	model_rewind(m, now, budget, calls);
 }
 
@@ -424,7 +413,7 @@ static void one_operation(struct input *in)
 	static void (* const operation[])(struct input *in) = {
 		do_add, do_add, do_add, do_add, do_add_crowd, do_cancel, do_cancel,
 		do_cancel_pending, do_expire, do_pop, do_advance, do_advance, do_advance,
-		do_advance, do_continue, do_forward, do_ask, do_rewind,
+		do_advance, do_continue, do_ask, do_rewind,
 	};
 
 	operation[below(in, ARRAY_SIZE(operation))](in);
@@ -465,10 +454,9 @@ static void drain(struct input *in)
 		pop(in);
 	MODEL_CHECK(m, !twheel_pop(&m->wheel));
 	model_compare(m);
-	check_structure(&in->model);
+	model_check_structure(&in->model);
 }
 
-/* Run one input. */
 void fuzz_one(const u8 *data, size_t length, model_wrong_fn *wrong)
 {
 	static struct input input;
@@ -484,7 +472,7 @@ void fuzz_one(const u8 *data, size_t length, model_wrong_fn *wrong)
 		model_compare(&in->model);
 		/* The more there is to check, the less often. */
 		if (n++ % (1 + in->model.nr_pending / 32) == 0)
-			check_structure(&in->model);
+			model_check_structure(&in->model);
 	}
 	drain(in);
 	twheel_destroy(&in->model.wheel);

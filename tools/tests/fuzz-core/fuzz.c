@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "chance.h"
-#include "kunit/fuzz.h"
+#include "kunit/model.h"
 #include "options.h"
 #include "tap.h"
 
