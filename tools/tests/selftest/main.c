@@ -34,6 +34,14 @@ static bool is_selected(const char *name, const char *plain, char **names)
 
 enum act { COUNT, PRINT, RUN };
 
+/* Return the next variant of a fixture from this one on, or NULL. */
+static const struct variant *find_variant(const char *fixture, const struct variant *from)
+{
+	while (from && strcmp(from->fixture, fixture))
+		from = from->next;
+	return from;
+}
+
 /* Do this to the tests that are selected; return how many there are, or how many failed. */
 static int act_on_tests(char **names, enum act act)
 {
@@ -41,18 +49,18 @@ static int act_on_tests(char **names, enum act act)
 	char name[256], plain[256];
 	int n = 0;
 
-	for (struct fixture *f = fixtures; f; f = f->next) {
-		for (const struct variant *v = f->variants ?: &none; v; v = v->next) {
-			for (struct __test_metadata *t = f->tests; t; t = t->next) {
-				snprintf(plain, sizeof(plain), "%s.%s", f->name, t->name);
-				snprintf(name, sizeof(name), "%s%s%s.%s", f->name,
-					 *v->name ? "." : "", v->name, t->name);
-				if (!is_selected(name, plain, names))
-					continue;
-				if (act == PRINT)
-					puts(name);
-				n += act != RUN || !run_test(t, v, name);
-			}
+	for (struct __test_metadata *t = tests; t; t = t->next) {
+		const struct variant *v = find_variant(t->fixture, variants) ?: &none;
+
+		for (; v; v = find_variant(t->fixture, v->next)) {
+			snprintf(plain, sizeof(plain), "%s.%s", t->fixture, t->name);
+			snprintf(name, sizeof(name), "%s%s%s.%s", t->fixture,
+				 *v->name ? "." : "", v->name, t->name);
+			if (!is_selected(name, plain, names))
+				continue;
+			if (act == PRINT)
+				puts(name);
+			n += act != RUN || !run_test(t, v->data, name);
 		}
 	}
 	return n;

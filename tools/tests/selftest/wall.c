@@ -8,11 +8,8 @@
 
 #define NR_WALL		MAX_EVENTS
 
-FIXTURE(wall_clock)
-{
-	int fd;
-	__s64 moved;	/* how far the clock has been set forward in total */
-};
+/* The time of day stays as the last test has set it. */
+FIXTURE_OF_WHEEL(wall_clock);
 
 FIXTURE_VARIANT(wall_clock)
 {
@@ -32,20 +29,6 @@ FIXTURE_SETUP(wall_clock)
 	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 256, variant->clock, 0));
 }
 
-FIXTURE_TEARDOWN(wall_clock)
-{
-	close(self->fd);
-	set_time_of_day(-self->moved);
-}
-
-static bool move(__s64 *moved, __s64 change)
-{
-	if (!set_time_of_day(change))
-		return false;
-	*moved += change;
-	return true;
-}
-
 /* The state that a query and a list agree on, or 0. */
 static __u32 state_of(int fd, __u64 id)
 {
@@ -63,7 +46,7 @@ TEST_F(wall_clock, a_delay_becomes_a_deadline)
 
 	EXPECT_LE(from + HOUR, deadline);
 	EXPECT_GE(now_on(variant->clock) + HOUR, deadline);
-	ASSERT_TRUE(move(&self->moved, HOUR / 2));
+	ASSERT_TRUE(set_time_of_day(HOUR / 2));
 	ASSERT_EQ(deadline, deadline_of(self->fd, id));
 	EXPECT_GE(HOUR / 2, query.remaining_ns);
 }
@@ -82,7 +65,6 @@ TEST_F(wall_clock, set_forward_wakes_waiters)
 		}
 		EXPECT_EQ(1, blocking ? read_events(self->fd, 1) : wait_and_read(self->fd, 1));
 		EXPECT_EQ(0, wait_for(pid));
-		self->moved += 2 * YEAR;
 	}
 }
 
@@ -92,14 +74,14 @@ TEST_F(wall_clock, set_back_takes_back_what_is_unread)
 
 	ASSERT_TRUE(wait_expired(self->fd, 1));
 	EXPECT_TRUE(readable(self->fd));
-	ASSERT_TRUE(move(&self->moved, -(__s64)HOUR));
+	ASSERT_TRUE(set_time_of_day(-(__s64)HOUR));
 	EXPECT_EQ(TWHEEL_PENDING, state_of(self->fd, id));
 	EXPECT_FALSE(readable(self->fd));
 	EXPECT_EQ(-EAGAIN, read_one(self->fd));
 	EXPECT_EQ(TWHEEL_PENDING, state_of(self->fd, id));
 	EXPECT_EQ(1, tw_info(self->fd).pending);
 	EXPECT_EQ(0, tw_info(self->fd).expired);
-	ASSERT_TRUE(move(&self->moved, HOUR));
+	ASSERT_TRUE(set_time_of_day(HOUR));
 	EXPECT_EQ(TWHEEL_EXPIRED, state_of(self->fd, id));
 	EXPECT_EQ(1, wait_and_read(self->fd, 1));
 	EXPECT_EQ(id, event->id);
@@ -117,7 +99,7 @@ TEST_F(wall_clock, set_back_beside_events_in_a_ring_and_due_again_is_an_edge)
 	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
 	ASSERT_NE(0, add_after(self->fd, MSEC, 2));
 	sleep_for(A_WHILE);
-	ASSERT_TRUE(move(&self->moved, -500 * (__s64)MSEC));
+	ASSERT_TRUE(set_time_of_day(-500 * (__s64)MSEC));
 	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
 	EXPECT_EQ(1, take(&map, 2));
 	EXPECT_EQ(EPOLLIN, epoll_for(epoll, 5000));
@@ -126,16 +108,16 @@ TEST_F(wall_clock, set_back_beside_events_in_a_ring_and_due_again_is_an_edge)
 }
 
 /* Timers 100 us apart have expired, and then the clock is set back by an hour. */
-static bool set_back(int fd, clockid_t clock, __s64 *moved)
+static bool set_back(int fd, clockid_t clock)
 {
 	return add_many(fd, NR_WALL, now_on(clock) - SEC, 100 * USEC, TWHEEL_ABSTIME) &&
-	       tw_info(fd).expired == NR_WALL && move(moved, -(__s64)HOUR);
+	       tw_info(fd).expired == NR_WALL && set_time_of_day(-(__s64)HOUR);
 }
 
 /* A read places them all again before it looks. */
 TEST_F(wall_clock, set_back_leaves_nothing_to_read)
 {
-	ASSERT_TRUE(set_back(self->fd, variant->clock, &self->moved));
+	ASSERT_TRUE(set_back(self->fd, variant->clock));
 	EXPECT_EQ(-EAGAIN, read_events(self->fd, NR_WALL));
 	EXPECT_EQ(NR_WALL, tw_info(self->fd).pending);
 }
@@ -149,7 +131,7 @@ TEST_F(wall_clock, set_back_makes_no_call_long_that_may_not_wait)
 	ASSERT_TRUE(add_crowd(self->fd, id, ARRAY_SIZE(id)));
 	ASSERT_NE(0, add_at(self->fd, 0, 1));
 	for (int polls = 0; polls < 2; polls++) {
-		ASSERT_TRUE(move(&self->moved, -(__s64)MINUTE));
+		ASSERT_TRUE(set_time_of_day(-(__s64)MINUTE));
 		time = now_ns();
 		if (polls)
 			readable(self->fd);
@@ -166,7 +148,7 @@ TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 {
 	const int rest = NR_WALL / 2 - 2;
 
-	ASSERT_TRUE(set_back(self->fd, variant->clock, &self->moved));
+	ASSERT_TRUE(set_back(self->fd, variant->clock));
 	/* Each of these calls places a part again. */
 	EXPECT_FALSE(readable(self->fd));
 	EXPECT_EQ(TWHEEL_PENDING, state_of(self->fd, ids[0]));
@@ -179,7 +161,7 @@ TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 	EXPECT_TRUE(readable(self->fd));
 	ASSERT_EQ(1, read_events(self->fd, NR_WALL));
 	EXPECT_EQ(ids[1], event->id);
-	ASSERT_TRUE(move(&self->moved, HOUR));
+	ASSERT_TRUE(set_time_of_day(HOUR));
 	ASSERT_TRUE(wait_expired(self->fd, rest));
 	ASSERT_EQ(rest, read_events(self->fd, NR_WALL));
 	for (int i = 0; i < rest; i++)
@@ -190,12 +172,12 @@ TEST_F(wall_clock, timers_set_back_can_be_cancelled_and_modified)
 TEST_F(wall_clock, periods_are_counted_by_the_new_time)
 {
 	ASSERT_NE(0, tw_add(self->fd, MINUTE, 0, MINUTE, 7));
-	ASSERT_TRUE(move(&self->moved, 3 * MINUTE + 30 * SEC));
+	ASSERT_TRUE(set_time_of_day(3 * MINUTE + 30 * SEC));
 	ASSERT_EQ(1, wait_and_read(self->fd, 1));
 	EXPECT_EQ(3, event->count);
-	ASSERT_TRUE(move(&self->moved, 2 * MINUTE));
+	ASSERT_TRUE(set_time_of_day(2 * MINUTE));
 	EXPECT_TRUE(wait_expired(self->fd, 1));
-	ASSERT_TRUE(move(&self->moved, -1 * (__s64)MINUTE));
+	ASSERT_TRUE(set_time_of_day(-1 * (__s64)MINUTE));
 	ASSERT_EQ(1, wait_and_read(self->fd, 1));
 	EXPECT_EQ(1, event->count);
 	EXPECT_EQ(-EAGAIN, read_one(self->fd));
