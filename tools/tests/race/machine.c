@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Races against the machine: a CPU goes offline with the hrtimer that is armed on it, and
- * the module is unloaded, or refuses, while others open its device
+ * Races against the machine: it is suspended, its time of day is set, and the module is unloaded,
+ * or refuses, while others open its device
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,150 +22,144 @@
 
 #define CPU1_ONLINE	"/sys/devices/system/cpu/cpu1/online"
 
-/* Something that happens again and again during a race */
-struct disturbance {
-	void (*happen)(struct chance *chance);
+/* ---- The machine is suspended --------------------------------------------- */
+
+#define WAKEALARM	"/sys/class/rtc/rtc0/wakealarm"
+#define STATE		"/sys/power/state"
+/* Timers a tick apart, for as long as the machine is suspended. */
+#define TICK		(250 * USEC)
+#define CROWD		20000
+#define SECONDS		(CROWD * TICK / SEC)
+/* How late a reader may get an event, even on a busy host. */
+#define LATE		(2 * SEC)
+
+/* Timers that must all come, in order: each has its number. */
+struct crowd {
+	clockid_t clock;
+	int fd;
+	uint64_t begin;		/* when the first one is due */
+	unsigned int read;
+	bool wrong;
+};
+
+static void arm(struct crowd *crowd)
+{
+	struct twheel_setup setup = { .tick_ns = TICK, .wheel_size = 64,
+				      .clock_id = crowd->clock };
+	unsigned int i;
+
+	crowd->begin = (now_on(crowd->clock) + SEC) / TICK * TICK;
+	crowd->fd = twheel_open(NULL, O_NONBLOCK | O_CLOEXEC);
+	if (crowd->fd < 0 || twheel_set_up(crowd->fd, &setup))
+		bail_out("cannot open " TWHEEL_DEVICE);
+	for (i = 0; i < CROWD; i++) {
+		struct twheel_add add = { .data = i, .time_ns = crowd->begin + i * TICK,
+					  .flags = TWHEEL_ABSTIME };
+
+		if (twheel_add_timer(crowd->fd, &add))
+			bail_out("cannot add a timer");
+	}
+}
+
+/* Read what comes until so many have been read, or nothing has come for a while. */
+static void read_crowd(struct crowd *crowd, unsigned int until)
+{
+	struct pollfd pfd = { .fd = crowd->fd, .events = POLLIN };
+	struct twheel_event event[256];
+	int count, i;
+
+	while (crowd->read < until && poll(&pfd, 1, LATE / MSEC) == 1) {
+		count = twheel_read(crowd->fd, event, ARRAY_SIZE(event));
+		for (i = 0; i < count; i++, crowd->read++)
+			crowd->wrong |= event[i].data != crowd->read ||
+					event[i].deadline_ns != crowd->begin + crowd->read * TICK ||
+					event[i].deadline_ns > now_on(crowd->clock);
+	}
+}
+
+/* CLOCK_BOOTTIME jumps, CLOCK_MONOTONIC does not: timers expire by their clock. */
+void race_suspend(const struct race_options *options)
+{
+	struct crowd crowd[] = { { .clock = CLOCK_BOOTTIME }, { .clock = CLOCK_MONOTONIC } };
+	uint64_t slept, now, due;
+	char text[64];
+	unsigned int i;
+	bool ok;
+
+	if (!read_line(STATE, text, sizeof(text)) || !strstr(text, "mem") ||
+	    !write_line(WAKEALARM, "0")) {
+		tap_skip("needs root, and a machine that can be suspended", "suspend");
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(crowd); i++)
+		arm(&crowd[i]);
+	snprintf(text, sizeof(text), "+%llu", SECONDS);
+	slept = now_on(CLOCK_BOOTTIME) - now_ns();
+	ok = write_line(WAKEALARM, text) && write_line(STATE, "mem");
+	slept = now_on(CLOCK_BOOTTIME) - now_ns() - slept;
+	tap_result(ok && slept > SECONDS * SEC / 2, "suspended (%llu ms)",
+		   (unsigned long long)slept / MSEC);
+	for (i = 0; i < ARRAY_SIZE(crowd); i++) {
+		now = now_on(crowd[i].clock);
+		due = now < crowd[i].begin ? 0 : (now - crowd[i].begin) / TICK;
+		read_crowd(&crowd[i], due < CROWD ? due : CROWD);
+		ok = now_on(crowd[i].clock) < now + LATE;
+		read_crowd(&crowd[i], CROWD);
+		tap_result(ok && crowd[i].read == CROWD && !crowd[i].wrong,
+			   "all timers of clock %d come by it, in order, and what is due at once",
+			   crowd[i].clock);
+		close(crowd[i].fd);
+	}
+}
+
+/* ---- The time of day is set ----------------------------------------------- */
+
+/* By nanoseconds or by years, forward and roughly back, until the race is over. */
+struct setter {
 	struct chance chance;
 	atomic_bool stop;
 	unsigned int times;
 };
 
-static void *disturb(void *arg)
-{
-	struct disturbance *disturbance = arg;
-
-	for (; !disturbance->stop; disturbance->times++)
-		disturbance->happen(&disturbance->chance);
-	return NULL;
-}
-
-/* The race of all against all while something happens. */
-static void race_while(const struct race_options *options, void (*happen)(struct chance *chance),
-		       const char *about)
-{
-	struct disturbance disturbance = { .happen = happen };
-	pthread_t thread;
-
-	chance_init(&disturbance.chance, options->seed, 0);
-	if (pthread_create(&thread, NULL, disturb, &disturbance))
-		bail_out("cannot create a thread");
-	race_mayhem(options);
-	disturbance.stop = true;
-	pthread_join(thread, NULL);
-	tap_result(disturbance.times, "%s during that (%u times)", about, disturbance.times);
-}
-
-/* ---- A CPU goes away ------------------------------------------------------ */
-
-static void set_cpu1(bool online)
-{
-	/* The kernel may be busy with hotplug for a moment. */
-	while (!write_line(CPU1_ONLINE, online ? "1" : "0")) {
-		if (errno != EBUSY)
-			bail_out("cannot write to " CPU1_ONLINE);
-	}
-}
-
-static void run_on(int cpu, int cpus)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	for (; cpus; cpus--)
-		CPU_SET(cpu++, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		bail_out("cannot choose a CPU");
-}
-
-/* Arms timers on CPU 1 and takes it away before they expire; returns how late. */
-static bool lose_cpu(struct chance *chance, uint64_t *late)
-{
-	struct twheel_setup setup = { .tick_ns = 100 * USEC, .wheel_size = 10,
-				      .clock_id = CLOCK_MONOTONIC };
-	struct twheel_add add[3] = {
-		{ .time_ns = MSEC + chance_below(chance, 5 * MSEC), .data = 0 },
-		{ .time_ns = 30 * MSEC + chance_below(chance, 50 * MSEC), .data = 1 },
-		{ .time_ns = 100 * MSEC, .interval_ns = 10 * MSEC, .data = 2 },
-	};
-	struct twheel_event event;
-	int fd = twheel_open(NULL, O_CLOEXEC);
-	unsigned int i;
-	bool ok = true;
-
-	if (fd < 0 || twheel_set_up(fd, &setup))
-		bail_out("cannot open " TWHEEL_DEVICE);
-	run_on(1, 1);
-	if (twheel_add_batch(fd, add, 3) != 3)
-		bail_out("cannot add timers");
-	run_on(0, 1);
-	set_cpu1(false);
-	for (i = 0; i < 6 && ok; i++) {
-		struct pollfd pfd = { .fd = fd, .events = POLLIN };
-
-		ok = poll(&pfd, 1, 5000) == 1 && twheel_read(fd, &event, 1) == 1 &&
-		     event.data == (i < 2 ? i : 2) && event.deadline_ns <= now_ns();
-		if (ok && now_ns() - event.deadline_ns > *late)
-			*late = now_ns() - event.deadline_ns;
-	}
-	set_cpu1(true);
-	close(fd);
-	return ok;
-}
-
-static void flip_cpu(struct chance *chance)
-{
-	set_cpu1(false);
-	sleep_for(chance_below(chance, MSEC));
-	set_cpu1(true);
-}
-
-void race_hotplug(const struct race_options *options)
-{
-	unsigned int i, rounds = options->ops / 5000 + 3;
-	struct chance chance;
-	uint64_t late = 0;
-	bool ok = true;
-
-	if (access(CPU1_ONLINE, W_OK)) {
-		tap_skip("needs root, and a second CPU that can go off", "a CPU goes off");
-		return;
-	}
-	chance_init(&chance, options->seed, 0);
-	for (i = 0; i < rounds && ok; i++)
-		ok = lose_cpu(&chance, &late);
-	run_on(0, 2);
-	tap_note("an event was late by %llu us at most", (unsigned long long)late / 1000);
-	tap_result(ok, "the CPU that holds the timer goes off (%u times)", i);
-	race_while(options, flip_cpu, "a CPU went off and on");
-}
-
-/* ---- The time of day is set ----------------------------------------------- */
-
-/* By nanoseconds or by years, forward and roughly back. */
-static void set_to_and_fro(struct chance *chance)
+static void *set_to_and_fro(void *arg)
 {
 	static const int64_t change[] = { 1, USEC, 3 * MSEC, SEC, HOUR, 10 * YEAR };
-	int64_t by = change[chance_below(chance, ARRAY_SIZE(change))];
+	struct setter *setter = arg;
+	struct chance *chance = &setter->chance;
 
-	if (chance_hit(chance, 50))
-		by = -by;
-	if (!set_time_of_day(by))
-		bail_out("cannot set the time of day");
-	sleep_for(chance_below(chance, 3 * MSEC));
-	set_time_of_day(-by);
-	sleep_for(chance_below(chance, 10 * MSEC));
+	for (; !setter->stop; setter->times++) {
+		int64_t by = change[chance_below(chance, ARRAY_SIZE(change))];
+
+		if (chance_hit(chance, 50))
+			by = -by;
+		if (!set_time_of_day(by))
+			bail_out("cannot set the time of day");
+		sleep_for(chance_below(chance, 3 * MSEC));
+		set_time_of_day(-by);
+		sleep_for(chance_below(chance, 10 * MSEC));
+	}
+	return NULL;
 }
 
 void race_set_clock(const struct race_options *options)
 {
 	struct race_options wall = *options;
+	struct setter setter = { };
+	pthread_t thread;
 
 	if (!set_time_of_day(0)) {
 		tap_skip("needs root", "the time of day is set");
 		return;
 	}
 	wall.wall = true;
-	race_while(&wall, set_to_and_fro, "the time of day was set to and fro");
+	chance_init(&setter.chance, options->seed, 0);
+	if (pthread_create(&thread, NULL, set_to_and_fro, &setter))
+		bail_out("cannot create a thread");
+	race_mayhem(&wall);
+	setter.stop = true;
+	pthread_join(thread, NULL);
+	tap_result(setter.times, "the time of day was set to and fro during that (%u times)",
+		   setter.times);
 }
 
 /* ---- The module goes away ------------------------------------------------- */

@@ -20,7 +20,7 @@ struct race {
 
 static const struct race races[] = {
 	{ "all", "everything against everything", race_mayhem },
-	{ "hotplug", "a CPU goes off, with the timers on it", race_hotplug },
+	{ "suspend", "the machine is suspended", race_suspend },
 	{ "clock", "everything while the time of day is set to and fro", race_set_clock },
 	{ "unload", "unloading the module against open", race_unload },
 };

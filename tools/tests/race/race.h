@@ -17,7 +17,7 @@ struct race_options {
 };
 
 void race_mayhem(const struct race_options *options);
-void race_hotplug(const struct race_options *options);
+void race_suspend(const struct race_options *options);
 void race_set_clock(const struct race_options *options);
 void race_unload(const struct race_options *options);
 

@@ -16,6 +16,7 @@
 #include "mapped.c"
 #include "share.c"
 #include "account.c"
+#include "cgroup.c"
 #include "batch.c"
 #include "list.c"
 #include "wall.c"
