@@ -15,7 +15,7 @@ PROMPT = "--late-max 6"
 # the host's load. That machine has one CPU. The tests with several threads and processes,
 # none of which is about lateness, run on two as well.
 TWO_CPUS = ("sharing. batch. uring. a_signal close_leaves"
-            " waiters. waiting.ends waiting.on accounts.").split()
+            " waiters. waiting.ends waiting.on").split()
 
 
 def guest(*names):

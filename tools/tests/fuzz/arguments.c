@@ -38,7 +38,7 @@ static uint32_t any_flags(struct chance *chance)
 
 uint32_t any_reserved(struct chance *chance)
 {
-	return chance_hit(chance, 2) ? chance_next(chance) : 0;
+	return chance_hit(chance, 2) ? 1U << chance_below(chance, 32) : 0;
 }
 
 /* The id of a timer that exists, existed, or never will. */
@@ -71,6 +71,8 @@ static void any_add(struct fuzzer *fuzzer, struct twheel_add *add)
 		add->interval_ns = MSEC + chance_below(chance, 100 * MSEC);
 	else if (chance_hit(chance, 5))
 		add->interval_ns = chance_any_size(chance);
+	else if (chance_hit(chance, 2))
+		add->interval_ns = fuzzer->model.tick_ns - 1 + chance_below(chance, 3);
 	else if (chance_hit(chance, 2))
 		add->interval_ns = TWHEEL_TIME_MAX_NS - 2 + chance_below(chance, 5);
 	add->data = chance_next(chance);
@@ -148,7 +150,8 @@ struct twheel_setup any_setup(struct chance *chance)
 struct twheel_ring_setup any_ring(struct chance *chance)
 {
 	struct twheel_ring_setup setup = {
-		.slots = chance_hit(chance, 80) ? chance_below(chance, 300) :
+		.slots = chance_hit(chance, 70) ? chance_below(chance, 300) :
+			 chance_hit(chance, 50) ? chance_below(chance, 4) :
 			 TWHEEL_RING_SLOTS_MAX - 1 + chance_below(chance, 3),
 		.size = chance_next(chance),
 		.flags = any_reserved(chance),

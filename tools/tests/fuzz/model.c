@@ -224,6 +224,13 @@ static void change(struct fuzzer *fuzzer, const struct change *change)
 	if (change == &adding && ret == -EFAULT && !spot.writable)
 		error = -EFAULT;
 	check_change(fuzzer, change->one, ret, i, error);
+	/* The remaining entries are untouched. */
+	count = by_words ? 0 : count;
+	for (i = ret > 0 ? ret : 0; i < count && (i + 1) * size <= spot.readable; i++) {
+		if (memcmp(spot.at + i * size, &entry[i], size))
+			fuzz_fail(fuzzer, "ioctl %u touched entry %ld, but returned %ld",
+				  _IOC_NR(change->one), i, ret);
+	}
 }
 
 /* ---- Looking ------------------------------------------------------------- */
@@ -296,10 +303,11 @@ static void list_from_any_cursor(struct fuzzer *fuzzer)
 	const uint64_t before = now_on(fuzzer->model.clock);
 	const uint64_t cursor = chance_any_size(&fuzzer->chance) |
 				(chance_hit(&fuzzer->chance, 10) ? 0xfff : 0);
-	bool is_invalid = cursor > UINT32_MAX || (cursor & 0xfff) == 0xfff;
+	const uint32_t flags = any_reserved(&fuzzer->chance);
+	bool is_invalid = flags || cursor > UINT32_MAX || (cursor & 0xfff) == 0xfff;
 	struct twheel_listed listed[FUZZ_BATCH];
 	struct twheel_list list = {
-		.cursor = cursor, .entries = (uintptr_t)listed, .count = FUZZ_BATCH,
+		.cursor = cursor, .entries = (uintptr_t)listed, .count = FUZZ_BATCH, .flags = flags,
 	};
 	long ret = fuzz_ioctl(fuzzer, TWHEEL_LIST, &list), i;
 

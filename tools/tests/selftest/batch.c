@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Batches: in order, up to the first entry that fails. twheel-fuzz has bad entries of each kind and
- * arrays that end in any place.
+ * arrays that end in any place; the suite threads has those that become read-only.
  */
 #include <sys/timerfd.h>
 
@@ -22,45 +22,6 @@ TEST_F(batch, that_cannot_hand_back_an_id_leaves_the_wheel_as_it_was)
 	ASSERT_EQ(0, mprotect(add, page, PROT_READ));
 	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, 2));
 	EXPECT_EQ(0, tw_setup(self->fd, MSEC, 60, CLOCK_MONOTONIC, 0));
-}
-
-static const unsigned int ends[] = { 0, 1, 2, 63, 64, 100, 101, 102, 129, 1000 };
-
-/*
- * The entries can be read to the end, but from an entry on nothing can be written; or of the last
- * entry only the id, and no more is needed.
- */
-TEST_F(batch, add_to_an_array_that_becomes_read_only) /* SECURITY: missing pages */
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-
-	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(ends); i++) {
-		unsigned int done = ends[i / 2], only_id = i % 2 && done;
-		size_t size = done * sizeof(*adds);
-		struct twheel_add *add;
-
-		if (only_id)
-			size -= sizeof(*adds) - sizeof(add->id);
-		add = before_page(size, PROT_READ | PROT_WRITE);
-		memcpy(add, fill_adds(done + 50, HOUR, SEC, 0), (done + 50) * sizeof(*add));
-		ASSERT_EQ(0, mprotect((char *)add + size, page, PROT_READ));
-		before = tw_info(self->fd);
-		EXPECT_EQ(done ?: -EFAULT, tw_batch(self->fd, TWHEEL_ADD_BATCH, add, done + 50));
-		EXPECT_EQ(before.pending + done, tw_info(self->fd).pending)
-			TH_LOG("%u ids can be handed back", done);
-		EXPECT_EQ(before.added + done, tw_info(self->fd).added);
-		for (unsigned int j = 0; j < done; j++) {
-			ASSERT_EQ(0, tw_query(self->fd, add[j].id));
-			ASSERT_EQ(j, query.data);
-			ASSERT_EQ(0, tw_cancel(self->fd, add[j].id));
-		}
-		EXPECT_EQ(UNTOUCHED, add[done].id);
-		if (only_id) {
-			EXPECT_EQ(0, tw_ioctl(self->fd, TWHEEL_ADD, &add[done - 1]));
-			EXPECT_EQ(0, tw_cancel(self->fd, add[done - 1].id));
-		}
-	}
-	EXPECT_EQ(0, tw_info(self->fd).pending);
 }
 
 /* Wherever a signal ends a batch, the count shows where. */

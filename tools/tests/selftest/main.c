@@ -7,15 +7,12 @@
  * below; selftest.h explains why.
  */
 #include "input.c"
-#include "ids.c"
 #include "time.c"
 #include "periodic.c"
 #include "wait.c"
 #include "read.c"
-#include "lock.c"
 #include "mapped.c"
 #include "share.c"
-#include "account.c"
 #include "cgroup.c"
 #include "batch.c"
 #include "list.c"

@@ -31,26 +31,6 @@ TEST_F(making_a_ring, gives_memory_of_zeros) /* SECURITY: kernel information */
 	}
 }
 
-/* SECURITY: the ring of events; close */
-TEST_F(making_a_ring, is_charged_until_the_last_close)
-{
-	__u64 charged = fdinfo_field(self->fd, "twheel-user-memory");
-	int fd = open_wheel(_metadata, 0);
-	__u64 wheel = tw_info(fd).memory;
-	void *map;
-
-	ASSERT_EQ(0, make_ring(fd, 1000, &self->setup));
-	EXPECT_LE(wheel + self->setup.size, tw_info(fd).memory);
-	EXPECT_GE(wheel + self->setup.size + 64, tw_info(fd).memory);
-	EXPECT_EQ(charged + tw_info(fd).memory, fdinfo_field(self->fd, "twheel-user-memory"));
-	ASSERT_NE(NULL, map = map_fd(fd, self->setup.size, PROT_READ, MAP_SHARED, 0));
-	close(fd);
-	/* The mapping keeps the wheel. */
-	EXPECT_LT(charged, fdinfo_field(self->fd, "twheel-user-memory"));
-	munmap(map, self->setup.size);
-	EXPECT_EQ(charged, fdinfo_field(self->fd, "twheel-user-memory"));
-}
-
 /* twheel-fuzz maps it in wrong ways. */
 TEST_F(making_a_ring, has_mappings_of_one_size_and_with_the_access_of_the_file)
 {

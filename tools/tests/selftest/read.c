@@ -36,6 +36,21 @@ TEST_F(reading, that_leaves_work_gives_an_edge)
 	}
 }
 
+/* The first one of a crowd is the last one in its bucket. SECURITY: polls */
+TEST_F(reading, a_poll_leaves_the_cpu_to_others_while_it_sorts)
+{
+	const __u64 length = 256 * MSEC, end = (now_ns() / length + 4) * length;
+	__u64 began, fires;
+
+	ASSERT_TRUE(add_many(self->fd, MAX_EVENTS, end - MSEC, -50 * USEC, TWHEEL_ABSTIME));
+	sleep_until(end);
+	began = now_ns();
+	ASSERT_EQ(POLLIN, poll_for(self->fd, POLLIN, 5000));
+	fires = fdinfo_field(self->fd, "twheel-fires");
+	EXPECT_LT(3, fires);
+	EXPECT_LE(began + (fires - 1) * 50 * USEC, now_ns());
+}
+
 /*
  * Blocking reads.
  */

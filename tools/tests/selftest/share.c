@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "selftest.h"
 #include "machine.h"
@@ -59,6 +58,7 @@ TEST_F(sharing, anybody_can_open_a_wheel_for_any_access) /* SECURITY: rights */
 	int reader = open(DEVICE, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	int writer = open(DEVICE, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	int path = open(DEVICE, O_PATH | O_CLOEXEC);
+	char command[32];
 
 	EXPECT_EQ(0, as_nobody(open_and_use));
 	ASSERT_NE(0, add_at(reader, 0, 1));
@@ -71,6 +71,9 @@ TEST_F(sharing, anybody_can_open_a_wheel_for_any_access) /* SECURITY: rights */
 	EXPECT_EQ(-EBADF, read_one(path));
 	EXPECT_EQ(~0ULL, fdinfo_field(path, "twheel-tick-ns"));
 	EXPECT_EQ(TWHEEL_TICK_DEFAULT_NS, fdinfo_field(self->fd, "twheel-tick-ns"));
+	/* SECURITY: exec */
+	snprintf(command, sizeof(command), "[ ! -e /proc/self/fd/%d ]", self->fd);
+	EXPECT_EQ(0, system(command));
 }
 
 #define USER_LIMIT	"/sys/module/twheel/parameters/max_user_bytes"
@@ -152,6 +155,24 @@ TEST_F(sharing, a_user_without_room_gets_enospc) /* SECURITY: bytes of a user; r
 	EXPECT_EQ(1, set_user_limit(limit));
 }
 
+/* As kmalloc() rounds it up. */
+TEST_F(sharing, memory_is_counted_as_allocated) /* SECURITY: bytes of a user */
+{
+	__u64 file = tw_info(self->fd).memory, level;
+	struct twheel_info low, high;
+
+	ASSERT_EQ(0, tw_setup(self->fd, MSEC, 30, CLOCK_MONOTONIC, 0));
+	ASSERT_NE(0, add_after(self->fd, MSEC, 1));
+	low = tw_info(self->fd);
+	ASSERT_NE(0, add_after(self->fd, HOUR, 1));
+	high = tw_info(self->fd);
+	level = (high.memory - low.memory) / (high.levels - low.levels);
+	EXPECT_LE(256, file);
+	EXPECT_EQ(0, file & (file - 1));
+	EXPECT_LE(512, level);
+	EXPECT_EQ(0, level & (level - 1));
+}
+
 TEST_F(sharing, the_module_limits_the_timers_of_a_wheel) /* SECURITY: timers */
 {
 	char most[32];
@@ -162,45 +183,9 @@ TEST_F(sharing, the_module_limits_the_timers_of_a_wheel) /* SECURITY: timers */
 	EXPECT_TRUE(write_line(TIMER_LIMIT, most));
 	EXPECT_EQ(5, tw_batch(fd, TWHEEL_ADD_BATCH, fill_adds(6, HOUR, 0, 0), 6));
 	EXPECT_EQ(-ENOSPC, try_add(fd));
-	close(fd);
-}
-
-TEST_F(sharing, parameters_of_all_wheels_can_be_read_and_two_written) /* SECURITY: rights */
-{
-	static const struct {
-		const char *path;
-		mode_t mode;
-	} parameters[] = {
-		{ "/sys/module/twheel/parameters/tick_ns", 0444 },
-		{ "/sys/module/twheel/parameters/wheel_size", 0444 },
-		{ TIMER_LIMIT, 0644 },
-		{ USER_LIMIT, 0644 },
-	};
-	struct stat st;
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(parameters); i++) {
-		ASSERT_EQ(0, stat(parameters[i].path, &st));
-		EXPECT_EQ(parameters[i].mode, st.st_mode & 07777)
-			TH_LOG("%s", parameters[i].path);
-	}
-}
-
-static bool is_open_after_exec(int fd)
-{
-	char command[32];
-
-	snprintf(command, sizeof(command), "[ -e /proc/self/fd/%d ]", fd);
-	return !system(command);
-}
-
-TEST_F(sharing, exec_keeps_the_wheel_unless_o_cloexec) /* SECURITY: exec */
-{
-	int kept = open(DEVICE, O_RDWR);
-
-	EXPECT_FALSE(is_open_after_exec(self->fd));
-	EXPECT_TRUE(is_open_after_exec(kept));
-	ASSERT_EQ(0, fcntl(kept, F_SETFD, FD_CLOEXEC));
-	EXPECT_FALSE(is_open_after_exec(kept));
+	/* Other parameters are for new wheels only. SECURITY: rights */
+	EXPECT_FALSE(write_line("/sys/module/twheel/parameters/tick_ns", "2000"));
+	EXPECT_FALSE(write_line("/sys/module/twheel/parameters/wheel_size", "3"));
 }
 
 TEST_F(sharing, fdinfo_has_all_that_info_has) /* SECURITY: rights */

@@ -6,6 +6,7 @@
  * A thread waits in each of the possible ways, and the test changes the wheel while it
  * sleeps. The number of times that a thread has gone to sleep shows whether it was woken.
  */
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -410,17 +411,23 @@ TEST_F(waiters, unread_wheel_wakes_once)
 	EXPECT_EQ(0, epoll_for(edge, 20));
 }
 
-TEST_F(waiters, no_hrtimer_fires_without_any)
+TEST_F(waiters, no_hrtimer_fires_without_any) /* SECURITY: expiry */
 {
+	ASSERT_TRUE(add_many(self->fd, 10, 4 * A_WHILE, MSEC, 0));
+	/* A waiter that has left leaves the hrtimer armed, but it is not armed again. */
+	ASSERT_EQ(0, poll_for(self->fd, POLLIN, 1));
+	ASSERT_EQ(0, tw_cancel(self->fd, ids[0]));
+	sleep_for(5 * A_WHILE);
+	EXPECT_EQ(1, fdinfo_field(self->fd, "twheel-fires"));
+	ASSERT_EQ(9, read_events(self->fd, 10));
 	ASSERT_TRUE(add_many(self->fd, 10, 4 * A_WHILE, MSEC, 0));
 	/* This poll does not wait. */
 	EXPECT_FALSE(readable(self->fd));
 	sleep_for(5 * A_WHILE);
-	EXPECT_EQ(0, fdinfo_field(self->fd, "twheel-fires"));
 	EXPECT_EQ(10, tw_info(self->fd).expired);
 	EXPECT_TRUE(readable(self->fd));
 	EXPECT_EQ(0, read_one(self->fd));
-	EXPECT_EQ(0, tw_info(self->fd).fires);
+	EXPECT_EQ(1, tw_info(self->fd).fires);
 }
 
 /* Return the time for which the only hrtimer of a wheel is armed, as the kernel lists it, or 0. */
@@ -459,4 +466,57 @@ TEST_F(waiters, far_timer_arms_for_its_deadline)
 		EXPECT_EQ(1, result_of(&waiter));
 		close(fd);
 	}
+}
+
+/* A page whose first fault ends when the test decides. */
+struct trap {
+	int fd;
+	size_t size;
+	void *page;
+};
+
+static bool set_trap(struct trap *trap)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	trap->size = sysconf(_SC_PAGESIZE);
+	trap->page = new_pages(trap->size);
+	trap->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	range.range.start = (uintptr_t)trap->page;
+	range.range.len = trap->size;
+	return trap->fd >= 0 && !ioctl(trap->fd, UFFDIO_API, &api) &&
+	       !ioctl(trap->fd, UFFDIO_REGISTER, &range);
+}
+
+static pid_t start_reader_of(int fd, __u64 data, bool stalled)
+{
+	struct twheel_event *to = event;
+	struct trap trap;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (stalled && set_trap(&trap))
+			to = trap.page;
+		_exit(tw_read(fd, to, 1) != 1 || to->data != data);
+	}
+	return wait_asleep(pid) < 0 ? -1 : pid;
+}
+
+/* The first is woken, waits for its memory, and leaves the event to the next. */
+TEST_F(waiters, stalled_reader_wakes_the_next) /* SECURITY: missing pages */
+{
+	/* Late enough for the readers to be ready, even on a busy host. */
+	__u64 deadline = now_ns() + 2 * SEC;
+	pid_t reader[2];
+	int i;
+
+	ASSERT_NE(0, add_at(self->fd, deadline, 7));
+	for (i = 0; i < 2; i++)
+		ASSERT_LT(0, reader[i] = start_reader_of(self->fd, 7, !i));
+	EXPECT_TRUE(wait_until(waitpid(reader[1], NULL, WNOHANG)));
+	ASSERT_EQ(0, waitpid(reader[0], NULL, WNOHANG));
+	ASSERT_EQ(0, kill(reader[0], SIGKILL));
+	ASSERT_TRUE(wait_until(waitpid(reader[0], NULL, WNOHANG)));
+	EXPECT_EQ(1, tw_info(self->fd).delivered);
 }
