@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2154 # scripts that source it use $status and set $folder
+# shellcheck shell=bash
 #
-# TAP for scripts on this machine. Scripts source this, print "1..$count" at the end and
-# exit with $status.
+# TAP for scripts on this machine. Scripts source this, and finish at the end. They have a folder.
 
 count=0
 status=0
+folder=$(mktemp -d) || exit
+trap 'rm -rf "$folder"' EXIT
 
 # ok NAME COMMAND...: one test; the command's output is the diagnosis. In a script with set -e, the
 # first command that fails ends the test, which would not be so within an if.
@@ -26,6 +27,25 @@ ok()
 		[ -z "$output" ] || head -n 100 <<<"$output" | sed 's/^/# /'
 		status=1
 	fi
+}
+
+# each_test [NAME...]: a test for each of these functions test_NAME, or all in alphabetical order.
+each_test()
+{
+	local name
+
+	# shellcheck disable=SC2046 # they are words
+	[ $# != 0 ] || set -- $(declare -F | sed -n 's/^declare -f test_//p')
+	for name; do
+		ok "${name//_/ }" "test_$name"
+	done
+}
+
+# finish: prints how many tests there are, and exits.
+finish()
+{
+	echo "1..$count"
+	exit "$status"
 }
 
 # says TEXT: fails unless that is all of the output, which is in $folder/out.
