@@ -25,7 +25,7 @@ def guest(*names):
 
 
 # The command with its test.
-COMMAND = ["--program", "unshare", "--file", BIN + "twheel", *guest("twheel-test.sh")]
+COMMAND = ["--program", "unshare", "--file", BIN + "twheel", *guest("twheel-test.sh", "tap.sh")]
 
 # The tests of the tracepoints, with programs that cause them.
 TRACE = ["--file", BIN + "twheel", "--file", BIN + "twheel-selftest",

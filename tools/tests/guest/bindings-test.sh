@@ -34,5 +34,4 @@ race)
 	;;
 esac
 
-echo "1..$count"
-exit $status
+finish

@@ -2,10 +2,10 @@
 # shellcheck shell=sh
 #
 # TAP for scripts in the virtual machine, with that of the programs they run as subtests.
-# Scripts source this, print "1..$count" at the end and exit with $status.
+# Scripts source this, and finish at the end.
 
 count=0
-status=0
+failed=0
 said=
 
 # result STATUS NAME: one test, passed if the status is 0, which it also returns.
@@ -16,7 +16,7 @@ result()
 		echo "ok $count - $2"
 	else
 		echo "not ok $count - $2"
-		status=1
+		failed=1
 		return 1
 	fi
 }
@@ -40,6 +40,18 @@ ok()
 	shift
 
 	"$@"
-	result $? "$name" || [ -z "$said" ] || echo "# $said"
+	result $? "$name" || diagnose
 	said=
+}
+
+diagnose()
+{
+	[ -z "$said" ] || echo "# $said"
+}
+
+# finish: prints how many tests there are, and exits.
+finish()
+{
+	echo "1..$count"
+	exit $failed
 }

@@ -5,37 +5,27 @@
 # busybox. TWHEEL names the command if it is not in the path.
 #
 #	tools/vm/vm --module build/stock/twheel.ko --file build/bin/twheel \
-#		--file tools/tests/guest/twheel-test.sh -- twheel-test.sh
+#		--file tools/tests/guest/tap.sh --file tools/tests/guest/twheel-test.sh -- twheel-test.sh
 #
 # Its arguments are the names of functions to run, which begin with test_.
 
 # shellcheck disable=SC2059 # tables have line ends and bytes as printf takes them
+# shellcheck disable=SC2317 # the tests are called by name
 
 twheel=${TWHEEL:-twheel}
 device=/dev/twheel
 limits=/sys/module/twheel/parameters
 work=$(mktemp -d) || exit
 trap 'rm -rf "$work"' EXIT
+# shellcheck source=tools/tests/guest/tap.sh
+. ./tap.sh
 cd "$work" || exit
 within=
-count=0
-failed=0
 
-# ok NAME COMMAND...: one test, passed if the command succeeds. If not, the program's last
-# output is the diagnosis.
-ok()
+# After a failed test, the program's last output is the diagnosis.
+diagnose()
 {
-	name=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then
-		echo "ok $count - $name"
-		return
-	fi
-	failed=$((failed + 1))
-	echo "not ok $count - $name"
 	{
-		echo "failed: $*"
 		echo "status: $status"
 		head -n 30 out | cut -c 1-200
 		head -n 30 err | cut -c 1-200
@@ -211,7 +201,7 @@ test_output()
 # Each line: the status, words of the message, and the command line. Nothing else happens.
 test_errors()
 {
-	exec 7<>$device 8</dev/null
+	exec 7<>"$device" 8</dev/null
 	echo 'add 0 a' >in
 	while IFS='|' read -r wanted words line; do
 		run_line "$line"
@@ -318,10 +308,10 @@ test_every()
 	timeout 60 "$twheel" every 700ms -n 3 x >out 2>err &
 	pid=$!
 	until_so [ -s out ]
-	kill -STOP $pid
+	kill -STOP "$pid"
 	sleep 3
-	kill -CONT $pid
-	wait $pid
+	kill -CONT "$pid"
+	wait "$pid"
 	status=$?
 	ok "every: what was missed is one event with its count" \
 		grep -qE '^expired 1 x count=([3-9]|[1-9][0-9])' out
@@ -427,8 +417,8 @@ test_terminal()
 	tty=/dev/tty5
 	screen=/dev/vcs5
 	[ -e "$screen" ] || mknod "$screen" c 7 5
-	setsid -c "$twheel" run <$tty >$tty 2>err &
-	ok "terminal: run shows a prompt" until_so grep -q '^twheel> ' $screen
+	setsid -c "$twheel" run <"$tty" >"$tty" 2>err &
+	ok "terminal: run shows a prompt" until_so grep -q '^twheel> ' "$screen"
 	kill $!
 	wait $!
 }
@@ -439,10 +429,10 @@ test_top()
 	{ echo 'add 1h a'; echo 'every 2h b'; sleep 60; } | "$twheel" run >/dev/null 2>&1 &
 	two=$!
 	# Two processes have this one.
-	exec 7<>$device
+	exec 7<>"$device"
 	sleep 60 &
 	sleeper=$!
-	until_so has_wheel $two "pending: 2"
+	until_so has_wheel "$two" "pending: 2"
 
 	run top --once -i 100ms 7>&-
 	ok "top: each wheel once, most pending first" \
@@ -450,16 +440,16 @@ test_top()
 	ok "top: a wheel of two processes" \
 		[ "$(awk -v pid=$$ '$1 == pid { print $2 }' out | grep -o '+1$')" = +1 ]
 	exec 7>&-
-	run top --once -i 100ms --json $two
+	run top --once -i 100ms --json "$two"
 	ok "top: JSON of one process, with levels" grep -q '"descriptors":1,.*"tick_ns":1000000,.*'\
 '"pending":2,.*"user_id":0,.*"add_per_s":0.000,.*"level":\[.*"timers":[12],"busy":[12]' out
 	as_nobody top --once -i 100ms
 	ok "top: the wheels of others are not shown" [ "$status,$(wc -l <out)" = 0,1 ]
 
-	run save --pid $two --fd "$(wheel_of $two)"
+	run save --pid "$two" --fd "$(wheel_of "$two")"
 	ok "save: the wheel of another process" [ "$(grep -cE \
 		'^data=[12] wall_ns=[0-9]+ interval_ns=(0|7200000000000)$' out)" = 2 ]
-	kill $two $sleeper
+	kill "$two" "$sleeper"
 }
 
 # The descriptor of a process's wheel.
@@ -528,7 +518,7 @@ test_time_namespace()
 	fi
 	within="/usr/bin/unshare -T --monotonic 3600 --boottime 3600 --fork"
 	numbers "time namespace" 3600000
-	exec 7<>$device 8<>$device
+	exec 7<>"$device" 8<>"$device"
 	made 2 1000 >file
 	run load --fd 7 file
 	ok "time namespace: loads" gives "loaded count=2 past=0"
@@ -563,7 +553,7 @@ wheel_has()
 
 test_save()
 {
-	exec 7<>$device
+	exec 7<>"$device"
 	run save --fd 7
 	ok "save: an empty wheel" gives "$(head_line)" "timers=0"
 	{
@@ -585,7 +575,7 @@ test_save()
 	ok "save: data, times, and the end of time" gives "$(cat file)"
 	ok "save: the wheel keeps its timers" [ "$(wheel_has 7 pending)" = 3 ]
 
-	exec 8<>$device
+	exec 8<>"$device"
 	sed 's/^twheel .*/twheel 1 tick_ns=2000000 wheel_size=60 clock=boottime/' file >other
 	run load --fd 8 other
 	ok "load: a new wheel becomes like the one that was saved" \
@@ -595,7 +585,7 @@ test_save()
 		[ "$(wheel_has 7 tick-ns),$(wheel_has 7 pending)" = 1000000,6 ]
 	exec 7>&- 8>&-
 
-	exec 7<>$device
+	exec 7<>"$device"
 	second=$(($(date +%s) + 2))
 	{
 		head_line
@@ -621,7 +611,7 @@ test_load_errors()
 {
 	t="data=1 wall_ns=1 interval_ns=0\\\\n"
 	while IFS='|' read -r words lines; do
-		exec 7<>$device
+		exec 7<>"$device"
 		printf "$(echo "$lines" | sed "s/H/$(head_line)\\\\n/; s/T/$t/g")" >file
 		run load --fd 7 file
 		ok "load: refuses $(echo "$lines" | cut -c 1-90)" refuses 1 "file:$words"
@@ -629,7 +619,6 @@ test_load_errors()
 	done <<-'END'
 		1: the file ends without its header: it was cut off; 0 timers|
 		1: no header: twheel save did not write this file; 0 timers|{}\n
-		1: no header|T
 		1: the format has version 2: only 1 is supported; 0|twheel 2\n
 		1: no header|twheel 1\n
 		1: no header|twheel 1 tick_ns=1000000 wheel_size=256 clock=moon\n
@@ -638,10 +627,7 @@ test_load_errors()
 		2: the file ends without its last line: it was cut off; 0 timers|H
 		3: the file ends without its last line: it was cut off; 1 timer was|HT
 		2: not a line like data=1 wall_ns=2 interval_ns=0|Hdata=1 wall_ns=1
-		2: not a line like|H\nTtimers=2\n
 		3: not a line like data=1 wall_ns=2 interval_ns=0, times up to 2^63-1; 1|HTjunk\n
-		2: not a line like|Hdata=1 wall_ns=1\ntimers=1\n
-		2: not a line like|Hdata= 1 wall_ns=1 interval_ns=0\n
 		2: not a line like|Hdata=18446744073709551616 wall_ns=1 interval_ns=0\n
 		2: not a line like|Hdata=1 wall_ns=9223372036854775808 interval_ns=0\n
 		2: not a line like|Hdata=1 wall_ns=1 interval_ns=9223372036854775808\n
@@ -654,7 +640,7 @@ test_load_errors()
 
 	most=$(cat "$limits/max_timers")
 	echo 1500 >"$limits/max_timers"
-	exec 7<>$device
+	exec 7<>"$device"
 	made 3000 3600 | timeout 60 "$twheel" load --fd 7 >out 2>err
 	status=$?
 	echo "$most" >"$limits/max_timers"
@@ -668,7 +654,7 @@ test_load_errors()
 # A save and a load are several calls of the kernel, with 1,024 timers each.
 test_round_trip()
 {
-	exec 7<>$device 8<>$device
+	exec 7<>"$device" 8<>"$device"
 	made 5000 3600 | timeout 200 "$twheel" load --fd 7 >out 2>err
 	"$twheel" save --fd 7 | timeout 200 "$twheel" load --fd 8 >out 2>err
 	status=$?
@@ -697,5 +683,4 @@ for group; do
 	}
 	$group
 done
-echo "1..$count"
-[ "$failed" = 0 ]
+finish
