@@ -15,9 +15,6 @@
 #define LEAD_NS		(10 * SEC)
 /* The time between two cancels: of a million orders, most are paid within half an hour. */
 #define PAID_NS		(2 * MSEC)
-/* How often each timer of tail() expires, and the time between two expiries. */
-#define ROUNDS		1000
-#define TURN_NS		(10037 * USEC)
 #define NULL_CALLS	10000
 /* Not an ioctl of twheel: the call only returns an error. */
 #define UNKNOWN		_IO(TWHEEL_IOC_MAGIC, 0xff)
@@ -49,36 +46,6 @@ static void live(void)
 	for (cost.done = 0; cost.done < work.pending;)
 		cost.done += work.facility->deliver(work.batch, true, &sum);
 	bench_say(op, (kernel_busy() - began - idle) / cost.done, "insn");
-}
-
-/* How many expiries are late by more than a tick and 1 ms. The timers expire in turn. */
-static void tail(void)
-{
-	uint64_t *due = bench_array(work.pending, sizeof(*due)), sum = 0, now, longest = 0;
-	size_t i, done, late = 0, got;
-	struct cost cost;
-
-	work.timeout_ns = work.pending * TURN_NS;
-	for (i = 0; i < work.pending; i++)
-		work.delay_ns[i] = LEAD_NS + i * TURN_NS;
-	work.facility->open();
-	if (!bench_fill("tail", &cost))
-		return;
-	for (i = 0, now = now_ns(); i < work.pending; i++)
-		due[i] = now + work.delay_ns[i];
-	for (i = 0, done = 0; done < ROUNDS * work.pending; done += got) {
-		size_t n = got = work.facility->deliver(work.batch, true, &sum);
-
-		for (now = now_ns(); n; n--, i = (i + 1) % work.pending) {
-			uint64_t by = now > due[i] ? now - due[i] : 0;
-
-			late += by > work.tick_ns + MSEC;
-			longest = by > longest ? by : longest;
-			due[i] = now + work.timeout_ns;
-		}
-	}
-	bench_say("tail", late, "timers");
-	bench_say("tail_max", longest, "insn");
 }
 
 static int new_wheel(void)
@@ -247,7 +214,6 @@ static void null(void)
 
 OPERATION(op_live) = { "live", live, .opens = true };
 OPERATION(op_rearm) = { "rearm", live, .opens = true, .rearm = true };
-OPERATION(op_tail) = { "tail", tail, .opens = true, .rearm = true };
 OPERATION(op_lateness) = { "lateness", lateness, .opens = true };
 OPERATION(op_lateness_cancel) = { "lateness_cancel", lateness_cancel, .opens = true };
 OPERATION(op_fires) = { "fires", run_fires, .opens = true };
