@@ -154,6 +154,9 @@ bool bench_fill(const char *op, struct cost *cost);
 /* Memory for @n elements of @size, with its pages present. */
 void *bench_array(size_t n, size_t size);
 
+/* An epoll that watches @fd for @events; or nothing, if it is -1. */
+int bench_epoll(int fd, uint32_t events);
+
 /* A wheel on the work's clock; and adding @n timers to it, which has to succeed. */
 int bench_wheel(uint64_t tick_ns, uint32_t size, int flags);
 void bench_add_all(int wheel, struct twheel_add *adds, size_t n);

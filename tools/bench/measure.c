@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 
 #include "bench.h"
@@ -20,6 +21,16 @@ void *bench_array(size_t n, size_t size)
 		err(1, "%zu bytes", n * size);
 	memset(array, 0, n * size);
 	return array;
+}
+
+int bench_epoll(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	if (epoll < 0 || (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)))
+		err(1, "epoll");
+	return epoll;
 }
 
 int bench_wheel(uint64_t tick_ns, uint32_t size, int flags)

@@ -37,8 +37,6 @@ static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 		.backend = backend,
 		.flags = flags,
 	};
-	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	bool needs_fd = !flags || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
@@ -49,11 +47,8 @@ static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 	loop = twheel_loop_new(&config);
 	if (!loop)
 		err(1, "twheel_loop_new");
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0)
-		err(1, "epoll_create1");
-	if (needs_fd && epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_loop_fd(loop), &event))
-		err(1, "epoll_ctl");
+	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
+	epoll = bench_epoll(needs_fd ? twheel_loop_fd(loop) : -1, EPOLLIN | EPOLLET);
 	if (asks)
 		twheel_loop_timeout(loop);
 }

@@ -3,7 +3,6 @@
  * timerfd with epoll, for twheel-bench: a descriptor for each timer
  */
 #include <err.h>
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -16,9 +15,7 @@ static int *fds;
 static void open_epoll(void)
 {
 	fds = bench_array(work.pending, sizeof(*fds));
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0)
-		err(1, "epoll_create1");
+	epoll = bench_epoll(-1, 0);
 }
 
 static void set(int fd, uint64_t delay_ns)

@@ -4,42 +4,52 @@
  * reads, and one that waits in epoll and takes events from the ring
  */
 #include <err.h>
-#include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "wheel.h"
 
+struct wheel wheel;
 static int epoll;
 static struct twheel_ring_view ring;
+
+void wheel_open(int flags)
+{
+	bool absolute = work.deadlines == DEADLINES_ABSOLUTE;
+	size_t i;
+
+	/* All of its pages are present before a cost is measured. */
+	memset(&wheel, 0, sizeof(wheel));
+	wheel.timeout_ns = work.timeout_ns + (absolute ? now_on(work.clock) : 0);
+	wheel.ids = bench_array(work.pending, sizeof(*wheel.ids));
+	for (i = 0; i < BENCH_BATCH_MAX; i++) {
+		wheel.adds[i].flags = work.deadlines == DEADLINES_PAST ? TWHEEL_ABSTIME : 0;
+		/* Long enough that each timer expires only once here. */
+		if (work.deadlines == DEADLINES_PERIODIC)
+			wheel.adds[i].interval_ns = 2 * BENCH_SPAN_NS;
+		wheel.mods[i].flags = absolute ? TWHEEL_ABSTIME : 0;
+	}
+	wheel.fd = bench_wheel(work.tick_ns, work.wheel_size, flags);
+}
 
 static void open_wheel(void)
 {
 	wheel_open(0);
 }
 
-static void wait_in_epoll(void)
-{
-	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, wheel.fd, &event))
-		err(1, "epoll");
-}
-
 static void open_epoll(void)
 {
 	open_wheel();
-	wait_in_epoll();
+	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
+	epoll = bench_epoll(wheel.fd, EPOLLIN | EPOLLET);
 }
 
 static void open_ring(void)
 {
-	open_wheel();
+	open_epoll();
 	if (twheel_ring_map(wheel.fd, BENCH_BATCH_MAX, &ring))
 		err(1, "twheel_ring_map");
-	wait_in_epoll();
 }
 
 static void add_one(size_t which, uint64_t delay_ns)

@@ -1,55 +1,44 @@
 // SPDX-License-Identifier: MIT
 /*
- * io_uring timeouts, for twheel-bench
+ * io_uring, for twheel-bench: its own timeouts; and commands of twheel, one for each timer, with and
+ * without a completion, or one for a batch. Those events are read after a multishot poll.
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <string.h>
 
-#include "bench.h"
+#include "libtwheel-uring.h"
+#include "wheel.h"
 
 /* The maximum. Completions that do not fit wait in the kernel. */
 #define COMPLETIONS	65536
-/* The user data of requests that are not timeouts. */
+/* The user data of requests that are not timeouts, and of the poll. */
 #define CONTROL		UINT64_MAX
 
 static struct io_uring ring;
-static struct __kernel_timespec times[BENCH_BATCH_MAX];
 
-static void open_ring(void)
+static void open_queues(unsigned int flags)
 {
 	struct io_uring_params params = {
-		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
-			 IORING_SETUP_DEFER_TASKRUN,
+		.flags = flags | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
 		.cq_entries = COMPLETIONS,
 	};
-	int ret;
+	int ret = io_uring_queue_init_params(BENCH_BATCH_MAX, &ring, &params);
 
-	ret = io_uring_queue_init_params(BENCH_BATCH_MAX, &ring, &params);
 	if (ret)
 		errx(1, "io_uring: %s", strerror(-ret));
 }
 
-static unsigned int clock_flag(void)
-{
-	return work.clock == CLOCK_BOOTTIME ? IORING_TIMEOUT_BOOTTIME : 0;
-}
-
-static struct io_uring_sqe *request(void)
+static inline struct io_uring_sqe *request(void)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
 
 	if (!sqe)
 		errx(1, "io_uring: the ring is full");
 	return sqe;
-}
-
-static struct __kernel_timespec *after(size_t i, uint64_t ns)
-{
-	times[i].tv_sec = ns / SEC;
-	times[i].tv_nsec = ns % SEC;
-	return &times[i];
 }
 
 static void submit(size_t n)
@@ -60,16 +49,37 @@ static void submit(size_t n)
 		errx(1, "io_uring: submitted %d instead of %zu", ret, n);
 }
 
+/* Timeouts */
+
+static struct __kernel_timespec times[BENCH_BATCH_MAX];
+
+static void open_timeouts(void)
+{
+	open_queues(IORING_SETUP_CQSIZE);
+}
+
+static struct __kernel_timespec *after(size_t i, uint64_t ns)
+{
+	times[i].tv_sec = ns / SEC;
+	times[i].tv_nsec = ns % SEC;
+	return &times[i];
+}
+
+static void arm(size_t i, uint64_t which, uint64_t ns)
+{
+	struct io_uring_sqe *sqe = request();
+
+	io_uring_prep_timeout(sqe, after(i, ns), 0,
+			      work.clock == CLOCK_BOOTTIME ? IORING_TIMEOUT_BOOTTIME : 0);
+	io_uring_sqe_set_data64(sqe, which);
+}
+
 static void add(size_t first, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		struct io_uring_sqe *sqe = request();
-
-		io_uring_prep_timeout(sqe, after(i, work.delay_ns[first + i]), 0, clock_flag());
-		io_uring_sqe_set_data64(sqe, first + i);
-	}
+	for (i = 0; i < n; i++)
+		arm(i, first + i, work.delay_ns[first + i]);
 	submit(n);
 }
 
@@ -80,18 +90,19 @@ static void control(struct io_uring_sqe *sqe)
 	io_uring_sqe_set_flags(sqe, IOSQE_CQE_SKIP_SUCCESS);
 }
 
-/* Take all completions, including those of timeouts that were removed. */
-static void reap(void)
+/* Submit, and take all completions, including those of timeouts that were removed. */
+static void finish(size_t n)
 {
 	struct io_uring_cqe *cqe;
-	unsigned int head, n = 0;
+	unsigned int head, seen = 0;
 
+	submit(n);
 	io_uring_for_each_cqe(&ring, head, cqe) {
 		if (cqe->user_data == CONTROL && cqe->res != -ENOENT)
 			errx(1, "io_uring: %s", strerror(-cqe->res));
-		n++;
+		seen++;
 	}
-	io_uring_cq_advance(&ring, n);
+	io_uring_cq_advance(&ring, seen);
 }
 
 static void modify(const uint32_t *which, size_t n)
@@ -104,8 +115,7 @@ static void modify(const uint32_t *which, size_t n)
 		io_uring_prep_timeout_update(sqe, after(i, work.timeout_ns), which[i], 0);
 		control(sqe);
 	}
-	submit(n);
-	reap();
+	finish(n);
 }
 
 static void cancel(const uint32_t *which, size_t n)
@@ -118,21 +128,7 @@ static void cancel(const uint32_t *which, size_t n)
 		io_uring_prep_timeout_remove(sqe, which[i], 0);
 		control(sqe);
 	}
-	submit(n);
-	reap();
-}
-
-/* Rearm expired timeouts; they are submitted with the next wait. */
-static void rearm(struct io_uring_cqe **cqes, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		struct io_uring_sqe *sqe = request();
-
-		io_uring_prep_timeout(sqe, after(i, work.timeout_ns), 0, clock_flag());
-		io_uring_sqe_set_data64(sqe, cqes[i]->user_data);
-	}
+	finish(n);
 }
 
 static size_t deliver(size_t max, bool waits, uint64_t *sum)
@@ -147,15 +143,195 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	}
 	for (i = 0; i < n; i++)
 		*sum += cqes[i]->user_data;
-	if (work.rearm)
-		rearm(cqes, n);
+	/* They are submitted with the next wait. */
+	for (i = 0; work.rearm && i < n; i++)
+		arm(i, cqes[i]->user_data, work.timeout_ns);
 	io_uring_cq_advance(&ring, n);
 	return n;
 }
 
 FACILITY(io_uring) = {
 	.name = "io_uring",
-	.open = open_ring,
+	.open = open_timeouts,
 	.deliver = deliver,
 	BENCH_CHANGES,
+};
+
+/* Commands */
+
+static unsigned int flags = IOSQE_FIXED_FILE;
+
+static void open_commands(void)
+{
+	int ret;
+
+	wheel_open(O_NONBLOCK);
+	open_queues(0);
+	ret = io_uring_register_files(&ring, &wheel.fd, 1);
+	if (ret)
+		errx(1, "io_uring: %s", strerror(-ret));
+}
+
+static void open_quiet(void)
+{
+	open_commands();
+	flags |= IOSQE_CQE_SKIP_SUCCESS;
+}
+
+/* The file is the first registered one. */
+static void command(uint32_t op, uint64_t first, uint64_t second)
+{
+	struct io_uring_sqe *sqe = request();
+
+	twheel_prep_command(sqe, 0, op, first, second);
+	sqe->flags = flags;
+	sqe->user_data = 0;
+}
+
+/* Submit @n commands, all of which have to succeed; return the last result. */
+static int execute(size_t n)
+{
+	unsigned int head, seen = 0;
+	struct io_uring_cqe *cqe;
+	int last = 0;
+
+	submit(n);
+	io_uring_for_each_cqe(&ring, head, cqe) {
+		if (cqe->res < 0)
+			errx(1, "a command of twheel: %s", strerror(-cqe->res));
+		last = cqe->res;
+		seen++;
+	}
+	io_uring_cq_advance(&ring, seen);
+	if (seen != (flags & IOSQE_CQE_SKIP_SUCCESS ? 0 : n))
+		errx(1, "io_uring: %u completions of %zu commands", seen, n);
+	return last;
+}
+
+static void add_each(size_t first, size_t n)
+{
+	size_t i;
+
+	fill_adds(first, n);
+	for (i = 0; i < n; i++)
+		command(TWHEEL_ADD, (uintptr_t)&wheel.adds[i], 0);
+	execute(n);
+	take_ids(first, n);
+}
+
+static void modify_each(const uint32_t *which, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		command(TWHEEL_URING_MODIFY, wheel.ids[which[i]], work.timeout_ns);
+	execute(n);
+}
+
+static void cancel_each(const uint32_t *which, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		command(TWHEEL_URING_CANCEL, wheel.ids[which[i]], 0);
+	execute(n);
+}
+
+static void change(uint32_t op, void *entries, size_t n)
+{
+	struct twheel_batch batch = { .entries = (uintptr_t)entries, .count = n };
+
+	command(op, (uintptr_t)&batch, 0);
+	if (execute(1) != (int)n)
+		errx(1, "a batch of twheel ended early");
+}
+
+static void add_batch(size_t first, size_t n)
+{
+	fill_adds(first, n);
+	change(TWHEEL_ADD_BATCH, wheel.adds, n);
+	take_ids(first, n);
+}
+
+static void modify_batch(const uint32_t *which, size_t n)
+{
+	fill_mods(which, n);
+	change(TWHEEL_MODIFY_BATCH, wheel.mods, n);
+}
+
+static void cancel_batch(const uint32_t *which, size_t n)
+{
+	fill_cancels(which, n);
+	change(TWHEEL_CANCEL_BATCH, wheel.cancels, n);
+}
+
+/* Wait for the poll; there may be nothing to read after it. */
+static void wait_for_some(void)
+{
+	static bool polls;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+
+	if (!polls) {
+		sqe = request();
+		io_uring_prep_poll_multishot(sqe, 0, POLLIN);
+		sqe->flags = IOSQE_FIXED_FILE;
+		sqe->user_data = CONTROL;
+		polls = true;
+	}
+	io_uring_submit_and_wait(&ring, 1);
+	if (io_uring_peek_cqe(&ring, &cqe))
+		return;
+	if (cqe->res < 0)
+		errx(1, "a multishot poll: %s", strerror(-cqe->res));
+	polls = cqe->flags & IORING_CQE_F_MORE;
+	io_uring_cqe_seen(&ring, cqe);
+}
+
+static size_t deliver_events(size_t max, bool waits, uint64_t *sum)
+{
+	static bool more;
+	ssize_t i, n;
+
+	for (;;) {
+		if (!more)
+			wait_for_some();
+		n = twheel_read(wheel.fd, wheel.events, max);
+		more = n == (ssize_t)max;
+		if (n > 0)
+			break;
+		if (n < 0 && errno != EAGAIN)
+			err(1, "read");
+	}
+	for (i = 0; i < n; i++)
+		*sum += wheel.events[i].data;
+	return n;
+}
+
+#define ONE_EACH	.add = add_each, .modify = modify_each, .cancel = cancel_each
+
+FACILITY(uring) = {
+	.name = "twheel-uring",
+	.handle = sizeof(*wheel.ids),
+	.open = open_commands,
+	.deliver = deliver_events,
+	ONE_EACH,
+};
+
+FACILITY(uring_quiet) = {
+	.name = "twheel-uring-quiet",
+	.handle = sizeof(*wheel.ids),
+	.open = open_quiet,
+	.deliver = deliver_events,
+	ONE_EACH,
+};
+
+FACILITY(uring_batch) = {
+	.name = "twheel-uring-batch",
+	.handle = sizeof(*wheel.ids),
+	.open = open_commands,
+	.add = add_batch,
+	.modify = modify_batch,
+	.cancel = cancel_batch,
+	.deliver = deliver_events,
 };

@@ -25,7 +25,7 @@
 /* Every timer in one bucket, which cascades when it is opened. */
 static void fill_one_bucket(void)
 {
-	wheel_open(0);
+	work.facility->open();
 	bench_measure(BENCH_ADD, work.pending);
 	bench_measure(BENCH_MODIFY, work.pending);
 }
@@ -40,7 +40,7 @@ static void deliver_all(void)
 	close(wheel.fd);
 }
 
-static void cancel_half(void)
+static void cancel_half(int unused)
 {
 	fill_one_bucket();
 	bench_measure(BENCH_CANCEL, work.pending / 2);
@@ -48,10 +48,10 @@ static void cancel_half(void)
 }
 
 /* The wheel falls behind by half an hour, and has to catch up. */
-static void catch_up(void)
+static void catch_up(int unused)
 {
 	work.clock = CLOCK_BOOTTIME;
-	wheel_open(0);
+	work.facility->open();
 	work.clock = CLOCK_MONOTONIC;
 	bench_measure(BENCH_ADD, work.pending);
 	kernel_jump(BENCH_SPAN_NS);
@@ -59,18 +59,17 @@ static void catch_up(void)
 }
 
 /* Time passes as usual, until everything in the one bucket is due. */
-static void in_time(void)
+static void in_time(int unused)
 {
 	fill_one_bucket();
 	deliver_all();
 }
 
 /* Timers that are due when they are added, while a crowd cascades ahead of time. */
-static void due_at_once(void)
+static void due_at_once(int fd)
 {
 	uint64_t expiry = (now_ns() / BUCKET_NS + 3) * BUCKET_NS;
 	static struct twheel_event events[CHUNK];
-	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
 	size_t i;
 
 	for (i = 0; i < work.pending; i++) {
@@ -89,13 +88,11 @@ static void due_at_once(void)
 		if (twheel_read(fd, events, CHUNK) != CHUNK)
 			err(1, "read");
 	}
-	close(fd);
 }
 
 /* The most levels, and periods that may need them all. */
-static void long_periods(void)
+static void long_periods(int fd)
 {
-	int fd = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
 	unsigned int i, k;
 
 	for (i = 0; i < ROUNDS; i++) {
@@ -108,53 +105,32 @@ static void long_periods(void)
 			};
 		bench_add_all(fd, adds, CHUNK);
 	}
-	close(fd);
 }
 
-/* The first timer needs all levels at once, of the usual size and of two megabytes each. */
-static void new_levels(void)
+/* The first timer needs all levels at once. */
+static void new_levels(int fd)
 {
-	static const uint32_t sizes[] = { 256, TWHEEL_SIZE_MAX };
-	size_t i;
+	struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct twheel_add add = { .time_ns = TWHEEL_TIME_MAX_NS };
-		int fd = bench_wheel(TWHEEL_TICK_MIN_NS, sizes[i], O_NONBLOCK);
-
-		bench_add_all(fd, &add, 1);
-		close(fd);
-	}
+	bench_add_all(fd, &add, 1);
 }
 
 /* List all timers; then cancel all but one in each page, and list the rest. */
-static void list_all(void)
+static void list_all(int fd)
 {
-	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
 	struct twheel_add *adds = bench_arm(fd, now_ns() + HOUR);
 
 	bench_list_all(fd, CHUNK);
 	bench_thin_out(fd, adds);
 	bench_list_all(fd, CHUNK);
-	close(fd);
 	free(adds);
 }
 
-static int open_epoll(int watched)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-
-	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &event))
-		err(1, "epoll");
-	return epoll;
-}
-
 /* A read to segments of a byte, whose copies must not take place under the lock. */
-static void read_segments(void)
+static void read_segments(int fd)
 {
 	static char bytes[2 * CHUNK * sizeof(struct twheel_event)];
 	static struct iovec to[1024];
-	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
 	struct twheel_add adds[CHUNK] = { };
 	size_t i;
 
@@ -164,32 +140,23 @@ static void read_segments(void)
 	for (i = 0; i < CHUNK; i += ARRAY_SIZE(to) / sizeof(struct twheel_event))
 		if (readv(fd, to, ARRAY_SIZE(to)) != ARRAY_SIZE(to))
 			err(1, "readv");
-	close(fd);
 }
 
 /* Each modify lets a timer expire again, while epolls watch by edges. */
-static void modify_watched(void)
+static void modify_watched(int fd)
 {
-	int fd = bench_wheel(MSEC, 256, O_NONBLOCK), epoll[10];
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	struct twheel_add adds[CHUNK] = { };
 	struct twheel_modify mods[CHUNK];
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(epoll); i++) {
-		epoll[i] = epoll_create1(EPOLL_CLOEXEC);
-		if (epoll_ctl(epoll[i], EPOLL_CTL_ADD, fd, &event))
-			err(1, "epoll");
-	}
+	for (i = 0; i < 10; i++)
+		bench_epoll(fd, EPOLLIN | EPOLLET);
 	bench_add_all(fd, adds, CHUNK);
 	for (i = 0; i < CHUNK; i++)
 		mods[i] = (struct twheel_modify) { .id = adds[i].id };
 	for (i = 0; i < ROUNDS; i++)
 		if (twheel_modify_batch(fd, mods, NULL, CHUNK) != CHUNK)
 			err(1, "TWHEEL_MODIFY_BATCH");
-	for (i = 0; i < ARRAY_SIZE(epoll); i++)
-		close(epoll[i]);
-	close(fd);
 }
 
 static void poll_all(int fd, struct twheel_ring *ring)
@@ -201,10 +168,9 @@ static void poll_all(int fd, struct twheel_ring *ring)
 }
 
 /* Everything in one bucket, half of it periodic with many levels, moved to a ring. */
-static void fill_ring(void)
+static void fill_ring(int fd)
 {
 	struct twheel_ring_setup setup = { .slots = TWHEEL_RING_SLOTS_MAX };
-	int fd = bench_wheel(TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN, O_NONBLOCK);
 	uint64_t due = now_ns() + SEC;
 	struct twheel_ring *ring;
 	unsigned int i, k;
@@ -227,13 +193,11 @@ static void fill_ring(void)
 	sleep_until(due + SEC);
 	poll_all(fd, ring);
 	munmap(ring, setup.size);
-	close(fd);
 }
 
 /* Three levels have each a bucket that is sorted by insertion, in the worst order. */
-static void falling(void)
+static void falling(int fd)
 {
-	int fd = bench_wheel(MSEC, 16, O_NONBLOCK);
 	uint64_t due = (now_ns() / (4096 * MSEC) + 3) * 4096 * MSEC + MSEC;
 	static const uint64_t before[] = { 8 * SEC, 2 * SEC, 100 * MSEC };
 	struct twheel_event events[CHUNK];
@@ -252,7 +216,6 @@ static void falling(void)
 	sleep_until(due + 2 * MSEC);
 	while (twheel_read(fd, events, CHUNK) > 0)
 		;
-	close(fd);
 }
 
 /* Wait until the only timer is due, repeatedly: in read(), or in an epoll if there is one. */
@@ -271,42 +234,41 @@ static void wait_for_one(int fd, int epoll)
 		if (twheel_read(fd, &event, 1) != 1)
 			err(1, "read");
 	}
-	close(fd);
 }
 
-static void wait_in_read(void)
+static void wait_in_read(int fd)
 {
-	wait_for_one(bench_wheel(MSEC, 256, 0), -1);
+	fcntl(fd, F_SETFL, O_RDWR);
+	wait_for_one(fd, -1);
 }
 
 /* The wheel is in an epoll, and that in another one. */
-static void wait_in_epoll(void)
+static void wait_in_epoll(int fd)
 {
-	int fd = bench_wheel(MSEC, 256, O_NONBLOCK);
-	int inner = open_epoll(fd), outer = open_epoll(inner);
-
-	wait_for_one(fd, outer);
-	close(outer);
-	close(inner);
+	wait_for_one(fd, bench_epoll(bench_epoll(fd, EPOLLIN), EPOLLIN));
 }
 
+/* The scenes, and the wheel that each gets: the first three have that of the facility. */
 static const struct {
 	const char *name;
-	void (*run)(void);
+	void (*run)(int wheel);
+	uint64_t tick_ns;
+	uint32_t size;
 } scenes[] = {
-	{ "cancel", cancel_half },
-	{ "catch up", catch_up },
-	{ "cascade", in_time },
-	{ "due at once", due_at_once },
-	{ "long periods", long_periods },
-	{ "new levels", new_levels },
-	{ "list", list_all },
-	{ "segments", read_segments },
-	{ "modify, watched", modify_watched },
-	{ "ring", fill_ring },
-	{ "falling", falling },
-	{ "wait in read", wait_in_read },
-	{ "wait in epoll", wait_in_epoll },
+	{ "cancel", cancel_half, MSEC, 256 },
+	{ "catch up", catch_up, MSEC, 256 },
+	{ "cascade", in_time, MSEC, 256 },
+	{ "due at once", due_at_once, MSEC, 256 },
+	{ "long periods", long_periods, TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN },
+	{ "new levels", new_levels, TWHEEL_TICK_MIN_NS, 256 },
+	{ "new levels of two megabytes", new_levels, TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MAX },
+	{ "list", list_all, MSEC, 256 },
+	{ "segments", read_segments, MSEC, 256 },
+	{ "modify, watched", modify_watched, MSEC, 256 },
+	{ "ring", fill_ring, TWHEEL_TICK_MIN_NS, TWHEEL_SIZE_MIN },
+	{ "falling", falling, MSEC, 16 },
+	{ "wait in read", wait_in_read, MSEC, 256 },
+	{ "wait in epoll", wait_in_epoll, MSEC, 256 },
 };
 
 static uint64_t longest(uint64_t a, struct twheel_bench_span b)
@@ -323,9 +285,12 @@ static void run(void)
 
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
 		struct twheel_bench_watch watch;
+		int fd;
 
 		kernel_request(TWHEEL_BENCH_WATCH, NULL);
-		scenes[i].run();
+		fd = bench_wheel(scenes[i].tick_ns, scenes[i].size, O_NONBLOCK);
+		scenes[i].run(fd);
+		close(fd);
 		kernel_request(TWHEEL_BENCH_WATCHED, &watch);
 		if (!watch.lock.count)
 			errx(1, "the watch on locks saw nothing");
