@@ -2,7 +2,6 @@
 /*
  * Reports during the day, and at its end
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,8 +21,8 @@ uint64_t held(void)
 
 void print_plan(void)
 {
-	printf("A shop takes %" PRIu64 " reservations within %g minutes and holds each for %g\n"
-	       "minutes, all on one wheel: %" PRIu64 "%% are paid, %d%% ask for a third more.\n\n",
+	printf("A shop takes %ju reservations within %g minutes and holds each for %g\n"
+	       "minutes, all on one wheel: %ju%% are paid, %d%% ask for a third more.\n\n",
 	       option.count, option.window_ns / 60e9, option.hold_ns / 60e9, option.paid_percent,
 	       EXTEND_PERCENT);
 	printf("%10s %12s %12s %12s %12s %12s\n", "time", "placed", "held", "paid", "extended",
@@ -43,9 +42,8 @@ void print_progress(uint64_t now)
 		      (shop.placed * 10 / option.count + 1) * option.count / 10 :
 		      UINT64_MAX;
 	next_minute = seconds / 60 + 1;
-	printf("%7" PRIu64 ":%02" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
-	       " %12" PRIu64 "\n", seconds / 60, seconds % 60, shop.placed, held(), shop.paid,
-	       shop.extended, shop.expired);
+	printf("%7ju:%02ju %12ju %12ju %12ju %12ju %12ju\n", seconds / 60, seconds % 60,
+	       shop.placed, held(), shop.paid, shop.extended, shop.expired);
 	fflush(stdout);
 }
 
@@ -86,17 +84,16 @@ bool report(void)
 
 	for (const struct product *p = shop.product; p < shop.product + PRODUCTS; p++)
 		conserved &= p->initial == p->on_shelf + p->sold;
-	printf("%" PRIu64 " were paid after the deadline, before the expiry was read; %" PRIu64
-	       " payments and %" PRIu64 "\nextensions came too late.\n",
+	printf("%ju were paid after the deadline, before the expiry was read; %ju payments and\n"
+	       "%ju extensions came too late.\n",
 	       shop.paid_late, shop.late_payments, shop.late_extensions);
-	printf("The wheel held %" PRIu64 " timers in %.1f MB. Its %u levels moved timers %" PRIu64
-	       " times, and\nits hrtimer fired %" PRIu64 " times.\n",
-	       (uint64_t)(info->pending + info->expired), info->memory / 1e6, info->levels,
-	       (uint64_t)info->cascaded, (uint64_t)info->fires);
+	printf("The wheel held %llu timers in %.1f MB. Its %u levels moved timers %llu times, and\n"
+	       "its hrtimer fired %llu times.\n", info->pending + info->expired,
+	       info->memory / 1e6, info->levels, info->cascaded, info->fires);
 	if (shop.faults)
-		printf("WRONG: %" PRIu64 " errors of the wheel\n", shop.faults);
-	printf("demo: placed=%" PRIu64 " paid=%" PRIu64 " expired=%" PRIu64 " lost=%" PRIu64
-	       " early=%" PRIu64 " late_p999_ns=%" PRIu64 " stock=%s\n", shop.placed, shop.paid,
-	       shop.expired, held(), shop.early, p999, conserved ? "conserved" : "BROKEN");
+		printf("WRONG: %ju errors of the wheel\n", shop.faults);
+	printf("demo: placed=%ju paid=%ju expired=%ju lost=%ju early=%ju ", shop.placed, shop.paid,
+	       shop.expired, held(), shop.early);
+	printf("late_p999_ns=%ju stock=%s\n", p999, conserved ? "conserved" : "BROKEN");
 	return shop.placed == option.count && !held() && !shop.early && !shop.faults && conserved;
 }

@@ -159,8 +159,8 @@ static void run(void)
 				errx(1, "a shop ended by itself");
 			sleep_for(MSEC);
 		}
-		printf("shop %u was killed; %u adopted %llu reservations: %.1f ns each\n", nr,
-		       nr + 1, (unsigned long long)database->adopted,
+		printf("shop %u was killed; %u adopted %ju reservations: %.1f ns each\n", nr,
+		       nr + 1, database->adopted,
 		       (double)database->adopt_ns / database->adopted);
 	}
 	wait_for(shop, 0);
@@ -191,10 +191,9 @@ static bool all_well(void)
 		early += order->times && order->expired < order->deadline;
 		late += order->times && is_late(order);
 	}
-	printf("%llu were later than a pause explains\n", (unsigned long long)late);
-	printf("restart: placed=%llu restarts=%d lost=%llu early=%llu twice=%llu\n",
-	       (unsigned long long)database->placed, RESTARTS, (unsigned long long)lost,
-	       (unsigned long long)early, (unsigned long long)twice);
+	printf("%ju were later than a pause explains\n", late);
+	printf("restart: placed=%ju restarts=%d lost=%ju early=%ju twice=%ju\n", database->placed,
+	       RESTARTS, lost, early, twice);
 	return database->placed == option.count && !lost && !early && !twice && !late;
 }
 

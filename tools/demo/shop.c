@@ -30,7 +30,6 @@ void open_wheel(void)
 static void place(const uint32_t *customer, uint32_t count)
 {
 	static struct twheel_add add[BATCH_MAX];
-	int done;
 
 	for (uint32_t i = 0; i < count; i++) {
 		add[i] = (struct twheel_add) {
@@ -39,19 +38,16 @@ static void place(const uint32_t *customer, uint32_t count)
 			.flags = TWHEEL_ABSTIME,
 		};
 	}
-	for (uint32_t i = 0; i < count; i += done) {
-		done = twheel_add_batch(wheel, &add[i], count - i);
-		if (done <= 0)
-			err(1, "cannot reserve");
-		for (uint32_t k = i; k < i + done; k++) {
-			struct reservation *r = &shop.reservation[customer[k]];
+	if (twheel_add_batch(wheel, add, count) != (int)count)
+		err(1, "cannot reserve");
+	for (uint32_t i = 0; i < count; i++) {
+		struct reservation *r = &shop.reservation[customer[i]];
 
-			r->timer = add[k].id;
-			r->state = HELD;
-			shop.product[r->product].on_shelf -= r->units;
-			shop.placed++;
-		}
+		r->timer = add[i].id;
+		r->state = HELD;
+		shop.product[r->product].on_shelf -= r->units;
 	}
+	shop.placed += count;
 }
 
 static void take_payment(struct reservation *r, uint64_t now)
@@ -144,13 +140,11 @@ static void read_expiries(void)
 	static struct twheel_event event[READ_MAX];
 	ssize_t count;
 
-	do {
-		count = twheel_read(wheel, event, READ_MAX);
-		if (count < 0 && errno != EAGAIN && errno != EINTR)
-			err(1, "cannot read the wheel");
+	while ((count = twheel_read(wheel, event, READ_MAX)) > 0)
 		for (ssize_t i = 0; i < count; i++)
 			run_out(&event[i], shop_time());
-	} while (count == READ_MAX);
+	if (count < 0 && errno != EAGAIN)
+		err(1, "cannot read the wheel");
 }
 
 static void serve_slot(uint32_t slot)
@@ -184,8 +178,8 @@ static void wait_until(uint64_t until)
 		struct timespec left = timespec_of(until - now);
 		int ready = ppoll(&pollfd, 1, &left, NULL);
 
-		if (ready < 0 && errno != EINTR)
-			err(1, "poll");
+		if (ready < 0)
+			err(1, "ppoll");
 		if (ready > 0)
 			read_expiries();
 	}
