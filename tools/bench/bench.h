@@ -90,8 +90,11 @@ struct operation {
 
 /* Each file defines its own; the linker makes an array of them, which main.c searches. */
 #define IN_SECTION(name)	__attribute__((__used__, __section__(name), __aligned__(8)))
-#define FACILITY(id)		static const struct facility id IN_SECTION("facilities")
 #define OPERATION(id)		static const struct operation id IN_SECTION("operations")
+#define FACILITY(id, name_, open_, deliver_, ...)				\
+	static const struct facility id IN_SECTION("facilities") = {		\
+		.name = name_, .open = open_, .deliver = deliver_, __VA_ARGS__	\
+	}
 
 extern const struct facility __start_facilities[], __stop_facilities[];
 extern const struct operation __start_operations[], __stop_operations[];

@@ -32,9 +32,9 @@
 /* The share of orders that are paid, so that their timers are cancelled. */
 #define MIX_PERCENT	95
 
-FACILITY(core) = { .name = "core", .kernel = TWHEEL_BENCH_CORE };
-FACILITY(hrtimer) = { .name = "hrtimer", .kernel = TWHEEL_BENCH_HRTIMER };
-FACILITY(timer_list) = { .name = "timer_list", .kernel = TWHEEL_BENCH_TIMER_LIST };
+FACILITY(core, "core", NULL, NULL, .kernel = TWHEEL_BENCH_CORE);
+FACILITY(hrtimer, "hrtimer", NULL, NULL, .kernel = TWHEEL_BENCH_HRTIMER);
+FACILITY(timer_list, "timer_list", NULL, NULL, .kernel = TWHEEL_BENCH_TIMER_LIST);
 
 struct work work;
 

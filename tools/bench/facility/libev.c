@@ -65,10 +65,4 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-FACILITY(libev) = {
-	.name = "libev",
-	.loop = true,
-	.open = open_loop,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
+FACILITY(libev, "libev", open_loop, deliver, BENCH_CHANGES, .loop = true);

@@ -71,10 +71,4 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-FACILITY(libevent) = {
-	.name = "libevent",
-	.loop = true,
-	.open = open_base,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
+FACILITY(libevent, "libevent", open_base, deliver, BENCH_CHANGES, .loop = true);

@@ -143,24 +143,8 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-#define LOOP_CALLS	.deliver = deliver, .churn = churn, BENCH_CHANGES
-
-FACILITY(in_kernel) = {
-	.name = "libtwheel",
-	.open = open_device,
-	LOOP_CALLS,
-};
-
-FACILITY(in_user_space) = {
-	.name = "libtwheel-user",
-	.loop = true,
-	.open = open_user,
-	LOOP_CALLS,
-};
-
-FACILITY(woken) = {
-	.name = "libtwheel-woken",
-	.loop = true,
-	.open = open_woken,
-	LOOP_CALLS,
-};
+FACILITY(in_kernel, "libtwheel", open_device, deliver, BENCH_CHANGES, .churn = churn);
+FACILITY(in_user_space, "libtwheel-user", open_user, deliver, BENCH_CHANGES, .churn = churn,
+	 .loop = true);
+FACILITY(woken, "libtwheel-woken", open_woken, deliver, BENCH_CHANGES, .churn = churn,
+	 .loop = true);

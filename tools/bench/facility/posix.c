@@ -76,10 +76,5 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-FACILITY(posix) = {
-	.name = "posix",
-	.handle = sizeof(*timers),
-	.open = open_signals,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
+FACILITY(posix, "posix", open_signals, deliver, BENCH_CHANGES,
+	 .handle = sizeof(*timers));

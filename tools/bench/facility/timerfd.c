@@ -75,10 +75,5 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-FACILITY(timerfd) = {
-	.name = "timerfd",
-	.handle = sizeof(*fds),
-	.open = open_epoll,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
+FACILITY(timerfd, "timerfd", open_epoll, deliver, BENCH_CHANGES,
+	 .handle = sizeof(*fds));

@@ -166,26 +166,6 @@ static size_t deliver_by_ring(size_t max, bool waits, uint64_t *sum)
 	return done;
 }
 
-FACILITY(blocked) = {
-	.name = "twheel",
-	.handle = sizeof(*wheel.ids),
-	.open = open_wheel,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
-
-FACILITY(in_epoll) = {
-	.name = "twheel-epoll",
-	.handle = sizeof(*wheel.ids),
-	.open = open_epoll,
-	.deliver = deliver_in_epoll,
-	BENCH_CHANGES,
-};
-
-FACILITY(by_ring) = {
-	.name = "twheel-ring",
-	.handle = sizeof(*wheel.ids),
-	.open = open_ring,
-	.deliver = deliver_by_ring,
-	BENCH_CHANGES,
-};
+FACILITY(blocked, "twheel", open_wheel, deliver, BENCH_CHANGES, WHEEL_HANDLE);
+FACILITY(in_epoll, "twheel-epoll", open_epoll, deliver_in_epoll, BENCH_CHANGES, WHEEL_HANDLE);
+FACILITY(by_ring, "twheel-ring", open_ring, deliver_by_ring, BENCH_CHANGES, WHEEL_HANDLE);

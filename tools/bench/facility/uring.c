@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * io_uring, for twheel-bench: its own timeouts; and commands of twheel, one for each timer, with and
- * without a completion, or one for a batch. Those events are read after a multishot poll.
+ * io_uring, for twheel-bench: its own timeouts; and commands of twheel, one for each timer, with
+ * and without a completion, or one for a batch. Events are read after a multishot poll.
  */
 #include <err.h>
 #include <errno.h>
@@ -150,12 +150,7 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return n;
 }
 
-FACILITY(io_uring) = {
-	.name = "io_uring",
-	.open = open_timeouts,
-	.deliver = deliver,
-	BENCH_CHANGES,
-};
+FACILITY(io_uring, "io_uring", open_timeouts, deliver, BENCH_CHANGES);
 
 /* Commands */
 
@@ -310,28 +305,7 @@ static size_t deliver_events(size_t max, bool waits, uint64_t *sum)
 
 #define ONE_EACH	.add = add_each, .modify = modify_each, .cancel = cancel_each
 
-FACILITY(uring) = {
-	.name = "twheel-uring",
-	.handle = sizeof(*wheel.ids),
-	.open = open_commands,
-	.deliver = deliver_events,
-	ONE_EACH,
-};
-
-FACILITY(uring_quiet) = {
-	.name = "twheel-uring-quiet",
-	.handle = sizeof(*wheel.ids),
-	.open = open_quiet,
-	.deliver = deliver_events,
-	ONE_EACH,
-};
-
-FACILITY(uring_batch) = {
-	.name = "twheel-uring-batch",
-	.handle = sizeof(*wheel.ids),
-	.open = open_commands,
-	.add = add_batch,
-	.modify = modify_batch,
-	.cancel = cancel_batch,
-	.deliver = deliver_events,
-};
+FACILITY(uring, "twheel-uring", open_commands, deliver_events, ONE_EACH, WHEEL_HANDLE);
+FACILITY(uring_quiet, "twheel-uring-quiet", open_quiet, deliver_events, ONE_EACH, WHEEL_HANDLE);
+FACILITY(uring_batch, "twheel-uring-batch", open_commands, deliver_events, WHEEL_HANDLE,
+	 .add = add_batch, .modify = modify_batch, .cancel = cancel_batch);

@@ -21,6 +21,9 @@ extern struct wheel {
 	uint64_t timeout_ns;	/* the time that timers are postponed to: a delay, or a deadline */
 } wheel;
 
+/* The program keeps the id of each timer. */
+#define WHEEL_HANDLE	.handle = sizeof(*wheel.ids)
+
 void wheel_open(int flags);
 
 static inline void fill_adds(size_t first, size_t n)

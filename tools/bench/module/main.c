@@ -10,15 +10,14 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/uaccess.h>
 
 #include "module.h"
 
-static DEFINE_MUTEX(bench_lock);	/* one request at a time */
-
-static long bench_request(unsigned int cmd, void __user *arg)
+/* The benchmark makes one request at a time. */
+static long bench_ioctl(struct file *filp, unsigned int cmd, unsigned long user)
 {
+	void __user *arg = (void __user *)user;
 	struct twheel_bench_watch watch;
 	struct twheel_bench_run run;
 	u64 ns;
@@ -45,16 +44,6 @@ static long bench_request(unsigned int cmd, void __user *arg)
 	default:
 		return -ENOTTY;
 	}
-}
-
-static long bench_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
-{
-	long ret;
-
-	mutex_lock(&bench_lock);
-	ret = bench_request(cmd, (void __user *)arg);
-	mutex_unlock(&bench_lock);
-	return ret;
 }
 
 static const struct file_operations bench_fops = {

@@ -176,13 +176,14 @@ static void on_expire_exit(void *data, struct hrtimer *timer)
 	end(&fire_span);
 }
 
-static void leave(void)
+/* Interrupts and softirqs have a number, which does not matter. */
+static void leave(void *data, unsigned int nr)
 {
 	if (!away++)
 		away_since = watch_now();
 }
 
-static void come_back(void)
+static void come_back(void *data, unsigned int nr)
 {
 	u64 ns = watch_now() - away_since;
 
@@ -194,34 +195,23 @@ static void come_back(void)
 		spin_span.began += ns;
 }
 
-/* Interrupts and softirqs have a number, which does not matter. */
-static void on_entry(void *data, unsigned int nr)
-{
-	leave();
-}
-
-static void on_exit(void *data, unsigned int nr)
-{
-	come_back();
-}
-
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
 	if (holder && prev == holder)
-		leave();
+		leave(data, 0);
 	if (holder && next == holder)
-		come_back();
+		come_back(data, 0);
 }
 
 /* Probes that end a span come before those that begin it, so that every span that begins ends. */
 static struct bench_probe trace_probes[] = {
 	{ "hrtimer_expire_exit", on_expire_exit },
 	{ "hrtimer_expire_entry", on_expire_entry },
-	{ "local_timer_exit", on_exit },
-	{ "local_timer_entry", on_entry },
-	{ "softirq_exit", on_exit },
-	{ "softirq_entry", on_entry },
+	{ "local_timer_exit", come_back },
+	{ "local_timer_entry", leave },
+	{ "softirq_exit", come_back },
+	{ "softirq_entry", leave },
 	{ "sched_switch", on_switch },
 };
 

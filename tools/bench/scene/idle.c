@@ -23,9 +23,8 @@
 /* Every live connection sends a message long before this. */
 #define SOONEST_NS	(30 * SEC)
 
+/* Each of the work's timers is that of a connection. */
 struct server {
-	const struct facility *facility;
-	size_t connections;
 	uint32_t *message;
 	size_t messages;
 	size_t next;
@@ -37,10 +36,10 @@ struct server {
 /* Replace a client that has left. */
 static void reconnect(struct server *server)
 {
-	uint32_t which = server->next_replaced++ % server->connections;
+	uint32_t which = server->next_replaced++ % work.pending;
 
-	server->facility->cancel(&which, 1);
-	server->facility->add(which, 1);
+	work.facility->cancel(&which, 1);
+	work.facility->add(which, 1);
 }
 
 /* Messages, clients that come and go, and the server's work for timeouts. */
@@ -48,13 +47,13 @@ static void serve(struct server *server)
 {
 	uint64_t sum = 0;
 
-	server->facility->modify(server->message + server->next, MESSAGES);
+	work.facility->modify(server->message + server->next, MESSAGES);
 	server->next = (server->next + MESSAGES) % server->messages;
-	server->replaced += server->connections;
+	server->replaced += work.pending;
 	for (; server->replaced >= 100000; server->replaced -= 100000)
 		reconnect(server);
-	if (server->facility->deliver(BENCH_BATCH_MAX, false, &sum))
-		errx(1, "%s: a connection that speaks was closed", server->facility->name);
+	if (work.facility->deliver(BENCH_BATCH_MAX, false, &sum))
+		errx(1, "%s: a connection that speaks was closed", work.facility->name);
 }
 
 /* Measure how long the CPU is busy in some turns, without work or with a server's. */
@@ -86,22 +85,21 @@ static struct cost serve_on(struct server *server)
 }
 
 /* The order of messages: each connection sends one in a round, so that none looks dead. */
-static uint32_t *messages(size_t *count)
+static void plan_messages(struct server *server)
 {
 	size_t n = work.pending / MESSAGES * MESSAGES, i;
-	uint32_t *message = bench_array(2 * n, sizeof(*message));
 
+	server->messages = 2 * n;
+	server->message = bench_array(2 * n, sizeof(*server->message));
 	for (i = 0; i < n; i++) {
-		message[i] = work.order[i];
-		message[n + i] = work.order[work.pending - 1 - i];
+		server->message[i] = work.order[i];
+		server->message[n + i] = work.order[work.pending - 1 - i];
 	}
-	*count = 2 * n;
-	return message;
 }
 
 static void bench_idle(void)
 {
-	struct server server = { .facility = work.facility, .connections = work.pending };
+	struct server server = { };
 	struct cost cost;
 	size_t i;
 
@@ -109,7 +107,7 @@ static void bench_idle(void)
 	work.timeout_ns = TIMEOUT_NS;
 	for (i = 0; i < work.pending; i++)
 		work.delay_ns[i] = SOONEST_NS + work.delay_ns[i] % (TIMEOUT_NS - SOONEST_NS);
-	server.message = messages(&server.messages);
+	plan_messages(&server);
 	work.facility->open();
 	for (i = 0; i < work.pending; i++)
 		work.facility->add(i, 1);
