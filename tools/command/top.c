@@ -325,7 +325,7 @@ static void print_samples(struct top *top)
 void top(pid_t only)
 {
 	struct top top = { .only = only, .sort = options.sort };
-	int error = take_sample(&top);
+	int error = chdir(options.proc) ? errno : take_sample(&top);
 
 	if (error)
 		fail_sample(&top, error, false);

@@ -2,27 +2,19 @@
 /*
  * The wheels of the machine
  *
- * A descriptor is recognized by its fdinfo alone: the device may have any name, and another one
- * in a container. Processes and descriptors come and go during a search; those that have gone
- * are left out.
+ * The proc file system is the working directory. A descriptor is recognized by its fdinfo alone:
+ * the device may have any name, and another one in a container. Processes and descriptors come and
+ * go during a search; those that have gone are left out.
  */
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "helpers.h"
 #include "twheel.h"
-
-/* Read the name of a process in /proc, or of a descriptor. Return its number; -1 if it has none. */
-static int number_of(const char *name)
-{
-	int number, end = 0;
-
-	return sscanf(name, "%10d%n", &number, &end) == 1 && !name[end] ? number : -1;
-}
 
 /* Store the number of a line "twheel-NAME:\tNUMBER"; unknown names are ignored. */
 static void parse_line(const char *line, struct wheel *wheel)
@@ -63,42 +55,54 @@ static void parse_line(const char *line, struct wheel *wheel)
 /* Open PID/NAME of the proc file system. */
 static FILE *open_file(pid_t pid, const char *name)
 {
-	char path[4200];
+	char path[64];
 
-	snprintf(path, sizeof(path), "%s/%d/%s", options.proc, pid, name);
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
 	return fopen(path, "re");
 }
 
-/* Append the wheels among the descriptors of a process; return 0 or an errno. */
-static int scan_process(struct wheels *wheels, pid_t pid)
-{
-	struct dirent *entry;
-	struct wheel wheel;
-	char path[4200], line[280];
-	int error = 0;
-	FILE *file;
-	DIR *dir;
+/* Why the last directory could not be read, and how many the caller may not inspect. */
+static int failure;
+static unsigned int hidden;
 
-	snprintf(path, sizeof(path), "%s/%d/fdinfo", options.proc, pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? ESRCH : errno == EPERM ? EACCES : errno;
-	while ((entry = readdir(dir))) {
-		wheel = (struct wheel){ .pid = pid, .fd = number_of(entry->d_name),
-					.descriptors = 1, .processes = 1 };
-		snprintf(line, sizeof(line), "fdinfo/%s", entry->d_name);
-		file = wheel.fd < 0 ? NULL : open_file(pid, line);
+static int note_failure(const char *path, int error)
+{
+	failure = error == EPERM ? EACCES : error == ENOENT ? ESRCH : error;
+	hidden += failure == EACCES;
+	return failure != EACCES && failure != ESRCH;
+}
+
+/* Append the wheels of a process, or of all; return 0 or an errno. */
+static int scan(struct wheels *wheels, pid_t only)
+{
+	char pattern[64], line[256];
+	struct wheel wheel;
+	glob_t found;
+	int error, end;
+	FILE *file;
+	size_t i;
+
+	failure = 0;
+	hidden = 0;
+	snprintf(pattern, sizeof(pattern), only ? "%d/fdinfo/*" : "[0-9]*/fdinfo/*", only);
+	error = glob(pattern, GLOB_NOSORT, note_failure, &found);
+	error = error == GLOB_NOSPACE ? ENOMEM : only || error == GLOB_ABORTED ? failure : 0;
+	wheels->hidden = hidden;
+	for (i = 0; i < found.gl_pathc && !error; i++) {
+		wheel = (struct wheel){ .descriptors = 1, .processes = 1 };
+		if (sscanf(found.gl_pathv[i], "%10d/fdinfo/%10d%n", &wheel.pid, &wheel.fd,
+			   &end) < 2 || found.gl_pathv[i][end])
+			continue;
+		file = fopen(found.gl_pathv[i], "re");
 		while (file && fgets(line, sizeof(line), file))
 			parse_line(line, &wheel);
 		if (file)
 			fclose(file);
 		if (!wheel.info.tick_ns || !wheel.info.wheel_size)
 			continue;
-		if (!wheel.id) {
+		if (!wheel.id)
 			error = EPROTO;
-			break;
-		}
-		file = open_file(pid, "comm");
+		file = open_file(wheel.pid, "comm");
 		if (file && fgets(wheel.comm, sizeof(wheel.comm), file))
 			wheel.comm[strcspn(wheel.comm, "\n")] = '\0';
 		if (file)
@@ -108,7 +112,7 @@ static int scan_process(struct wheels *wheels, pid_t pid)
 			err(STATUS_ERROR, "cannot store the wheels");
 		wheels->wheel[wheels->count++] = wheel;
 	}
-	closedir(dir);
+	globfree(&found);
 	return error;
 }
 
@@ -124,26 +128,6 @@ static bool has_ended(pid_t pid)
 	if (file)
 		fclose(file);
 	return ended;
-}
-
-static int scan_all(struct wheels *wheels)
-{
-	DIR *dir = opendir(options.proc);
-	struct dirent *entry;
-	int error = 0;
-	pid_t pid;
-
-	if (!dir)
-		return errno;
-	while (!error && (entry = readdir(dir))) {
-		pid = number_of(entry->d_name);
-		error = pid < 0 ? 0 : scan_process(wheels, pid);
-		wheels->hidden += error == EACCES;
-		if (error == EACCES || error == ESRCH)
-			error = 0;
-	}
-	closedir(dir);
-	return error;
 }
 
 static int compare(const void *a, const void *b)
@@ -167,8 +151,7 @@ int wheels_scan(struct wheels *wheels, pid_t only)
 	int error;
 
 	wheels->count = 0;
-	wheels->hidden = 0;
-	error = !only ? scan_all(wheels) : has_ended(only) ? ESRCH : scan_process(wheels, only);
+	error = only && has_ended(only) ? ESRCH : scan(wheels, only);
 	if (wheels->count)
 		qsort(wheels->wheel, wheels->count, sizeof(*wheels->wheel), compare);
 	for (i = 0; i < wheels->count; i++) {
