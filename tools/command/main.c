@@ -102,8 +102,7 @@ static uint64_t read_number(const char *what, const char *text, uint64_t min, ui
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (!isdigit((unsigned char)*text) || *end || errno || value < min || value > max)
-		usage_error("%s '%s' must be a number between %ju and %ju", what, text,
-			    (uintmax_t)min, (uintmax_t)max);
+		usage_error("%s '%s' must be a number between %ju and %ju", what, text, min, max);
 	return value;
 }
 

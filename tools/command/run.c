@@ -155,8 +155,7 @@ static int64_t list_timers(bool cancel)
 		count += n;
 	}
 	if (n < 0)
-		refuse("cannot list the timers: %s",
-		       errno == ENOTTY ? "the module is too old" : strerror(errno));
+		refuse("cannot list the timers: %s", explain(wheel.fd, errno, 0));
 	return n < 0 ? -1 : count;
 }
 

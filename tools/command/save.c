@@ -73,26 +73,19 @@ static int find_wheel(struct twheel_info *info)
 	errx(STATUS_ERROR, "descriptor %d is not a wheel", (int)options.fd);
 }
 
-/* Read a wheel's clock. In a time namespace, the program does not have it. */
-static uint64_t now_of(int fd)
-{
-	struct twheel_info info;
-
-	if (twheel_get_info(fd, &info))
-		err(STATUS_ERROR, "cannot query the wheel");
-	return info.now_ns;
-}
-
-/* Read a wheel's clock and the wall clock together. */
+/*
+ * Read a wheel's clock and the wall clock together. In a time namespace, the program does not have
+ * the first one.
+ */
 static struct moment read_clocks(int fd)
 {
 	struct moment best = { 0 }, now;
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
-		now.before_ns = now_of(fd);
+		now.before_ns = query_wheel(fd).now_ns;
 		now.wall_ns = now_on(CLOCK_REALTIME);
-		now.after_ns = now_of(fd);
+		now.after_ns = query_wheel(fd).now_ns;
 		if (!i || now.after_ns - now.before_ns < best.after_ns - best.before_ns)
 			best = now;
 	}
@@ -178,8 +171,7 @@ static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 	}
 	show_progress(NULL, 0);
 	if (n < 0)
-		errx(STATUS_ERROR, "cannot list the timers: %s",
-		     errno == ENOTTY ? "the module is too old" : strerror(errno));
+		errx(STATUS_ERROR, "cannot list the timers: %s", explain(fd, errno, 0));
 	fprintf(file, END, (uintmax_t)count);
 	return count;
 }
@@ -319,8 +311,7 @@ static void load_header(void)
 	setup.tick_ns = tick_ns;
 	if (twheel_set_up(loading.fd, &setup) && errno != EBUSY)
 		refuse_line("cannot set up the wheel like this: %s", strerror(errno));
-	if (twheel_get_info(loading.fd, &loading.info))
-		refuse_line("cannot query the wheel: %s", strerror(errno));
+	loading.info = query_wheel(loading.fd);
 	loading.now = read_clocks(loading.fd);
 }
 

@@ -267,11 +267,10 @@ static void put_wheel(FILE *stream, const struct top *top)
 		short_bytes((double)info->memory, memory), (uintmax_t)wheel->user_id,
 		short_bytes((double)wheel->user_memory, held),
 		short_bytes((double)wheel->user_limit, limit), format_value(wheel, USER, share));
-	fprintf(stream, "pending %ju, unread %ju\nadded %ju, modified %ju, cancelled %ju\n"
-		"delivered %ju, cascaded %ju, fires %ju\n", (uintmax_t)info->pending,
-		(uintmax_t)info->expired, (uintmax_t)info->added, (uintmax_t)info->modified,
-		(uintmax_t)info->cancelled, (uintmax_t)info->delivered,
-		(uintmax_t)info->cascaded, (uintmax_t)info->fires);
+	fprintf(stream, "pending %llu, unread %llu\nadded %llu, modified %llu, cancelled %llu\n"
+		"delivered %llu, cascaded %llu, fires %llu\n", info->pending, info->expired,
+		info->added, info->modified, info->cancelled, info->delivered, info->cascaded,
+		info->fires);
 	put_rates(stream, wheel);
 	put_levels(stream, wheel);
 }

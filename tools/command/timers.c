@@ -26,37 +26,38 @@ struct wheel_handle wheel;
 
 static void *tree;
 
+/* Query a wheel. Return its parameters and counters. */
+struct twheel_info query_wheel(int fd)
+{
+	struct twheel_info info;
+
+	if (twheel_get_info(fd, &info))
+		err(STATUS_ERROR, "cannot query the wheel");
+	return info;
+}
+
 static void fail_open(const char *device)
 {
-	static const char no_device[] = ": is the module loaded? sudo modprobe twheel";
-	static const char forbidden[] = ": allow it with sudo chmod 0666, or use sudo";
-	static const char *const advice[] = {
-		[ENOENT] = no_device,
-		[ENXIO] = no_device,
-		[ENODEV] = no_device,
-		[EACCES] = forbidden,
-		[EPERM] = forbidden,
-		[EMFILE] = ": raise ulimit -n",
-		[ENOSPC] = ": the user's wheels hold too much memory: raise "
-			   LIMITS "/max_user_bytes",
-	};
-	const char *what = (size_t)errno < ARRAY_SIZE(advice) ? advice[errno] : NULL;
+	int e = errno;
 
-	errx(STATUS_ERROR, "cannot open %s: %s%s", device, strerror(errno), what ? what : "");
+	errx(STATUS_ERROR, "cannot open %s: %s%s", device, strerror(e),
+	     e == ENOENT || e == ENXIO || e == ENODEV ?
+	     ": is the module loaded? sudo modprobe twheel" :
+	     e == EACCES || e == EPERM ? ": allow it with sudo chmod 0666, or use sudo" :
+	     e == EMFILE ? ": raise ulimit -n" :
+	     e == ENOSPC ? ": the user's wheels hold too much memory: raise "
+	     LIMITS "/max_user_bytes" : "");
 }
 
 /* The device has the clocks of the machine: in a time namespace, the program has others. */
 static void find_offset(void)
 {
 	bool has_namespaces = wheel.clock_id == CLOCK_MONOTONIC || wheel.clock_id == CLOCK_BOOTTIME;
-	uint64_t before_ns = now_on(wheel.clock_id);
-	struct twheel_info info;
+	uint64_t before_ns = now_on(wheel.clock_id), wheel_ns = query_wheel(wheel.fd).now_ns;
 
-	if (twheel_get_info(wheel.fd, &info))
-		err(STATUS_ERROR, "cannot query the wheel");
 	/* A moment too much makes timers late, not early. */
-	if (has_namespaces && (info.now_ns < before_ns || info.now_ns > now_on(wheel.clock_id)))
-		wheel.offset_ns = (int64_t)(info.now_ns - before_ns);
+	if (has_namespaces && (wheel_ns < before_ns || wheel_ns > now_on(wheel.clock_id)))
+		wheel.offset_ns = (int64_t)(wheel_ns - before_ns);
 }
 
 /* Open a wheel, and set it up if there are options for that. */
@@ -95,10 +96,8 @@ void wheel_open(void)
 /* Print the parameters and counters of the wheel. */
 void print_info(void)
 {
-	struct twheel_info info;
+	struct twheel_info info = query_wheel(wheel.fd);
 
-	if (twheel_get_info(wheel.fd, &info))
-		err(STATUS_ERROR, "cannot query the wheel");
 	info.now_ns -= (uint64_t)wheel.offset_ns;
 	record_begin("info");
 	put_info(&info);
@@ -129,7 +128,7 @@ void put_deadline(uint64_t deadline_ns)
 			   deadline_ns - (uint64_t)wheel.offset_ns : deadline_ns);
 }
 
-/* Explain why a timer was refused, and what to do. Return the explanation, until the next call. */
+/* Explain why a call was refused, and what to do. Return the explanation, until the next call. */
 const char *explain(int fd, int error, uint64_t tick_ns)
 {
 	static char text[192];
@@ -150,6 +149,8 @@ const char *explain(int fd, int error, uint64_t tick_ns)
 		       LIMITS "/max_timers";
 	case ENOMEM:
 		return "no memory for another timer: cancel some";
+	case ENOTTY:
+		return "the module is too old";
 	default:
 		return strerror(error);
 	}

@@ -106,6 +106,7 @@ struct wheel_handle {
 extern struct wheel_handle wheel;
 
 void wheel_open(void);
+struct twheel_info query_wheel(int fd);
 void print_info(void);
 struct timer *timer_add(const char *label, uint64_t from_ns, uint64_t delay_ns, bool periodic);
 struct timer *timer_find(uint64_t number);
