@@ -14,7 +14,7 @@ static struct twheel_loop *loop;
 static int epoll;
 static struct twheel_handle *timers;
 static uint64_t *sum_expired;
-static bool asks;
+static bool asks = true;
 
 static void on_timer(struct twheel_loop *l, struct twheel_handle *timer)
 {
@@ -28,19 +28,18 @@ static void on_timer_again(struct twheel_loop *l, struct twheel_handle *timer)
 		err(1, "twheel_start");
 }
 
-static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
+static void open_loop(void)
 {
+	bool user = work.facility->loop;
 	struct twheel_loop_config config = {
 		.tick_ns = work.tick_ns,
 		.wheel_size = work.wheel_size,
-		.clock = TWHEEL_CLOCK_REALTIME + clock,
-		.backend = backend,
-		.flags = flags,
+		.clock = TWHEEL_CLOCK_REALTIME + (user ? CLOCK_MONOTONIC : work.clock),
+		.backend = user ? TWHEEL_BACKEND_USER : TWHEEL_BACKEND_DEVICE,
+		.flags = asks ? TWHEEL_LOOP_TIMEOUT : 0,
 	};
-	bool needs_fd = !flags || backend == TWHEEL_BACKEND_DEVICE;
 	size_t i;
 
-	asks = flags & TWHEEL_LOOP_TIMEOUT;
 	timers = bench_array(work.pending, sizeof(*timers));
 	for (i = 0; i < work.pending; i++)
 		timers[i].callback = work.rearm ? on_timer_again : on_timer;
@@ -48,24 +47,15 @@ static void open_loop(uint32_t backend, uint32_t clock, uint32_t flags)
 	if (!loop)
 		err(1, "twheel_loop_new");
 	/* Edge-triggered, so epoll does not poll a wheel again that was read. */
-	epoll = bench_epoll(needs_fd ? twheel_loop_fd(loop) : -1, EPOLLIN | EPOLLET);
+	epoll = bench_epoll(asks && user ? -1 : twheel_loop_fd(loop), EPOLLIN | EPOLLET);
 	if (asks)
 		twheel_loop_timeout(loop);
 }
 
-static void open_device(void)
-{
-	open_loop(TWHEEL_BACKEND_DEVICE, work.clock, TWHEEL_LOOP_TIMEOUT);
-}
-
-static void open_user(void)
-{
-	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, TWHEEL_LOOP_TIMEOUT);
-}
-
 static void open_woken(void)
 {
-	open_loop(TWHEEL_BACKEND_USER, CLOCK_MONOTONIC, 0);
+	asks = false;
+	open_loop();
 }
 
 /* A single start waits for a flush with others, as it may be stopped before that. */
@@ -143,8 +133,8 @@ static size_t deliver(size_t max, bool waits, uint64_t *sum)
 	return expired;
 }
 
-FACILITY(in_kernel, "libtwheel", open_device, deliver, BENCH_CHANGES, .churn = churn);
-FACILITY(in_user_space, "libtwheel-user", open_user, deliver, BENCH_CHANGES, .churn = churn,
+FACILITY(in_kernel, "libtwheel", open_loop, deliver, BENCH_CHANGES, .churn = churn);
+FACILITY(in_user_space, "libtwheel-user", open_loop, deliver, BENCH_CHANGES, .churn = churn,
 	 .loop = true);
 FACILITY(woken, "libtwheel-woken", open_woken, deliver, BENCH_CHANGES, .churn = churn,
 	 .loop = true);
