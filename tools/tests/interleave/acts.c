@@ -227,7 +227,7 @@ const struct act acts[] = {
 	  { { pass, 0, 3 }, { poll }, { poll } }, .only = "alone" },
 	{ "and_edge", { 2, 2 }, { { add, 4, 3 } }, .only = "read", .also = "edge" },
 	{ "and_level", { 2, 2 }, { { cancel, 0 } }, .only = "edge", .also = "level" },
-	{ "and_aio", { 9 }, { { add, 4, 3 } }, .only = "uring", .also = "aio" },
+	{ "and_poll", { 9 }, { { add, 4, 3 } }, .only = "uring", .also = "poll" },
 	{ "add_late", {}, { { add, 4, 3 } }, { { pass, 0, 4 } }, .only = "level" },
 	{ "set_up_long", {}, { { set_up, CLOCK_MONOTONIC, 2000 } }, { { add_short } },
 	  .is_bare = true, .only = "alone" },

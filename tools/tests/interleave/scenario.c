@@ -18,6 +18,17 @@ static struct task_struct opener WORLD;
 /* More than any scenario uses, and less than the largest ring. */
 #define USER_BYTES	60000
 
+static const struct waiter waiters[] = {
+	{ "alone", "nothing waits" },
+	{ "read", "a blocking read", wait_in_read, .reads = true },
+	{ "poll", "poll(2)", wait_in_poll },
+	{ "level", "epoll, level-triggered", wait_in_level },
+	{ "edge", "epoll, edge-triggered", wait_in_edge },
+	{ "exclusive", "epoll, one waiter woken at a time", wait_in_exclusive, .shares = true },
+	{ "uring", "a read of an io_uring", wait_in_uring, .reads = true },
+	{},
+};
+
 struct scenario scenarios[MAX_SCENARIOS];
 
 static void make_scenario(unsigned int nr, const struct waiter *waiter, const struct act *act)
@@ -80,8 +91,6 @@ static void add_waiters(const struct waiter *waiter, unsigned int n)
 
 	for (i = 0; i < n && waiter->run; i++)
 		schedule_add(waiter->name, run_waiter)->is_waiter = true;
-	for (i = 0; i < n && waiter->worker; i++)
-		schedule_add("kworker", waiter->worker)->is_kernel = true;
 }
 
 static void run_steps(void)

@@ -16,7 +16,6 @@ struct waiter {
 	const char *name;	/* the first part of the names of its scenarios */
 	const char *about;
 	void (*run)(void);	/* waits and reads until it is killed; or NULL if nothing waits */
-	void (*worker)(void);	/* the kernel's worker, if there is one; or NULL */
 	bool reads;	/* it does not poll, so it cannot wait for a ring */
 	bool shares;	/* alone it is like another one */
 };
@@ -58,8 +57,7 @@ struct scenario {
 };
 
 extern struct scenario scenarios[];
-/* waiters.c, acts.c: end with an entry without a name. */
-extern const struct waiter waiters[];
+/* acts.c: ends with an entry without a name. */
 extern const struct act acts[];
 
 /* Make all scenarios, once, and load the module; return how many there are. */

@@ -49,18 +49,13 @@ void watch_remove(struct watch *watch);
 /* poll(2); without @wait, its timeout is 0. */
 int sys_poll(struct file *filp, bool wait);
 
-/*
- * waiters.c: ways to wait, and to read until there is a signal; IOCB_CMD_POLL is in the suite
- * interleave.
- */
+/* waiters.c: ways to wait, and to read until there is a signal. */
 void wait_in_read(void);
 void wait_in_poll(void);
 void wait_in_level(void);
 void wait_in_edge(void);
 void wait_in_exclusive(void);
 void wait_in_uring(void);
-/* Read once, or with @all until nothing is left, without waiting; return false after a signal. */
-bool read_what_is_due(int flags, bool all);
 
 /* In each suite: the wheel that the task uses, and its ring or NULL. */
 extern OF_TASK struct file *wheel;

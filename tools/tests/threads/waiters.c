@@ -15,7 +15,8 @@ static bool is_signal(int err)
 	return err == -EINTR || err == -ERESTARTSYS;
 }
 
-bool read_what_is_due(int flags, bool all)
+/* Read once, or with @all until nothing is left, without waiting; return false after a signal. */
+static bool read_what_is_due(bool all)
 {
 	int n;
 
@@ -29,7 +30,7 @@ bool read_what_is_due(int flags, bool all)
 		return true;
 	}
 	do {
-		n = read_events(1, flags);
+		n = read_events(1, O_NONBLOCK);
 		if (is_signal(n))
 			return false;
 		if (n < 0 && n != -EAGAIN)
@@ -56,7 +57,7 @@ void wait_in_poll(void)
 {
 	/* In interleave, a look at a task's own state is not a step: data_race() has no point. */
 	while (sys_poll(wheel, true) > 0 && !data_race(current->killed) &&
-	       read_what_is_due(O_NONBLOCK, false))
+	       read_what_is_due(false))
 		;
 }
 
@@ -65,7 +66,7 @@ static void wait_in_epoll(u32 flags)
 	struct watch watch;
 
 	watch_add(&watch, wheel, flags);
-	while (watch_wait(&watch) > 0 && read_what_is_due(O_NONBLOCK, flags & EPOLLET))
+	while (watch_wait(&watch) > 0 && read_what_is_due(flags & EPOLLET))
 		;
 	watch_remove(&watch);
 }
