@@ -64,16 +64,17 @@ static unsigned int first_execution;
 
 /*
  * Return true if the current state has been explored. A state that was seen in this execution has
- * not: it is part of an endless loop, which MAX_STEPS detects.
+ * not: it is part of an endless loop, which MAX_STEPS detects. But with @yields, coroutines that
+ * wait for another one may only have let each other go first; then this one goes first elsewhere.
  */
-static bool is_explored(void)
+static bool is_explored(bool yields)
 {
 	uint64_t hash = schedule_hash();
 	struct seen *s = &table[hash % ARRAY_SIZE(table)];
 	bool is_seen = s->hash == hash && s->execution >= first_execution;
 
 	if (is_seen && s->preemptions <= preemptions)
-		return s->execution != execution;
+		return yields || s->execution != execution;
 	nr_seen += !is_seen;
 	*s = (struct seen) { hash, execution, preemptions };
 	return false;
@@ -92,7 +93,7 @@ bool explore_goes_on(void)
 	return true;
 }
 
-int explore_decide(unsigned int n, bool preemptive)
+int explore_decide(unsigned int n, bool preemptive, bool yields)
 {
 	struct decision *d = &trail[depth];
 	int option = 0;
@@ -100,7 +101,7 @@ int explore_decide(unsigned int n, bool preemptive)
 	if (++step > MAX_STEPS)
 		broken("it does not come to an end");
 	if (n > 1 && !(preemptive && preemptions == bound)) {
-		if (depth == nr_trail && is_explored())
+		if (depth == nr_trail && is_explored(yields))
 			return SCHEDULE_ABANDON;
 		if (depth == nr_trail)
 			trail[nr_trail++] = (struct decision) { step, 0, n };

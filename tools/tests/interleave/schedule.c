@@ -8,8 +8,6 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include <linux/bits.h>
-
 #include "scenario.h"
 
 #define STACK_BYTES	(64 << 10)
@@ -163,49 +161,25 @@ static bool is_idle(struct coroutine *const *option, unsigned int n)
 	return !n || (n == 1 && clock_is_waiting(option[0]));
 }
 
-/* List those of a set that can run, the last one first unless it yields; return how many. */
-static unsigned int list_set(unsigned int set, struct coroutine **option)
-{
-	struct coroutine *c;
-	unsigned int n = 0;
-
-	if (last && !last->yields && can_run(last))
-		option[n++] = last;
-	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
-		if (c != last && set & BIT(c - coroutines) && can_run(c))
-			option[n++] = c;
-	}
-	return n;
-}
-
 /*
- * List all coroutines that may run. When a coroutine yields for the second time, those that
- * have not run in between go first: two that wait for a third must not yield to each other
- * forever.
+ * List the coroutines that may run, the last one first. One that yields goes on only when no other
+ * one can; of two that yield to each other, explore_decide() ends the loop.
  */
 static unsigned int list_options(struct coroutine **option)
 {
 	bool yields = last && last->yields;
-	unsigned int n = list_set(yields ? last->starved : -1U, option);
+	struct coroutine *c;
+	unsigned int n = 0;
 
-	if (yields && is_idle(option, n))
-		n = list_set(-1U, option);
+	if (last && !yields && can_run(last))
+		option[n++] = last;
+	for (c = coroutines; c < coroutines + nr_coroutines; c++) {
+		if (c != last && can_run(c))
+			option[n++] = c;
+	}
 	if (yields && is_idle(option, n))
 		option[n++] = last;
 	return n;
-}
-
-/* Note that a coroutine has run, and which have not since @last yielded. */
-static void note_turns(struct coroutine *next)
-{
-	struct coroutine *c;
-
-	if (next == last && !last->yields)
-		return;
-	if (last && last->yields)
-		last->starved = -1U;
-	for (c = coroutines; c < coroutines + nr_coroutines; c++)
-		c->starved &= ~BIT(next - coroutines);
 }
 
 bool schedule_run(bool explores)
@@ -224,15 +198,14 @@ bool schedule_run(bool explores)
 			scenario_idle();
 		if (!n)
 			return true;
-		nr = explores ? explore_decide(n, !asks && option[0] == last && !last->yields) : 0;
+		nr = explores ? explore_decide(n, !asks && option[0] == last && !last->yields,
+					       last && last->yields) : 0;
 		if (nr == SCHEDULE_ABANDON)
 			return false;
-		if (asks) {
+		if (asks)
 			last->outcome = nr;
-		} else {
-			note_turns(option[nr]);
+		else
 			last = option[nr];
-		}
 		resume(last);
 	}
 }

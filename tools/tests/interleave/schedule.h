@@ -38,7 +38,6 @@ struct coroutine {
 	void *context[CONTEXT_WORDS];	/* where it continues; 0 at its beginning and end */
 	unsigned int outcomes;	/* it waits for a choice of this many outcomes; or 0 */
 	unsigned int outcome;	/* and this is the choice */
-	unsigned int starved;	/* and these, a bit each, have not run since it yielded last */
 	bool yields;	/* others go first */
 	bool is_waiter;	/* it may not sleep while something is due */
 	bool is_kernel;	/* it belongs to the kernel, and never returns */
@@ -73,9 +72,10 @@ bool schedule_run(bool explores);
 
 /*
  * explore.c: decide between @n > 0 options, and return the number of one, or SCHEDULE_ABANDON.
- * With @preemptive, the first one is to continue, and all others are preemptions.
+ * With @preemptive, the first one is to continue, and all others are preemptions. With @yields,
+ * the one that ran last lets others go first.
  */
-int explore_decide(unsigned int n, bool preemptive);
+int explore_decide(unsigned int n, bool preemptive, bool yields);
 /* Return true if it is known that the first option, to continue, is the one for the next step. */
 bool explore_goes_on(void);
 
