@@ -12,11 +12,9 @@
 /* How long a poll that leaves work may pause before it continues. */
 #define PAUSE_NS	10000ULL
 
-struct file *wheel WORLD;
-struct twheel_ring *ring WORLD;
-static u32 slots WORLD;
 static u64 tick WORLD;
 static bool has_uring WORLD;
+static DEFINE_MUTEX(taking);
 
 /* The account of a timer */
 static struct record {
@@ -182,15 +180,6 @@ void add_to_the_limit(const struct step *step)
 		broken("a timer cannot be cancelled");
 }
 
-static void open_ring(void)
-{
-	struct twheel_ring_setup setup = { .slots = 2 };
-
-	check(sys_ioctl(wheel, TWHEEL_RING, &setup), 0);
-	ring = sys_mmap(wheel, setup.size);
-	slots = setup.slots;
-}
-
 void ledger_open(const struct act *act)
 {
 	unsigned int i;
@@ -198,13 +187,14 @@ void ledger_open(const struct act *act)
 	check(sys_open(0, &wheel), 0);
 	tick = TWHEEL_TICK_DEFAULT_NS;
 	has_uring = act->has_uring;
+	ring_lock = &taking;
 	if (!act->is_bare)
 		set_up(&(struct step) {
 			.nr = act->is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC,
 			.ticks = act->tick ?: 1,
 		});
 	if (act->has_ring)
-		open_ring();
+		map_ring(2);
 	for (i = 0; i < MAX_DUE && act->due[i]; i++)
 		add_timer(i, act->due[i], act->period);
 }
@@ -228,7 +218,7 @@ static void check_periods(const struct record *record, u64 count, u64 begin, u64
 		broken("a period is counted before its tick has ended");
 }
 
-static void record_event(const struct twheel_event *event)
+void record_event(const struct twheel_event *event)
 {
 	struct record *record = &records[event->data];
 
@@ -274,27 +264,6 @@ int read_events(unsigned int max, int flags)
 		record_event(&event[i]);
 	}
 	return i;
-}
-
-/* One at a time takes events from the ring. */
-static DEFINE_MUTEX(taking);
-
-unsigned int take_events(void)
-{
-	const struct twheel_event *event = (struct twheel_event *)(ring + 1);
-	unsigned int n = 0;
-	u32 head, tail;
-
-	mutex_lock(&taking);
-	tail = smp_load_acquire(&ring->tail); /* events are before it */
-	head = READ_ONCE(ring->head);
-	for (; head != tail; n++) {
-		record_event(&event[head]);
-		head = head + 1 < slots ? head + 1 : 0;
-		smp_store_release(&ring->head, head); /* the event has been copied */
-	}
-	mutex_unlock(&taking);
-	return n;
 }
 
 /*

@@ -8,7 +8,10 @@
 #define _DRIVER_CALLS_H
 
 #include <linux/fs.h>
+#include <linux/mutex.h>
 #include <linux/poll.h>
+
+#include <uapi/linux/twheel.h>
 
 /* A task that waits for a file, as poll(2) and epoll do */
 struct watch {
@@ -57,13 +60,20 @@ void wait_in_edge(void);
 void wait_in_exclusive(void);
 void wait_in_uring(void);
 
-/* In each suite: the wheel that the task uses, and its ring or NULL. */
+/* The wheel that the task uses; its ring or NULL, and a lock for those that take events from it. */
 extern OF_TASK struct file *wheel;
 extern OF_TASK struct twheel_ring *ring;
-/* Read up to @max events, and record them; a negative errno, or how many. */
-int read_events(unsigned int max, int flags);
+extern OF_TASK u32 ring_slots;
+extern OF_TASK struct mutex *ring_lock;
+
+/* Make the ring of the wheel, unless it has one, and map it. */
+void map_ring(u32 slots);
 /* Take the events in the ring, and record them; return how many. */
 unsigned int take_events(void);
+
+/* In each suite: read up to @max events, and record them; a negative errno, or how many. */
+int read_events(unsigned int max, int flags);
+void record_event(const struct twheel_event *event);
 
 /* Check that a file is charged for exactly what it holds; its user has no other. */
 void check_charge(struct file *filp);

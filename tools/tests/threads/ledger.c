@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ledger, and reading and taking events, which are recorded there; see threads.h
- *
- * The driver's release and acquire of @tail and @head order one thread's writes to a ring
- * before another's reads. The lock here is only for the threads that take events.
+ * The ledger, and reading events, which are recorded there; see threads.h
  */
 #include <unistd.h>
 
@@ -17,8 +14,6 @@
 struct wheel wheels[NR_WHEELS];
 struct record records[MAX_RECORDS];
 
-__thread struct file *wheel;
-__thread struct twheel_ring *ring;
 static __thread u32 wheel_nr;
 
 void use_wheel(u32 nr)
@@ -26,6 +21,7 @@ void use_wheel(u32 nr)
 	wheel_nr = nr;
 	wheel = wheels[nr].filp;
 	ring = NULL;
+	ring_lock = &wheels[nr].taking;
 }
 
 void record_error(long err)
@@ -35,7 +31,7 @@ void record_error(long err)
 	HAPPENS("calls interrupted by a signal", err == -ERESTARTSYS);
 }
 
-static void record_event(const struct twheel_event *event)
+void record_event(const struct twheel_event *event)
 {
 	struct record *record = &records[event->data % MAX_RECORDS];
 	u64 id = READ_ONCE(record->id);
@@ -47,6 +43,9 @@ static void record_event(const struct twheel_event *event)
 	if (READ_ONCE(record->is_periodic) ? !event->count : event->count != 1)
 		wrong("timer %llu: count %llu", event->data, event->count);
 	HAPPENS("events of periodic timers read", READ_ONCE(record->is_periodic));
+	HAPPENS("events taken from rings", !!ring);
+	HAPPENS("events taken while a ring says that there is more",
+		ring && READ_ONCE(ring->flags) & TWHEEL_RING_MORE);
 	__atomic_fetch_add(&record->delivered, 1, __ATOMIC_RELAXED);
 	count(&wheels[wheel_nr].delivered, 1);
 }
@@ -97,51 +96,6 @@ int read_events(unsigned int max, int flags)
 	for (i = 0; i < ret / (ssize_t)sizeof(*event); i++)
 		record_event(&event[i]);
 	return i;
-}
-
-/* All waiters of a wheel make its ring at the same time; it gets only one. */
-void map_ring(void)
-{
-	struct twheel_ring_setup setup = { .slots = one_in(2) ? 2 : 2 + any_below(1000) };
-	struct wheel *w = &wheels[wheel_nr];
-
-	if (sys_ioctl(wheel, TWHEEL_RING, &setup))
-		broken("a ring cannot be made");
-	ring = sys_mmap(wheel, setup.size);
-	pthread_mutex_lock(&w->taking);
-	if (w->ring && (w->ring != ring || w->slots != setup.slots))
-		wrong("wheel %u has two rings", wheel_nr);
-	w->ring = ring;
-	w->slots = setup.slots;
-	pthread_mutex_unlock(&w->taking);
-}
-
-unsigned int take_events(void)
-{
-	const struct twheel_event *slot = (struct twheel_event *)(ring + 1);
-	struct wheel *w = &wheels[wheel_nr];
-	unsigned int n;
-	u32 tail, head;
-
-	/* Others fill the ring. */
-	if (one_in(8))
-		usleep(any_below(3000));
-	HAPPENS("events taken while a ring said that there is more",
-		READ_ONCE(ring->flags) & TWHEEL_RING_MORE);
-	pthread_mutex_lock(&w->taking);
-	tail = smp_load_acquire(&ring->tail); /* events are before it */
-	head = READ_ONCE(ring->head);
-	if (tail >= w->slots)
-		wrong("the tail of a ring of %u slots is %u", w->slots, tail);
-	breathing_space();
-	for (n = 0; head != tail; n++) {
-		record_event(&slot[head]);
-		head = head + 1 < w->slots ? head + 1 : 0;
-	}
-	smp_store_release(&ring->head, head); /* events have been read */
-	pthread_mutex_unlock(&w->taking);
-	HAPPENS("events taken from rings", n);
-	return n;
 }
 
 bool has_ended(const struct record *record)

@@ -113,6 +113,17 @@ static const struct role {
 	{ 7, wait_in_read }, { 7, wait_in_poll }, { 7, wait_in_poll }, { 7, wait_in_edge },
 };
 
+/* All waiters of a wheel make its ring at the same time; it gets only one. */
+static void make_ring(struct wheel *w)
+{
+	map_ring(one_in(2) ? 2 : 2 + any_below(1000));
+	mutex_lock(&w->taking);
+	if (w->ring && w->ring != ring)
+		broken("a wheel has two rings");
+	w->ring = ring;
+	mutex_unlock(&w->taking);
+}
+
 /* A waiter that is killed closes its file; another one replaces it. */
 static void wait(u32 nr)
 {
@@ -120,7 +131,7 @@ static void wait(u32 nr)
 
 	use_wheel(role->wheel);
 	if (role->wheel >= FIRST_RING && role->wait != wait_in_read)
-		map_ring();
+		make_ring(&wheels[role->wheel]);
 	while (!READ_ONCE(leaving)) {
 		role->wait();
 		if (fatal_signal_pending(current))
@@ -158,7 +169,7 @@ static void open_wheel(u32 nr)
 			.max_timers = any_below(4) ? 0 : 1 + any_below(300),
 			.clock_id = clock,
 		},
-		.taking = PTHREAD_MUTEX_INITIALIZER,
+		.taking = LOCK_INIT,
 	};
 	w->limited = w->setup.max_timers || w->setup.wheel_size > 1000;
 	if (sys_open(nr, &w->filp))

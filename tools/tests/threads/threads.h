@@ -12,8 +12,6 @@
 #ifndef _DRIVER_THREADS_H
 #define _DRIVER_THREADS_H
 
-#include <uapi/linux/twheel.h>
-
 #include "calls.h"
 
 #define NR_WHEELS	8
@@ -41,8 +39,7 @@ struct wheel {
 	struct twheel_setup setup;	/* its set-up, unless a timer comes first */
 	bool limited;	/* a timer may not fit */
 	struct twheel_ring *ring;	/* its ring, once it has been mapped */
-	u32 slots;	/* how many slots the ring has */
-	pthread_mutex_t taking;	/* held while events are taken from it */
+	struct mutex taking;	/* held while events are taken from it */
 	u64 delivered;
 };
 
@@ -77,8 +74,6 @@ void wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noretur
 
 /* Let this thread use a wheel. */
 void use_wheel(u32 nr);
-/* Make the ring of the thread's wheel, unless it has one, and map it. */
-void map_ring(void);
 bool has_ended(const struct record *record);
 /* Note an errno that has to occur. */
 void record_error(long err);

@@ -1,13 +1,49 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ways to wait for a wheel, for the suites threads and interleave
- *
- * Each waits and reads until it gets a signal.
+ * The ways to wait for a wheel, for the suites threads and interleave: each waits and reads, or
+ * takes events from a ring, until it gets a signal
  */
 #include "calls.h"
 #include "kernel.h"
 
-#include <uapi/linux/twheel.h>
+OF_TASK struct file *wheel WORLD;
+OF_TASK struct twheel_ring *ring WORLD;
+OF_TASK u32 ring_slots WORLD;
+OF_TASK struct mutex *ring_lock WORLD;
+
+void map_ring(u32 slots)
+{
+	struct twheel_ring_setup setup = { .slots = slots };
+
+	if (sys_ioctl(wheel, TWHEEL_RING, &setup))
+		broken("a ring cannot be made");
+	ring_slots = setup.slots;
+	ring = sys_mmap(wheel, setup.size);
+}
+
+/*
+ * The driver's release and acquire of @tail and @head order one thread's writes to a ring
+ * before another's reads. The lock is only for the tasks that take events.
+ */
+unsigned int take_events(void)
+{
+	const struct twheel_event *event = (struct twheel_event *)(ring + 1);
+	unsigned int n = 0;
+	u32 head, tail;
+
+	mutex_lock(ring_lock);
+	tail = smp_load_acquire(&ring->tail); /* events are before it */
+	head = READ_ONCE(ring->head);
+	if (tail >= ring_slots)
+		broken("the tail of a ring is behind its end");
+	for (; head != tail; n++) {
+		record_event(&event[head]);
+		head = head + 1 < ring_slots ? head + 1 : 0;
+		smp_store_release(&ring->head, head); /* the event has been copied */
+	}
+	mutex_unlock(ring_lock);
+	return n;
+}
 
 /* Return true if a signal ended a call. */
 static bool is_signal(int err)
