@@ -68,21 +68,21 @@ unsigned int scenarios_init(void)
 	return nr;
 }
 
-/* A process that is killed closes what it has open. */
-static void end_task(void)
+static void run_task(void)
 {
+	const struct step *step = running->steps;
+
+	running->is_waiter = running->wait;
+	if (running->wait)
+		running->wait();
+	for (; step && step < running->steps + MAX_ACTIONS && step->call; step++) {
+		step->call(step);
+		if (current->killed)
+			break;
+	}
+	/* A process that is killed closes what it has open. */
 	if (wheel && current->killed)
 		sys_close_copy(wheel);
-}
-
-static void run_waiter(void)
-{
-	const struct waiter *waiter = waiters;
-
-	while (strcmp(waiter->name, running->name))
-		waiter++;
-	waiter->run();
-	end_task();
 }
 
 static void add_waiters(const struct waiter *waiter, unsigned int n)
@@ -90,19 +90,7 @@ static void add_waiters(const struct waiter *waiter, unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n && waiter->run; i++)
-		schedule_add(waiter->name, run_waiter)->is_waiter = true;
-}
-
-static void run_steps(void)
-{
-	const struct step *step;
-
-	for (step = running->steps; step < running->steps + MAX_ACTIONS && step->call; step++) {
-		step->call(step);
-		if (current->killed)
-			break;
-	}
-	end_task();
+		schedule_add(waiter->name, run_task)->wait = waiter->run;
 }
 
 void scenario_begin(const struct scenario *scenario)
@@ -120,9 +108,9 @@ void scenario_begin(const struct scenario *scenario)
 			add_waiters(waiter, 1);
 	}
 	if (act->one->call)
-		schedule_add(act->name, run_steps)->steps = act->one;
+		schedule_add(act->name, run_task)->steps = act->one;
 	if (act->other->call)
-		schedule_add(act->name, run_steps)->steps = act->other;
+		schedule_add(act->name, run_task)->steps = act->other;
 	schedule_add("hrtimer", clock_run)->is_kernel = true;
 }
 

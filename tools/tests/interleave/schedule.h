@@ -29,6 +29,7 @@ struct coroutine {
 	struct task_struct task;	/* as the kernel sees it */
 	const char *name;	/* for people */
 	void (*run)(void);
+	void (*wait)(void);	/* of a waiter; or NULL */
 	const struct step *steps;	/* of an act; or NULL */
 	u64 latest;	/* the latest time of CLOCK_REALTIME since its call began */
 	bool (*ready)(const void *arg);	/* it is blocked until this returns true; or NULL */

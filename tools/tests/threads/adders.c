@@ -92,28 +92,18 @@ static u32 change(struct adder *a, const struct change *c, u32 n)
 
 static void choose_time(struct twheel_add *add, struct record *record, u64 now)
 {
-	switch (any_below(8)) {
-	case 0:
-		add->flags = TWHEEL_ABSTIME;
-		add->time_ns = now - any_below(MSEC);
-		break;
-	case 1:
-		add->time_ns = SEC << any_below(34);
-		WRITE_ONCE(record->long_lived, true);
-		break;
-	case 2:
-		add->time_ns = any_below(MSEC);
-		/* Without a set-up, a tick is a millisecond. */
+	u32 kind = any_below(8);
+
+	WRITE_ONCE(record->is_periodic, kind == 0);
+	WRITE_ONCE(record->long_lived, kind <= 1);
+	add->time_ns = kind == 1 ? SEC << any_below(34) : any_below(MSEC);
+	/* Without a set-up, a tick is a millisecond. */
+	if (kind == 0)
 		add->interval_ns = MSEC + wheels[record->wheel].setup.tick_ns + any_below(MSEC);
-		WRITE_ONCE(record->is_periodic, true);
-		WRITE_ONCE(record->long_lived, true);
-		break;
-	case 3:
-		add->time_ns = any_below(300) * USEC;
-		break;
-	default:
+	if (kind > 2) {
+		/* Some are due. */
 		add->flags = TWHEEL_ABSTIME;
-		add->time_ns = now + any_below(SOON_NS);
+		add->time_ns = now - MSEC / 2 + any_below(SOON_NS);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 
 #include "clock.h"
 #include "kernel.h"
@@ -51,6 +52,16 @@ bool out_of_memory(void)
 	may_sleep();
 	breathing_space();
 	return fails_now();
+}
+
+void native_lock(struct mutex *lock)
+{
+	pthread_mutex_lock(&lock->lock);
+}
+
+void native_unlock(struct mutex *lock)
+{
+	pthread_mutex_unlock(&lock->lock);
 }
 
 /*

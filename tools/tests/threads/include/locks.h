@@ -4,9 +4,20 @@
  */
 #pragma once
 
-#include <lock.h>
-
 #include <linux/bits.h>
+
+#include "../kernel.h"
+
+/* A mutex or a spin lock: a lock that the suite implements, and its owner */
+struct mutex {
+	native_lock_t lock;
+	struct task_struct *owner;
+};
+
+#define LOCK_INIT	{ .lock = NATIVE_LOCK_INIT }
+
+void native_lock(struct mutex *lock);
+void native_unlock(struct mutex *lock);
 
 /* A kernel that panics on warnings. */
 #define WARN_ON_ONCE(condition)						\
@@ -27,7 +38,7 @@ do {									\
 
 typedef struct mutex spinlock_t;
 
-#define spin_lock_init(lock)	lock_init(lock)
+#define spin_lock_init(lock)	(*(lock) = (spinlock_t)LOCK_INIT)
 
 /* For these tests, interrupts are off as long as the lock is held. */
 static inline void spin_lock(spinlock_t *lock)
@@ -38,7 +49,8 @@ static inline void spin_lock(spinlock_t *lock)
 	if (current->alone && ++current->holds > MAX_HOLDS)
 		broken("a call takes locks again and again without cond_resched()");
 	POINT("spin_lock");
-	lock_take(lock);
+	native_lock(lock);
+	WRITE_ONCE(lock->owner, current);
 	current->spins++;
 }
 
@@ -49,7 +61,8 @@ static inline void spin_unlock(spinlock_t *lock)
 	POINT("spin_unlock");
 	if (!--current->spins)
 		current->has_woken = false;
-	lock_drop(lock);
+	WRITE_ONCE(lock->owner, NULL);
+	native_unlock(lock);
 	breathing_space();
 }
 
@@ -77,7 +90,8 @@ static inline void mutex_lock(struct mutex *mutex)
 {
 	may_sleep();
 	POINT("mutex_lock");
-	lock_take(mutex);
+	native_lock(mutex);
+	WRITE_ONCE(mutex->owner, current);
 	current->mutexes++;
 	breathing_space();
 }
@@ -88,7 +102,8 @@ static inline void mutex_unlock(struct mutex *mutex)
 	lockdep_assert_held(mutex);
 	POINT("mutex_unlock");
 	current->mutexes--;
-	lock_drop(mutex);
+	WRITE_ONCE(mutex->owner, NULL);
+	native_unlock(mutex);
 	breathing_space();
 }
 

@@ -19,6 +19,9 @@ void schedule_check_store(const char *function);
 #define WORLD			__attribute__((section("world")))
 /* All tasks use one wheel. */
 #define OF_TASK
+/* The owner of a lock is enough. */
+typedef struct {} native_lock_t;
+#define NATIVE_LOCK_INIT	{}
 
 /*
  * Lists and the owners of locks have no points: they change in the same step as the lock that
