@@ -85,28 +85,20 @@ static void run_task(void)
 		sys_close_copy(wheel);
 }
 
-static void add_waiters(const struct waiter *waiter, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n && waiter->run; i++)
-		schedule_add(waiter->name, run_task)->wait = waiter->run;
-}
-
 void scenario_begin(const struct scenario *scenario)
 {
+	const struct waiter *waiter = scenario->waiter;
 	const struct act *act = scenario->act;
-	const struct waiter *waiter;
+	unsigned int i;
 
 	task_init(&opener, &mm, 0);
 	current = &opener;
 	ledger_open(act);
 	may_return();
-	add_waiters(scenario->waiter, act->waiters ?: 1);
-	for (waiter = waiters; act->also && waiter->name; waiter++) {
-		if (!strcmp(waiter->name, act->also))
-			add_waiters(waiter, 1);
-	}
+	for (i = 0; i < (act->waiters ?: 1) && waiter->run; i++)
+		schedule_add(waiter->name, run_task)->wait = waiter->run;
+	if (act->also)
+		schedule_add(act->name, run_task)->wait = act->also;
 	if (act->one->call)
 		schedule_add(act->name, run_task)->steps = act->one;
 	if (act->other->call)

@@ -46,7 +46,7 @@ struct act {
 	bool has_ring;
 	bool has_uring;	/* adds and cancels are io_uring commands */
 	const char *only;	/* the only way to wait that it is explored with, or NULL */
-	const char *also;	/* another waiter, or NULL */
+	void (*also)(void);	/* another waiter, or NULL */
 };
 
 struct scenario {

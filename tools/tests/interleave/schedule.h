@@ -3,7 +3,7 @@
  * Coroutines in place of threads: one runs at a time, and others take over only at points
  *
  * The stand-ins have a point before each operation that other threads can see or influence. The
- * code between two points is one step.
+ * code between two points is one step: see POINT() in include/linux/compiler.h.
  *
  * Time passes only when a coroutine advances it.
  *
@@ -16,8 +16,6 @@
 #define INTERLEAVE_SCHEDULE_H
 
 #include "kernel.h"
-
-struct step;
 
 #define MAX_COROUTINES	8
 /* The buffer of __builtin_setjmp(), and its word with the stack pointer */
@@ -49,10 +47,6 @@ extern struct coroutine coroutines[MAX_COROUTINES];
 extern unsigned int nr_coroutines;
 /* The one that runs, or NULL. */
 extern struct coroutine *running;
-
-/*
- * POINT(operation), in include/linux/compiler.h: the scheduler may let another one run here.
- */
 
 /* Wait until @ready returns true; it is still true for the first coroutine that runs then. */
 void schedule_until(bool (*ready)(const void *arg), const void *arg);
