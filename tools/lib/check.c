@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The checks of TWHEEL_DEBUG
- *
- * They stand in front of functions of the loop's backend. A dispatch checks the lists that the
- * wheel will go through; other calls check in O(1).
+ * The checks of TWHEEL_DEBUG, in front of functions of the loop's backend; see libtwheel(3)
  */
 #include <stdio.h>
 #include <stdlib.h>

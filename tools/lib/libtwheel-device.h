@@ -89,8 +89,7 @@ int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
  * twheel_cancel_batch() - cancel many timers
  * @fd: the wheel.
  * @ids: the timers.
- * @results: set for each timer: 0, or ENOENT if it was read or cancelled before, or never
- *	existed. Or NULL.
+ * @results: set for each timer: 0, or ENOENT if there is no such timer any more. Or NULL.
  * @count: number of timers.
  *
  * Without @results, it stops at the first missing timer, as twheel_add_batch() at the first error.
@@ -175,9 +174,8 @@ void twheel_ring_unmap(struct twheel_ring_view *view);
 /**
  * twheel_ring_peek() - return the events in a ring
  * @view: the ring.
- * @count: set to the number of events in the returned array.
- *
- * An array ends at the end of the ring's memory; another call returns the rest.
+ * @count: set to the number of events in the returned array, which ends at the end of the ring's
+ *	memory; another call returns the rest.
  *
  * Return: the first event; or NULL if the ring holds none.
  */

@@ -142,7 +142,6 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
  *
  * Timers for which @resolve returns a handle are running in the loop, with their deadlines and
  * periods; others are cancelled. Of two with the same data, the later one stays.
- *
  * The first dispatch calls back for expired timers: first for the events that the previous process
  * had received, and may have handled before it died. @resolve returns NULL for those that are done.
  *
@@ -258,8 +257,7 @@ int twheel_loop_flush(struct twheel_loop *loop);
  *
  * Reads the clock, and runs the messages that other threads posted, then the callbacks of the
  * timers that are due at that time, in the order of their ticks. Flushes, except with
- * TWHEEL_LOOP_TIMEOUT. Does not wait. After that, the descriptor is readable again only for new
- * events.
+ * TWHEEL_LOOP_TIMEOUT. After that, the descriptor is readable again only for new events.
  *
  * Return: how many callbacks and functions of messages were called; or -1 with errno set, as for
  * twheel_loop_flush(): timers that have expired then wait for the next dispatch.
@@ -316,8 +314,7 @@ int64_t twheel_loop_count(struct twheel_loop *loop);
  * @loop: the loop.
  * @visit: called once for each timer. It may start, stop and free any timer, and must return.
  *
- * For a clean end, or a list. Timers that @visit starts are not visited. It cannot flush, dispatch,
- * wait or walk.
+ * Timers that @visit starts are not visited. It cannot flush, dispatch, wait or walk.
  *
  * Return: 0; or -1 with errno set: EINVAL without a loop or a function, EBUSY within a walk,
  * EOWNERDEAD after fork().
@@ -330,8 +327,7 @@ int twheel_loop_walk(struct twheel_loop *loop, twheel_callback *visit);
  *	the caller's again when it is called: it may be freed or posted.
  * @next: private. Zero before the message is used for the first time.
  *
- * To hand a timer over, put a message and its handle into one structure, and start or stop it in
- * @call.
+ * To hand a timer over, put both into one structure, and start or stop the timer in @call.
  */
 struct twheel_message {
 	void (*call)(struct twheel_loop *loop, struct twheel_message *message);
@@ -356,8 +352,7 @@ int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message);
  * struct twheel_handle - a timer of a loop
  * @callback: called when it expires.
  * @data: the caller's.
- * @count: for the callback of a timer that repeats: how many periods have passed since the
- *	last one; usually 1.
+ * @count: for the callback of a timer that repeats: periods since the last one; usually 1.
  *
  * The caller owns the memory, and keeps it while the timer runs. A handle of zeros, except for
  * @callback, is initialised: calloc() and { .callback = f } are enough.
@@ -513,8 +508,7 @@ int twheel_ref(struct twheel_handle *handle);
 /**
  * twheel_set_interval() - change the period of a running timer
  * @handle: the timer.
- * @interval_ns: the period after the next expiry, up to TWHEEL_TIME_MAX_NS; 0 makes that the
- *	last one.
+ * @interval_ns: the period after the next expiry, up to TWHEEL_TIME_MAX_NS; 0 if that is the last.
  *
  * The next deadline stays. A timer that was started to expire once repeats from now on.
  *

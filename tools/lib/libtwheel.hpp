@@ -10,9 +10,8 @@
  *	loop.run();				or: wait for loop.fd(), loop.dispatch()
  *
  * Failures throw std::system_error. Exceptions of callbacks leave through dispatch(), wait()
- * and run(), and the next of these calls the other timers. A loop and its timers belong to one
- * thread; post() is for the others. The type has the clock: steady_clock, or as in calendar_loop
- * system_clock, boottime_clock or manual_clock. libtwheel(3) has the rest.
+ * and run(), and the next of these calls the other timers. The type has the clock: steady_clock,
+ * or as in calendar_loop system_clock, boottime_clock or manual_clock. libtwheel(3) has the rest.
  */
 #pragma once
 

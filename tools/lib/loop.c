@@ -6,8 +6,7 @@
  * lets it expire. Postponing it only changes the former; when the timer expires in the backend
  * before its deadline, it is rearmed.
  *
- * A handle is not touched after its callback has been called, which may free it, or never
- * return.
+ * A handle is not touched after its callback has been called, which may free it, or never return.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -172,10 +171,7 @@ static noinline int start_slowpath(struct twheel_loop *loop, struct twheel_handl
 	/* Neither is above half of the range. */
 	deadline = min((from_zero ? 0 : loop_now(loop)) + delay, TWHEEL_TIME_MAX_NS);
 	if (!twheel_is_running(handle) || deadline < handle->armed) {
-		/*
-		 * The first start of a turn makes a program that waits for the descriptor dispatch,
-		 * and so flush. Without room for that, armed timers wake it.
-		 */
+		/* Make the program dispatch, and so flush. Without room, armed timers wake it. */
 		if (!loop->delay_limit) {
 			if (!needs_alarm(loop) || !loop->backend.alarm(loop))
 				set_time(loop);
@@ -379,9 +375,8 @@ void twheel_loop_order(struct twheel_loop *loop, struct list_head *after, uint32
 /* ---- Messages ---- */
 
 /*
- * For other threads, and for signal handlers, which may interrupt the loop anywhere. The message
- * is in the list before the loop is woken, so the loop finds it then. A message that finds another
- * one in the list relies on the wake-up of that.
+ * The message is in the list before the loop is woken, so the loop finds it then. A message that
+ * finds another one in the list relies on the wake-up of that.
  */
 int twheel_loop_post(struct twheel_loop *loop, struct twheel_message *message)
 {
@@ -649,10 +644,7 @@ static int check_waits(struct twheel_loop *loop)
 	return is_timed(&loop->config) ? fail(EINVAL) : 0;
 }
 
-/*
- * Flush, wait once and dispatch; with @stops, do not wait after a stop. Returns how many were
- * called; or -1 with errno set.
- */
+/* Flush, wait once and dispatch, and return the same; with @stops, do not wait after a stop. */
 static int wait_once(struct twheel_loop *loop, uint64_t end, bool stops)
 {
 	int error, ready, called = 0;

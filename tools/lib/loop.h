@@ -76,8 +76,7 @@ struct twheel_loop {
 	/*
 	 * Its time in this turn of the program, which ends with a flush before the program waits
 	 * again; and the limit from which on a delay ends after the end of time. Between two turns
-	 * the limit is 0, and the time is unset, or that of CLOCK_MANUAL. twheel_again() in the
-	 * header reads both.
+	 * the limit is 0, and the time unset, or CLOCK_MANUAL's. twheel_again() reads both.
 	 */
 	uint64_t now;
 	uint64_t delay_limit;
