@@ -56,12 +56,12 @@ bool out_of_memory(void)
 
 void native_lock(struct mutex *lock)
 {
-	pthread_mutex_lock(&lock->lock);
+	pthread_mutex_lock(&lock->lock.mutex);
 }
 
 void native_unlock(struct mutex *lock)
 {
-	pthread_mutex_unlock(&lock->lock);
+	pthread_mutex_unlock(&lock->lock.mutex);
 }
 
 /*

@@ -100,8 +100,11 @@ void breathing_space(void);
 #define POINT(operation)	((void)(operation), breathing_space())
 #define WORLD
 #define OF_TASK			__thread
-typedef pthread_mutex_t native_lock_t;	/* ThreadSanitizer knows it */
-#define NATIVE_LOCK_INIT	PTHREAD_MUTEX_INITIALIZER
+struct native_lock {
+	pthread_mutex_t mutex;	/* ThreadSanitizer knows it */
+};
+
+#define NATIVE_LOCK_INIT	{ PTHREAD_MUTEX_INITIALIZER }
 #endif
 
 /* Return true if this tracepoint is enabled now. */

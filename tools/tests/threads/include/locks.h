@@ -10,7 +10,7 @@
 
 /* A mutex or a spin lock: a lock that the suite implements, and its owner */
 struct mutex {
-	native_lock_t lock;
+	struct native_lock lock;
 	struct task_struct *owner;
 };
 

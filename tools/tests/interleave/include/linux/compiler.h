@@ -20,7 +20,7 @@ void schedule_check_store(const char *function);
 /* All tasks use one wheel. */
 #define OF_TASK
 /* The owner of a lock is enough. */
-typedef struct {} native_lock_t;
+struct native_lock {};
 #define NATIVE_LOCK_INIT	{}
 
 /*
