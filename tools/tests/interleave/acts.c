@@ -61,6 +61,18 @@ static void read_some(const struct step *step)
 		broken("a read that may wait fails");
 }
 
+/* Its memory is missing: what it would have read is for others. */
+static void read_nowhere(const struct step *step)
+{
+	int n;
+
+	current->unwritable = 0;
+	n = read_events(step->n ?: 1, O_NONBLOCK);
+	task_mend(current);
+	if (n != -EFAULT && n != -EAGAIN)
+		broken("a read without memory does not fail");
+}
+
 /* It moves events to the ring; the waiter takes them. */
 static void poll(const struct step *step)
 {
@@ -191,6 +203,7 @@ const struct act acts[] = {
 	{ "modify_later", { 2 }, { { modify, 0, 6 } } },
 	{ "drain", { 2, 2 }, { { drain } } },
 	{ "read_once", { 2, 2 }, { { read_some } } },
+	{ "read_nowhere", { 2, 2 }, { { read_nowhere, .n = 2 } } },
 	{ "late", { 2, 9 }, { { pass, 0, 4 } } },
 	{ "kill", { 2, 2 }, { { kill } }, .waiters = 2 },
 	{ "signal", { 2, 2 }, { { interrupt } }, .waiters = 2 },
