@@ -253,6 +253,8 @@ const struct act acts[] = {
 	  .only = "read" },
 	{ "read_stopped", { 2, 2, 2, 2 }, { { read_some, .n = 4 } }, { { interrupt, 1 } },
 	  .only = "read" },
+	{ "modify_nowhere", { 2 }, { { pass, 0, 3 }, { read_nowhere } },
+	  { { modify, 0, 30 }, { query }, { cancel, 0 } }, .period = 50, .only = "alone" },
 	{ "close", { 2 }, { { close_armed } }, .only = "alone" },
 	{ "two_rings", {}, { { make_ring, .n = 2 } }, { { make_ring, .n = 20 } }, .only = "alone" },
 	{ "two_wheels", {}, { { add, 4, 3 }, { make_huge_ring } }, { { use_other } },

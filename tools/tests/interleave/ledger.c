@@ -149,6 +149,16 @@ void modify(const struct step *step)
 		check_change(record + max(done, 0L), done < 0 ? done : -ENOENT);
 }
 
+/* No read that succeeds has moved the deadline since the modify. */
+void query(const struct step *step)
+{
+	struct twheel_query query = { .id = records[step->nr].id };
+
+	check(sys_ioctl(wheel, TWHEEL_QUERY, &query), 0);
+	if (query.deadline_ns != records[step->nr].deadline)
+		broken("a timer has another deadline than its modify gave it");
+}
+
 void cancel(const struct step *step)
 {
 	struct record *record = &records[step->nr], *end = record + (step->n ?: 1);

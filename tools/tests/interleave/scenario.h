@@ -80,6 +80,7 @@ void ledger_open(const struct act *act);
 void add(const struct step *step);
 void add_batch(const struct step *step);
 void modify(const struct step *step);
+void query(const struct step *step);
 void cancel(const struct step *step);
 void set_up(const struct step *step);
 void add_to_the_limit(const struct step *step);
