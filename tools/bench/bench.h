@@ -6,8 +6,7 @@
  * cheapest way. The benchmark measures time; in the icount VM a nanosecond is an
  * instruction.
  */
-#ifndef BENCH_H
-#define BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ size_t bench_list_all(int wheel, size_t batch);
 
 /* Cancel all but one of each page, at a random place, and return how many are left. */
 size_t bench_thin_out(int wheel, const struct twheel_add *adds);
-
-#endif /* BENCH_H */

@@ -4,8 +4,7 @@
  *
  * Functions that cannot continue print the reason, and what to do, and exit.
  */
-#ifndef TWHEEL_COMMAND_H
-#define TWHEEL_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -218,5 +217,3 @@ char *format_value(const struct wheel *wheel, int column, char text[SHORT_TEXT])
 
 /* screen.c */
 void run_screen(struct top *top);
-
-#endif /* TWHEEL_COMMAND_H */

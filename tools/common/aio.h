@@ -2,8 +2,7 @@
 /*
  * aio's IOCB_CMD_POLL without a library
  */
-#ifndef AIO_H
-#define AIO_H
+#pragma once
 
 #include <errno.h>
 #include <linux/aio_abi.h>
@@ -43,5 +42,3 @@ static inline int aio_next(aio_context_t context, unsigned int timeout_ms)
 
 	return n == 1 ? (int)event.res & POLLIN : n < 0 ? -errno : 0;
 }
-
-#endif /* AIO_H */

@@ -2,8 +2,7 @@
 /*
  * Random numbers that depend on a seed only, and are the same on every machine
  */
-#ifndef CHANCE_H
-#define CHANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ uint64_t chance_next(struct chance *chance);
 uint64_t chance_below(struct chance *chance, uint64_t bound);
 bool chance_hit(struct chance *chance, unsigned int percent);
 uint64_t chance_any_size(struct chance *chance);
-
-#endif /* CHANCE_H */

@@ -4,8 +4,7 @@
  *
  * Reading a clock is inline: the benchmark does it beside the code that it measures.
  */
-#ifndef CLOCK_H
-#define CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ static inline uint64_t now_ns(void)
 void sleep_until(uint64_t when);
 void sleep_for(uint64_t ns);
 bool set_time_of_day(int64_t change_ns);
-
-#endif /* CLOCK_H */

@@ -2,13 +2,10 @@
 /*
  * Two macros that the kernel's sources have, for the programs here
  */
-#ifndef HELPERS_H
-#define HELPERS_H
+#pragma once
 
 /* Number of elements of an array; wrong for a pointer. */
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
 /* Let the compiler check the arguments against the format, as of printf(). */
 #define __printf(fmt, args)	__attribute((__format__(printf, fmt, args)))
-
-#endif /* HELPERS_H */

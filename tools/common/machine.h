@@ -2,8 +2,7 @@
 /*
  * The machine that a test runs on: files of its kernel, users, free memory
  */
-#ifndef MACHINE_H
-#define MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void become_nobody(void);
  * be seen: otherwise it returns them by the thousand, no matter which task had them.
  */
 void keep_few_free_pages(void);
-
-#endif /* MACHINE_H */

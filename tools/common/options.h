@@ -2,8 +2,7 @@
 /*
  * Reading command lines
  */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ char **words_or_exit(int argc, char **argv, const struct command_line *line);
 
 /* Return true if @name is among @words, or there are none. */
 bool is_wanted(const char *name, char *const *words);
-
-#endif /* OPTIONS_H */

@@ -5,8 +5,7 @@
  * A ring belongs to one thread. The tests are built for several machines, some of which have no
  * liburing.
  */
-#ifndef _TWHEEL_RING_H
-#define _TWHEEL_RING_H
+#pragma once
 
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -141,5 +140,3 @@ static inline int ring_execute(struct ring *ring, const struct io_uring_sqe *sqe
 	ring_next(ring, &cqe, true);
 	return cqe.res;
 }
-
-#endif /* _TWHEEL_RING_H */

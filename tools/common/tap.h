@@ -2,8 +2,7 @@
 /*
  * Results of tests, printed as TAP
  */
-#ifndef TAP_H
-#define TAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ int tap_done(void);
 
 /* Print the message and the text of errno, and exit: the test cannot be done. */
 __printf(1, 2) __attribute__((__noreturn__)) void bail_out(const char *format, ...);
-
-#endif /* TAP_H */

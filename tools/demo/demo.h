@@ -2,8 +2,7 @@
 /*
  * The shop's ledger, and the parts of the demo
  */
-#ifndef DEMO_H
-#define DEMO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ uint64_t held(void);
 void print_plan(void);
 void print_progress(uint64_t now);
 bool report(void);
-
-#endif /* DEMO_H */

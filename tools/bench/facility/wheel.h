@@ -2,8 +2,7 @@
 /*
  * A wheel, and the arguments of one call, for the facilities that use the device
  */
-#ifndef WHEEL_H
-#define WHEEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline void fill_cancels(const uint32_t *which, size_t n)
 	for (i = 0; i < n; i++)
 		wheel.cancels[i] = wheel.ids[which[i]];
 }
-
-#endif /* WHEEL_H */

@@ -6,8 +6,7 @@
  * there each call has one right result. An io_uring makes some of the calls (calls.c).
  * Arguments (arguments.c) lie in all kinds of memory (memory.c).
  */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -144,5 +143,3 @@ uint32_t any_reserved(struct chance *chance);
 void model_open(struct fuzzer *fuzzer);
 void model_close(struct fuzzer *fuzzer);
 void model_act(struct fuzzer *fuzzer);
-
-#endif /* FUZZ_H */

@@ -3,8 +3,7 @@
  * Scenarios: a waiter of each kind, the actions of other tasks on its wheel, and the ledger: each
  * timer is read once or cancelled once, not early, and not late
  */
-#ifndef INTERLEAVE_SCENARIO_H
-#define INTERLEAVE_SCENARIO_H
+#pragma once
 
 #include <uapi/linux/twheel.h>
 
@@ -89,5 +88,3 @@ void add_to_the_limit(const struct step *step);
 void ledger_check_idle(void);
 /* Read the rest, check every timer and all memory, and close. */
 void ledger_close(void);
-
-#endif /* INTERLEAVE_SCENARIO_H */

@@ -12,8 +12,7 @@
  * coroutines. Memory is never reused within a schedule. New and freed memory is filled with
  * patterns: a read after free gets garbage, and a write after free is found at the end.
  */
-#ifndef INTERLEAVE_SCHEDULE_H
-#define INTERLEAVE_SCHEDULE_H
+#pragma once
 
 #include "kernel.h"
 
@@ -130,5 +129,3 @@ void *world_calloc(size_t n, size_t size);
 void *world_realloc(void *memory, size_t size);
 void *world_aligned_alloc(size_t alignment, size_t size);
 void world_free(void *memory);
-
-#endif /* INTERLEAVE_SCHEDULE_H */

@@ -2,8 +2,7 @@
 /*
  * The declarations that the files of twheel-neighbours share: attacks, and their victims
  */
-#ifndef NEIGHBOURS_H
-#define NEIGHBOURS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ struct suffering {
 };
 
 struct suffering watch_attack(const struct ongoing *ongoing, uint64_t window);
-
-#endif /* NEIGHBOURS_H */

@@ -2,8 +2,7 @@
 /*
  * The races of twheel-race, and their options
  */
-#ifndef RACE_H
-#define RACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void race_mayhem(const struct race_options *options);
 void race_suspend(const struct race_options *options);
 void race_set_clock(const struct race_options *options);
 void race_unload(const struct race_options *options);
-
-#endif /* RACE_H */

@@ -4,8 +4,7 @@
  *
  * All return the same as the kernel's: a negative errno for an error.
  */
-#ifndef _DRIVER_CALLS_H
-#define _DRIVER_CALLS_H
+#pragma once
 
 #include <linux/fs.h>
 #include <linux/mutex.h>
@@ -77,5 +76,3 @@ void record_event(const struct twheel_event *event);
 
 /* Check that a file is charged for exactly what it holds; its user has no other. */
 void check_charge(struct file *filp);
-
-#endif /* _DRIVER_CALLS_H */

@@ -6,8 +6,7 @@
  * reports the same errors as the kernel: sleeping with a spin lock held, a call while user
  * memory is open, a lock that is not held, or still held when a call returns.
  */
-#ifndef _DRIVER_KERNEL_H
-#define _DRIVER_KERNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <time.h>
@@ -170,5 +169,3 @@ static inline void may_return(void)
 		broken("a cgroup is active when a call returns");
 	current->holds = 0;
 }
-
-#endif /* _DRIVER_KERNEL_H */

@@ -9,8 +9,7 @@
  * The ledger must not order accesses that the driver has to order: it is read and
  * written with relaxed atomic operations and without locks, except at the end of a round.
  */
-#ifndef _DRIVER_THREADS_H
-#define _DRIVER_THREADS_H
+#pragma once
 
 #include "calls.h"
 
@@ -94,5 +93,3 @@ void disturb(void);
 
 /* faults.c, which is not for ThreadSanitizer: no other thread runs. */
 void fail_each_step(void);
-
-#endif /* _DRIVER_THREADS_H */

@@ -2,8 +2,7 @@
 /*
  * Ordered trees with the kernel's interface: treaps, whose random heaps keep them flat
  */
-#ifndef _NATIVE_LINUX_RBTREE_H
-#define _NATIVE_LINUX_RBTREE_H
+#pragma once
 
 #include <linux/kernel.h>
 #include <linux/types.h>
@@ -109,5 +108,3 @@ static inline void rb_erase_cached(struct rb_node *node, struct rb_root_cached *
 		rb_raise(root, node->child[node->child[0]->priority < node->child[1]->priority]);
 	rb_put(root, node, node->child[0] ?: node->child[1]);
 }
-
-#endif /* _NATIVE_LINUX_RBTREE_H */

@@ -2,8 +2,7 @@
 /*
  * A queue of nodes ordered by time, on a tree
  */
-#ifndef _NATIVE_LINUX_TIMERQUEUE_H
-#define _NATIVE_LINUX_TIMERQUEUE_H
+#pragma once
 
 #include <linux/compiler.h>
 #include <linux/rbtree.h>
@@ -65,5 +64,3 @@ static inline bool timerqueue_del(struct timerqueue_head *head, struct timerqueu
 	RB_CLEAR_NODE(&node->node);
 	return rb_first_cached(&head->rb_root);
 }
-
-#endif /* _NATIVE_LINUX_TIMERQUEUE_H */

@@ -4,8 +4,7 @@
  *
  * A failed expectation is printed where it stands; a failed assertion also ends its case.
  */
-#ifndef _NATIVE_KUNIT_TEST_H
-#define _NATIVE_KUNIT_TEST_H
+#pragma once
 
 #include <errno.h>
 #include <setjmp.h>
@@ -130,5 +129,3 @@ do {										\
 		__KUNIT_ASSERT(test, false, #a);				\
 	}									\
 } while (0)
-
-#endif /* _NATIVE_KUNIT_TEST_H */

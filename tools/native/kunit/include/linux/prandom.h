@@ -2,8 +2,7 @@
 /*
  * Random numbers from a seed; the kernel's are others for the same seed
  */
-#ifndef _NATIVE_LINUX_PRANDOM_H
-#define _NATIVE_LINUX_PRANDOM_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -24,5 +23,3 @@ static inline u32 prandom_u32_state(struct rnd_state *rnd)
 	rnd->state ^= rnd->state >> 27;
 	return (rnd->state * 0x2545f4914f6cdd1dULL) >> 32;
 }
-
-#endif /* _NATIVE_LINUX_PRANDOM_H */
