@@ -64,7 +64,7 @@ TEST_F(blocking, a_read_returns_all_of_a_crowd_that_was_due)
 	ASSERT_EQ(2000, read_events(self->fd, 2000));
 }
 
-/* What becomes due meanwhile is for the next read. A machine that was busy tries again. */
+/* A timer that becomes due during a read is for the next one. A busy machine may try again. */
 TEST_F(blocking, a_read_returns_what_was_due_when_it_began)
 {
 	int tries = 10, n;
