@@ -6,7 +6,6 @@
  * for that. A page that the kernel zeroes in every child also shows one of a raw clone().
  */
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "loop.h"
 
@@ -64,17 +63,20 @@ static void begin_child(void)
 	unlock_loops();
 }
 
-static void __attribute__((constructor)) map_page(void)
+int twheel_loop_watch_forks(void)
 {
-	size_t bytes = sysconf(_SC_PAGESIZE);
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	uint32_t *page;
 
-	if (memory == MAP_FAILED)
-		return;
-	if (madvise(memory, bytes, MADV_WIPEONFORK) ||
-	    pthread_atfork(lock_loops, unlock_loops, begin_child))
-		munmap(memory, bytes);
-	else
-		twheel_process_page = memory;
+	lock_loops();
+	if (!twheel_process_page) {
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page != MAP_FAILED && !madvise(page, sizeof(*page), MADV_WIPEONFORK) &&
+		    !pthread_atfork(lock_loops, unlock_loops, begin_child))
+			twheel_process_page = page;
+		else if (page != MAP_FAILED)
+			munmap(page, sizeof(*page));
+	}
+	unlock_loops();
+	return twheel_process_page ? 0 : fail(ENOMEM);
 }

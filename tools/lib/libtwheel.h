@@ -426,8 +426,7 @@ int twheel_start_at(struct twheel_loop *loop, struct twheel_handle *handle, uint
 int twheel_repeat(struct twheel_loop *loop, struct twheel_handle *handle, uint64_t delay_ns,
 		  uint64_t interval_ns);
 
-/* For twheel_again() */
-#define TWHEEL_SAME_DELAY	(TWHEEL_TIME_MAX_NS + 1)
+#define TWHEEL_SAME_DELAY	(TWHEEL_TIME_MAX_NS + 1)	/* for twheel_again() */
 
 /**
  * twheel_again() - postpone a timer, or start it again

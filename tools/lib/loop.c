@@ -31,7 +31,7 @@ static bool has_messages(const struct twheel_loop *loop)
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
-		if (needs_alarm(loop) || loop->process != *twheel_process_page)
+		if (needs_alarm(loop) || twheel_loop_check(loop))
 			return loop_clock(loop);
 		set_time(loop);
 	}
@@ -271,11 +271,10 @@ static int set_unref(struct twheel_handle *handle, uint32_t unref)
 {
 	if (!handle)
 		return fail(EINVAL);
-	if (twheel_is_running(handle)) {
-		if (twheel_loop_check(handle->loop))
-			return -1;
+	if (twheel_is_running(handle) && twheel_loop_check(handle->loop))
+		return -1;
+	if (twheel_is_running(handle))
 		handle->loop->nr_running += !!(handle->state & UNREF) - !!unref;
-	}
 	handle->state = (handle->state & ~UNREF) | unref;
 	return 0;
 }
@@ -687,9 +686,7 @@ int twheel_loop_wait(struct twheel_loop *loop, int64_t timeout_ns)
 
 int64_t twheel_loop_count(struct twheel_loop *loop)
 {
-	if (twheel_loop_check(loop))
-		return -1;
-	return loop->nr_running;
+	return twheel_loop_check(loop) ? -1 : (int64_t)loop->nr_running;
 }
 
 int twheel_loop_stop(struct twheel_loop *loop)

@@ -211,8 +211,10 @@ static inline void end_turn(struct twheel_loop *loop)
 struct twheel_loop *twheel_loop_init(struct twheel_loop *loop,
 				     const struct twheel_loop_config *config);
 
-/* The number of a process with loops; 0 in a child until it makes one. NULL without memory. */
+/* The number of a process with loops; 0 in a child until it makes one. */
 extern uint32_t *twheel_process_page;
+/* Map that page, before the first loop. Returns 0; or -1 with errno set. */
+int twheel_loop_watch_forks(void);
 /* Let loops refuse in children that the process forks. */
 void twheel_loop_register(struct twheel_loop *loop);
 void twheel_loop_unregister(struct twheel_loop *loop);

@@ -31,7 +31,7 @@ static int read_config(const struct twheel_loop_config *config, struct twheel_se
 	      config->flags & TWHEEL_LOOP_KERNEL)) ||
 	    config->reserved[0] || config->reserved[1] || config->reserved[2])
 		return fail(EINVAL);
-	return twheel_process_page ? 0 : fail(ENOMEM);
+	return twheel_loop_watch_forks();
 }
 
 /*

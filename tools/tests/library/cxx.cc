@@ -19,6 +19,9 @@ using std::chrono::nanoseconds;
 static_assert(std::is_class_v<twheel_add> && std::is_class_v<twheel_info>);
 static_assert(!std::is_copy_constructible_v<twheel::timer>);
 
+/* Programs may make loops before main(), in any order with the library's own constructors. */
+static twheel::loop early_loop;
+
 static int failed;
 
 #define CHECK(condition)	check(condition, #condition, __LINE__)
