@@ -31,7 +31,7 @@ static bool has_messages(const struct twheel_loop *loop)
 static inline uint64_t loop_now(struct twheel_loop *loop)
 {
 	if (unlikely(!loop->delay_limit)) {
-		if (needs_alarm(loop) || twheel_loop_check(loop))
+		if (needs_alarm(loop) || loop->process != *twheel_process_page)
 			return loop_clock(loop);
 		set_time(loop);
 	}
