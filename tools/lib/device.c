@@ -294,7 +294,7 @@ static int fill_ring(struct device *device)
 	return fail(pollfd.revents & POLLNVAL ? EBADF : EIO);
 }
 
-/* Those that were due when the dispatch began may need several rounds: they stay in the ring. */
+/* Events stay in the ring until they are called, so a dispatch may need several rounds. */
 static int collect_resolved(struct device *device, bool again)
 {
 	struct twheel_loop *loop = &device->loop;

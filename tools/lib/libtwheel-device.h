@@ -89,7 +89,7 @@ int twheel_add_batch(int fd, struct twheel_add *adds, uint32_t count);
  * twheel_cancel_batch() - cancel many timers
  * @fd: the wheel.
  * @ids: the timers.
- * @results: set for each timer: 0, or ENOENT if there is no such timer any more. Or NULL.
+ * @results: NULL, or an array with a number for each timer, set to 0, or ENOENT if it is missing.
  * @count: number of timers.
  *
  * Without @results, it stops at the first missing timer, as twheel_add_batch() at the first error.
@@ -104,7 +104,7 @@ int twheel_cancel_batch(int fd, const uint64_t *ids, int *results, uint32_t coun
  * twheel_modify_batch() - give many timers new deadlines
  * @fd: the wheel.
  * @mods: the timers and their deadlines.
- * @results: as for twheel_cancel_batch(), with the errno of twheel_modify_timer(). Or NULL.
+ * @results: as for twheel_cancel_batch(), but with the errors of twheel_modify_timer().
  * @count: number of timers.
  *
  * Return: how many were modified; or -1 with errno set, as for twheel_cancel_batch().

@@ -182,7 +182,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 	POINT("hrtimer_start");
 	may_call();
 	if (time < 0 || mode != HRTIMER_MODE_ABS)
-		broken("an hrtimer is started for what is no time");
+		broken("an hrtimer is started with a wrong time or mode");
 	timer->expires = time;
 	list_del(&timer->node);
 	list_add(&timer->node, &base.timers);

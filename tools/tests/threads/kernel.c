@@ -229,7 +229,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 {
 	may_call();
 	if (time < 0 || mode != HRTIMER_MODE_ABS)
-		broken("an hrtimer is started for what is no time");
+		broken("an hrtimer is started with a wrong time or mode");
 	pthread_mutex_lock(&base.lock);
 	timer->expires = time;
 	list_del(&timer->node);
