@@ -174,7 +174,7 @@ deps:
 
 TOOLS := demo demo-jobs html deb test-packages bench bench-native bench-jobs test test-all \
 	check test-matrix test-hosts mutants fuzz-core
-.PHONY: $(TOOLS) all clean deps drivers fuzzers help in-tree install interleave \
+.PHONY: $(TOOLS) all clean deps dist drivers fuzzers help in-tree install interleave \
 	libraries module module-build module-install needs series tools uninstall user \
 	$(addprefix install-,go library module python rust user) $(addprefix uninstall-,module user)
 $(TOOLS): deps
@@ -185,6 +185,11 @@ test-all check test-matrix test-hosts mutants fuzz-core: export DEPS = test-all
 STOCK = $(MAKE) -s KERNEL=stock module
 
 deb: ; @tools/packages/build ## Debian packages, in build/deb
+dist: ## a tarball of the last commit's sources, in build
+	@mkdir -p $(BUILD)
+	@git -c tar.tar.xz.command="xz -c" archive --prefix=twheel-$(VERSION)/ \
+		-o $(BUILD)/twheel-$(VERSION).tar.xz HEAD
+	@echo $(BUILD)/twheel-$(VERSION).tar.xz
 in-tree: ; @tools/in-tree/put $(LINUX) ## copy the sources to a kernel's source: LINUX=DIR
 series: ; @tools/in-tree/series $(LINUX) ## commit them there, as patches for review: LINUX=DIR
 
