@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 /* The version of this header, also as MAJOR << 16 | MINOR << 8 | PATCH. */
-#define LIBTWHEEL_VERSION		"0.1.0"
-#define LIBTWHEEL_VERSION_NUMBER	0x000100
+#define LIBTWHEEL_VERSION		"1.0.0"
+#define LIBTWHEEL_VERSION_NUMBER	0x010000
 
 /* Units of time: 5 * TWHEEL_SEC. */
 #define TWHEEL_USEC	1000ULL
