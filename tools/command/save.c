@@ -101,9 +101,8 @@ static int64_t saturated_sum(uint64_t time_ns, int64_t offset_ns)
 }
 
 /*
- * Convert a deadline to the wall clock. Return the deadline in nanoseconds since 1970; 0 for
- * anything before. Errors of @now make it later, never earlier. The end of time stays the end of
- * time.
+ * Convert a deadline to the wall clock. Return it in nanoseconds since 1970; 0 for anything before.
+ * Errors of @now make it later, never earlier. The end of time stays the end of time.
  */
 uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
 {
@@ -115,9 +114,9 @@ uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
 }
 
 /*
- * Convert a deadline to a wheel's clock. Return the deadline; 0 for anything before the wheel's
- * clock began. Errors of @now make it later, never earlier. The end of time stays the end of
- * time.
+ * Convert a deadline to a wheel's clock. Return the deadline; 1 for anything before the wheel's
+ * clock began. Errors of @now make it later, never earlier. The end of time stays the end of time.
+ * 0 stays 0, and nothing else becomes it: a loop drops such timers, which only wake it.
  */
 uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns)
 {
@@ -125,10 +124,10 @@ uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_
 
 	if (wall_ns >= TWHEEL_TIME_MAX_NS)
 		return TWHEEL_TIME_MAX_NS;
+	if (!interval_ns && (!wall_ns || deadline_ns <= 0))
+		return !!wall_ns;
 	if (deadline_ns >= 0)
 		return (uint64_t)deadline_ns;
-	if (!interval_ns)
-		return 0;
 	deadline_ns %= (int64_t)interval_ns;
 	return (uint64_t)(deadline_ns ? deadline_ns + (int64_t)interval_ns : 0);
 }
@@ -164,7 +163,8 @@ static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 	while ((n = twheel_list_timers(fd, &cursor, timers, BATCH)) > 0 && !ferror(file)) {
 		for (i = 0; i < n; i++)
 			fprintf(file, TIMER, (uintmax_t)timers[i].data,
-				(uintmax_t)to_wall(&now, timers[i].deadline_ns),
+				timers[i].deadline_ns || timers[i].interval_ns ?
+				(uintmax_t)to_wall(&now, timers[i].deadline_ns) : 0,
 				(uintmax_t)timers[i].interval_ns);
 		count += (uint64_t)n;
 		show_progress("saved", count);

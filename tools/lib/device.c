@@ -476,8 +476,8 @@ static __always_inline int adopt(struct device *device, const struct twheel_list
 	struct twheel_loop *loop = &device->loop;
 	struct twheel_handle *handle = loop->config.resolve(loop, listed->data);
 
-	/* A deadline of 0 is for a timer that only wakes the program. */
-	if (!handle || !handle->callback || !listed->deadline_ns)
+	/* A deadline of 0 is for a timer that only wakes the program, unless it repeats. */
+	if (!handle || !handle->callback || !(listed->deadline_ns || listed->interval_ns))
 		return note_stopped(device, listed->id);
 	if (likely(!(handle->state & RUNNING))) {
 		handle->state = (handle->state & UNREF) | ARMED;

@@ -137,7 +137,7 @@ struct twheel_loop *twheel_loop_new(const struct twheel_loop_config *config);
 /**
  * twheel_loop_adopt() - make a loop over a wheel that has timers
  * @fd: the wheel: inherited, or received from another process. It had a loop with @resolve,
- *	or timers that were added with twheel_add_batch(). If this succeeds, the loop owns it.
+ *	or timers of twheel_add_batch(), with deadlines above 0. On success, the loop owns it.
  * @config: the parameters, with @resolve. Tick, size, limit and clock are the wheel's: 0 here.
  *
  * Timers for which @resolve returns a handle are running in the loop, with their deadlines and

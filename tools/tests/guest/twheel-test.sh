@@ -561,18 +561,18 @@ test_save()
 		echo "data=18446744073709551615 wall_ns=4000000000000000000 interval_ns=5000000"
 		echo "data=7 wall_ns=4000000000000000000 interval_ns=0"
 		echo "data=9007199254740993 wall_ns=9223372036854775807 interval_ns=0"
-		echo "timers=3"
+		printf 'data=0 wall_ns=0 interval_ns=0\ntimers=4\n'
 	} >file
 	run load --fd 7 file
-	ok "load: a file" gives "loaded count=3 past=0"
+	ok "load: a file" gives "loaded count=4 past=1"
 	echo old >saved
 	chmod 600 saved
 	run --json save --fd 7 saved
-	ok "save: to a file" gives '{"event":"saved","count":3}'
+	ok "save: to a file" gives '{"event":"saved","count":4}'
 	ok "save: it was replaced, and keeps its mode" \
 		[ "$(stat -c %a saved),$(ls saved*)" = 600,saved ]
 	sed 's/=400000000000[0-9]* /=4000000000000000000 /' saved >out
-	ok "save: data, times, and the end of time" gives "$(cat file)"
+	ok "save: data, times, 0, and the end of time" gives "$(cat file)"
 	ok "save: the wheel keeps its timers" [ "$(wheel_has 7 pending)" = 3 ]
 
 	exec 8<>"$device"

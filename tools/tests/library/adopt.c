@@ -116,7 +116,7 @@ DEVICE_TEST(timers_that_no_loop_added_are_adopted)
 	struct twheel_add adds[] = {
 		{ .time_ns = 0, .data = 7 },
 		{ .time_ns = HOUR, .data = 8 },
-		{ .time_ns = 20 * MSEC, .interval_ns = 20 * MSEC, .data = 9 },
+		{ .flags = TWHEEL_ABSTIME, .interval_ns = 20 * MSEC, .data = 9 },
 		{ .time_ns = 3 * HOUR, .data = 8 },
 		{ .time_ns = 2 * HOUR, .data = 8 },
 	};

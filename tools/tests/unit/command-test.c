@@ -217,12 +217,12 @@ static const struct {
 } wheels[] = {
 	{ &boot, NOW, 0, 1010 }, { &boot, NOW + YEAR, 0, YEAR + 1010 },
 	{ &boot, NOW - 10, 0, 1000 },
-	{ &boot, NOW - 1010, 0, 0 }, { &boot, NOW - YEAR, 0, 0 }, { &boot, 0, 0, 0 },
+	{ &boot, NOW - 1010, 0, 1 }, { &boot, NOW - YEAR, 0, 1 }, { &boot, 0, 0, 0 },
 	{ &boot, NOW - 1010 - 7, 10, 3 }, { &boot, NOW - 1010 - 70, 10, 0 },
 	{ &boot, 0, LAST, LAST - NOW + 1010 }, { &boot, LAST - 1, 0, LAST - 1 - NOW + 1010 },
 	{ &boot, LAST, 0, LAST }, { &boot, LAST, 10, LAST },
-	{ &early, 0, 0, 4900 }, { &early, LAST - 1, 0, LAST }, { &early, LAST - 4901, 0, LAST - 1 },
-	{ &same, 42, 0, 42 },
+	{ &early, 0, 0, 0 }, { &early, 1, 0, 4901 }, { &early, LAST - 1, 0, LAST },
+	{ &early, LAST - 4901, 0, LAST - 1 }, { &same, 42, 0, 42 },
 };
 
 static void test_deadlines(void)
