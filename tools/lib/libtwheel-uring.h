@@ -20,15 +20,15 @@ extern "C" {
 static inline void twheel_prep_command(struct io_uring_sqe *sqe, int fd, __u32 command,
 				       __u64 first, __u64 second)
 {
-	__u64 user_data = sqe->user_data;
+	__u64 user_data = sqe->user_data, cmd[] = { first, second };
 
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
 	/* cmd_op, in the headers that have it: 32 bits, whatever the byte order is. */
 	memcpy(&sqe->off, &command, sizeof(command));
-	sqe->addr3 = first;	/* cmd, which is 16 bytes */
-	sqe->__pad2[0] = second;
+	/* The fields there have other names in other versions of the header. */
+	memcpy((char *)sqe + 48, cmd, sizeof(cmd));
 	sqe->user_data = user_data;
 }
 
