@@ -27,7 +27,7 @@
 #include <utility>
 #include <libtwheel.h>
 
-namespace twheel {
+namespace twheel { inline namespace v1 { /* a new layout gets a new number */
 
 using std::chrono::nanoseconds;
 
@@ -220,4 +220,4 @@ using timer = basic_timer<std::chrono::steady_clock>;
 using calendar_loop = basic_loop<std::chrono::system_clock>;
 using calendar_timer = basic_timer<std::chrono::system_clock>;
 
-} // namespace twheel
+} } // namespace twheel::v1
