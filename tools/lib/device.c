@@ -10,8 +10,8 @@
  *
  * In a loop that another process may adopt, an event carries the data of its handle, and stays
  * in the ring until all callbacks of its turn have returned: a process that is killed before
- * that leaves it to the next one. Such a loop arms timers before it cancels stopped ones, so
- * that none is missing at any time.
+ * that leaves it to the next one, which may have a later version: this never changes. Such a loop
+ * arms timers before it cancels stopped ones, so that none is missing at any time.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -40,7 +40,7 @@
  */
 #define LINKED			0x01
 #define ARMED			0x02
-#define RUNNING			(LINKED | ARMED)
+#define RUNNING			(LINKED | ARMED) /* programs have it: twheel_is_running() */
 #define REPEATS			0x10
 #define UNREF			0x20
 
