@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 /// A failure of the library. As an [`io::Error`], it has the kind of its cause.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Error {
     /// What failed.
     pub function: &'static str,

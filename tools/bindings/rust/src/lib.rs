@@ -21,9 +21,8 @@
 //! std::thread::spawn(move || wheel.dispatch());
 //! ```
 //!
-//! A [`Queue`] is an iterator that returns
-//! values when their time has come. All changes are collected in memory, and take effect with
-//! the next [`Loop::flush`], which [`Loop::wait`] includes.
+//! A [`Queue`] is an iterator that returns values when their time has come. Changes are collected in
+//! memory, and take effect with the next [`Loop::flush`], which [`Loop::wait`] includes.
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
@@ -45,6 +44,7 @@ pub use timer::Timer;
 
 /// The backend of a loop: any, `/dev/twheel`, or the program's memory.
 #[allow(missing_docs)]
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
     #[default]
@@ -56,6 +56,7 @@ pub enum Backend {
 /// The clock of a loop. `Boottime` goes on while the machine is suspended; the calendar's,
 /// `Realtime`, and `Tai`, over the device, may be set, and timers follow them.
 #[allow(missing_docs)]
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     #[default]
@@ -67,7 +68,7 @@ pub enum Clock {
     Manual = 0x1ffff,
 }
 
-/// The parameters of a loop; `Default` has the library's.
+/// The parameters of a loop; `..Default::default()` has the library's, and those to come.
 #[derive(Clone, Default)]
 pub struct Config {
     /// The length of a tick, 1 us to 1 h; zero stands for 1 ms.
@@ -93,8 +94,7 @@ pub struct Config {
 /// Finds a timer of a loop by its number.
 pub type Resolve = dyn Fn(&Loop, u64) -> Option<Pin<Rc<Timer>>>;
 
-/// A set of timers. Clones are the same loop; it is dropped with the last of its clones,
-/// timers and queues.
+/// A set of timers. Clones are the same loop, which lives as long as they, timers and queues do.
 #[derive(Clone)]
 pub struct Loop(Rc<Inner>);
 
@@ -286,8 +286,7 @@ impl Loop {
         })
     }
 
-    /// Makes [`Loop::run`] return after the callbacks of all timers that have expired. Without
-    /// a run, the next one ends at once.
+    /// Ends [`Loop::run`] after the callbacks of all expired timers; without a run, the next one.
     pub fn stop(&self) {
         self.0.stopped.set(true);
     }
