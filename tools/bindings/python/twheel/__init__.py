@@ -23,7 +23,7 @@ class AsyncioLoop(Loop):
         self._follows = (isinstance(loop, asyncio.BaseEventLoop) and
                          getattr(loop.time, "__func__", None) is not asyncio.BaseEventLoop.time)
         if self._follows:
-            config.update(clock=MANUAL, boottime=False)
+            config["clock"] = MANUAL
         super().__init__(on_error=self._report, **config)
         self._asyncio, self._expired, self._changed = weakref.ref(loop), False, False
         self._retry = self._next = None # handles of the event loop

@@ -17,10 +17,10 @@ class Timer:
 class Loop:
     backend: Literal["device", "user"]
     def __init__(self, *, tick: float = 0, max_timers: int = 0, wheel_size: int = 0,
-                 clock: int = time.CLOCK_MONOTONIC, boottime: bool = False,
+                 clock: int = time.CLOCK_MONOTONIC,
                  backend: Literal["any", "device", "user"] = "any",
                  on_error: Callable[[Exception, Timer | None], object] | None = None) -> None:
-        """Zero stands for the library's default. boottime=True is clock=time.CLOCK_BOOTTIME.
+        """Zero stands for the library's default.
         on_error is called for what a callback raises, with the timer; or with None, of Timers
         and post()."""
     def time(self) -> float: ...  # of its clock: call_at() takes that
@@ -42,7 +42,7 @@ class Loop:
     def __len__(self) -> int: ...
 
 class Timers:
-    """Timers with numbers, and nothing else: 80 bytes each."""
+    """Timers with numbers, and nothing else: no object for each."""
     def __init__(self, loop: Loop, size: int, callback: Callable[[int], object]) -> None: ...
     def start(self, number: int, delay: float) -> None: ...  # or put off
     def stop(self, number: int) -> bool: ...

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 from select import POLLIN, poll
-from time import CLOCK_BOOTTIME, CLOCK_MONOTONIC, clock_gettime, monotonic
+from time import CLOCK_MONOTONIC, clock_gettime, monotonic
 
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
@@ -90,13 +90,12 @@ cdef class Loop:
     cdef object __weakref__
 
     def __init__(self, *, double tick=0, uint64_t max_timers=0, uint32_t wheel_size=0,
-                 int clock=CLOCK_MONOTONIC, bint boottime=False, str backend="any",
-                 on_error=None):
+                 int clock=CLOCK_MONOTONIC, str backend="any", on_error=None):
         cdef twheel_loop_config config
         memset(&config, 0, sizeof(config))
         config.tick_ns, config.max_timers = nanoseconds(tick), max_timers
         config.wheel_size, config.backend = wheel_size, BACKENDS[backend]
-        self.clock, self.manual = CLOCK_BOOTTIME if boottime else clock, clock == MANUAL
+        self.clock, self.manual = clock, clock == MANUAL
         config.clock, config.data = TWHEEL_CLOCK_REALTIME | self.clock, <void *>self
         if self.loop != NULL:
             raise RuntimeError("a loop is made once")
