@@ -8,9 +8,6 @@
 #include "kernel.h"
 #include "threads.h"
 
-/* How long waiters may sleep over a due timer. */
-#define PATIENCE_NS	(10 * SEC)
-
 struct wheel wheels[NR_WHEELS];
 struct record records[MAX_RECORDS];
 
@@ -106,15 +103,14 @@ bool has_ended(const struct record *record)
 
 void ledger_wait(void)
 {
-	u64 end = clock_now(CLOCK_MONOTONIC) + PATIENCE_NS;
 	const struct record *record;
+	u32 turns = 0;
 
 	for (record = records; record < records + nr_adders * MAX_ADDS; record++) {
 		while (!has_ended(record)) {
-			if (clock_now(CLOCK_MONOTONIC) > end)
+			if (!wait_a_turn(&turns))
 				wrong("wheel %u: timer %zd is due, and no waiter is woken",
 				      record->wheel, record - records);
-			usleep(100);
 		}
 	}
 }

@@ -89,10 +89,20 @@ static void launch(struct thread *thread, void (*run)(u32 nr), u32 nr)
 		err(1, "cannot start a thread");
 }
 
-static void join_all(struct thread *threads, unsigned int n)
+/* Wait for threads to end; waiters need a signal. */
+static void join_all(struct thread *threads, unsigned int n, bool are_waiters)
 {
-	while (n--)
+	u32 turns = 0;
+
+	while (n--) {
+		while (!READ_ONCE(threads[n].done)) {
+			if (!wait_a_turn(&turns))
+				wrong("a thread does not come back from a call");
+			if (are_waiters)
+				task_signal(&threads[n].task, false);
+		}
 		pthread_join(threads[n].thread, NULL);
+	}
 }
 
 /*
@@ -195,13 +205,7 @@ static void stop_all(void)
 	unsigned int i;
 
 	WRITE_ONCE(leaving, true);
-	for (i = 0; i < NR_ROLES; i++) {
-		while (!READ_ONCE(waiters[i].done)) {
-			task_signal(&waiters[i].task, false);
-			usleep(100);
-		}
-	}
-	join_all(waiters, NR_ROLES);
+	join_all(waiters, NR_ROLES, true);
 	ledger_check();
 	for (i = 0; i < NR_WHEELS; i++)
 		sys_close(wheels[i].filp);
@@ -224,12 +228,10 @@ static void check_leftovers(void)
 
 static void play_round(void)
 {
-	/* A thread that hangs in a call never comes back. */
-	alarm(60);
 	start_all();
 	if (one_in(4))
 		clock_suspend(any_below(SEC / 500));
-	join_all(adders, nr_adders);
+	join_all(adders, nr_adders, false);
 	ledger_wait();
 	stop_all();
 	check_leftovers();

@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <unistd.h>
+
 #include "calls.h"
 
 #define NR_WHEELS	8
@@ -76,6 +78,16 @@ void use_wheel(u32 nr);
 bool has_ended(const struct record *record);
 /* Note an errno that has to occur. */
 void record_error(long err);
+
+/*
+ * Wait for others for 100 us. Return false after 10 s of an idle machine. This counts turns: a busy
+ * machine gives this thread fewer of them, as it does the others.
+ */
+static inline bool wait_a_turn(u32 *turns)
+{
+	usleep(100);
+	return ++*turns < 100000;
+}
 
 /* Wait until all timers have ended. */
 void ledger_wait(void);
