@@ -13,7 +13,10 @@
 #define LIMIT		(12 * MB)
 
 /* The test is the only process of each group, so the kernel would kill it for memory. */
-FIXTURE_OF_WHEEL(full_cgroup);
+FIXTURE(full_cgroup)
+{
+	int fd;
+};
 
 FIXTURE_VARIANT(full_cgroup)
 {
@@ -58,6 +61,21 @@ FIXTURE_SETUP(full_cgroup)
 	self->fd = open_wheel(_metadata, O_NONBLOCK);
 	ASSERT_TRUE(!variant->by_heir || enter_group("heir"));
 	ASSERT_TRUE(!variant->is_gone || !rmdir(CGROUP "outer/inner"));
+}
+
+/* Leave nothing behind, as this may be a machine that goes on. */
+FIXTURE_TEARDOWN(full_cgroup)
+{
+	const char *groups[] = { "opener", "heir", "outer/inner", "outer" };
+	char path[64];
+	size_t i;
+
+	close(self->fd);
+	enter_group("");
+	for (i = 0; i < ARRAY_SIZE(groups); i++) {
+		snprintf(path, sizeof(path), CGROUP "%s", groups[i]);
+		EXPECT_TRUE(!rmdir(path) || errno == ENOENT);
+	}
 }
 
 /* SECURITY: cgroups; spend another cgroup's memory after a restart */
