@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Runs in a Debian system that was booted for it, and prints TAP: packages are installed,
-# interrupted, upgraded, survive a kernel upgrade and a reboot, and leave nothing.
+# interrupted, upgraded while a wheel is open, survive a kernel upgrade and a reboot, and leave
+# nothing.
 # tools/tests/packages/run boots the system twice: on the first kernel, then on the one
 # that was installed.
 
@@ -30,19 +31,14 @@ built()
 
 loads()
 {
-	modprobe -r twheel || true
-	modprobe twheel && modinfo -F version twheel | grep -xF "$1" && [ -c /dev/twheel ]
+	modprobe -r twheel && modprobe twheel && grep -xF "$1" /sys/module/twheel/version &&
+		[ -c /dev/twheel ]
 }
 
 # As an ordinary user.
 somebody()
 {
 	su nobody -s /bin/sh -c "$*"
-}
-
-says_hi()
-{
-	somebody twheel after 1s hi | grep " hi "
 }
 
 # appears LINE FILE: waits a minute for a line that matches.
@@ -56,6 +52,52 @@ appears()
 	done
 	cat "$2"
 	return 1
+}
+
+# works VERSION: an ordinary user has timers by the command and the library of this version.
+works()
+{
+	somebody twheel --version | grep -wF "$1" && somebody twheel after 1s hi | grep " hi " &&
+		somebody python3 -c '"import twheel; loop = twheel.Loop(backend=\"device\"); \
+			loop.call_later(0.1, print, \"hi\"); loop.wait()"' | grep hi
+}
+
+# A program of the version before has a wheel open until the upgrade is over. Once a second it
+# prints the seconds and the periods that have passed.
+opens_a_wheel()
+{
+	cat >/run/program <<-END
+	import os, time, twheel
+	loop = twheel.Loop(backend="device")
+	began, periods = time.monotonic(), 0
+	def passed():
+	    global periods
+	    periods += each.count
+	    loop.call_later(0.1, lambda: print(int(time.monotonic() - began), periods, flush=True))
+	each = loop.call_every(1, passed)
+	far = loop.call_later(1e6, print, "early")
+	while not os.path.exists("/run/upgraded"):
+	    loop.wait()
+	assert far.cancel()
+	END
+	setsid su nobody -s /bin/sh -c "python3 /run/program && echo ended" >/run/said 2>&1 &
+	appears '[0-9].*' /run/said
+}
+
+# The module cannot be unloaded, and the new command and library work with it.
+old_module_serves()
+{
+	! rmmod twheel && grep -xF "$BEFORE" /sys/module/twheel/version && works "$NOW"
+}
+
+# No period was early, and none is missing in the end.
+lost_nothing()
+{
+	touch /run/upgraded
+	appears ended /run/said || return
+	tail -n 3 /run/said
+	awk '/^[0-9]/ { ahead = $1 - $2; if (ahead < 0) exit } END { exit ahead < 0 || ahead > 2 }' \
+		/run/said
 }
 
 # An upgrade that is killed while DKMS compiles, and the command that repairs it.
@@ -200,15 +242,16 @@ first_boot()
 	ok "the version before is installed" installed ./before/*.deb
 	ok "DKMS builds the module for the kernel that runs" built "$kernel" "$BEFORE"
 	ok "it is loaded, of that version" loads "$BEFORE"
-	ok "an ordinary user runs a command after a second" says_hi
+	ok "an ordinary user has timers of it" works "$BEFORE"
+	ok "a program opens a wheel" opens_a_wheel
 	ok "an upgrade that is killed in the middle is noticed" interrupted
 	ok "the next command repairs it" repaired
 	ok "the new version's module is built, and the old one's gone" built "$kernel" "$NOW"
+	ok "the new command and library work with the old module, which stays" old_module_serves
+	ok "the program has lost nothing, and ends" lost_nothing
 	ok "the new one is loaded" loads "$NOW"
-	ok "an ordinary user runs a command of the new one" says_hi
+	ok "an ordinary user has timers of the new one" works "$NOW"
 	ok "the library is where programs look for it" eval 'ldconfig -p | grep -F libtwheel.so.0'
-	ok "an ordinary user has timers in Python" somebody \
-		python3 -c '"import twheel; twheel.Loop(backend=\"device\")"'
 	ok "a module of make install is not in the way" beside_make_install
 	ok "a new kernel is installed" installed ./kernel/*.deb
 	ok "and the module is built for it" built "$NEXT" "$NOW"
@@ -220,7 +263,7 @@ second_boot()
 	ok "the module was loaded at boot" grep ^twheel /proc/modules
 	ok "the device is everybody's" test "$(stat -c %a /dev/twheel)" = 666
 	ok "and udev's rule makes it so" rule_applies
-	ok "an ordinary user runs a command" says_hi
+	ok "an ordinary user has timers" works "$NOW"
 	ok "a service's timers survive its restarts in systemd's store" survives
 	ok "a command is killed in time although systemd restarts its reaper" reaps
 	ok "without headers, installing says so and goes on" without_headers
