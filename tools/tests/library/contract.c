@@ -10,10 +10,11 @@
 
 /* Programs embed these, and inline functions use them: see ABI.md. */
 #define AT(member, place)	(offsetof(struct twheel_handle, member) == (place))
-_Static_assert(sizeof(void *) != 8 || (sizeof(struct twheel_handle) == 88 && AT(count, 16) &&
-	       AT(state, 24) && AT(loop, 32) && AT(deadline, 40) && AT(armed, 72) &&
-	       sizeof(struct twheel_loop_config) == 80 && sizeof(struct twheel_message) == 16 &&
-	       sizeof(struct twheel_ring_view) == 16), "programs were compiled with these");
+_Static_assert(sizeof(void *) != 8 ||
+	       (sizeof(struct twheel_handle) == 88 && AT(count, 16) && AT(state, 24) &&
+		AT(loop, 32) && AT(deadline, 40) && AT(armed, 72) &&
+		sizeof(struct twheel_loop_config) == 80 && sizeof(struct twheel_message) == 16 &&
+		sizeof(struct twheel_ring_view) == 16), "programs were compiled with these");
 
 /* ---- Expiry ---------------------------------------------------------------- */
 

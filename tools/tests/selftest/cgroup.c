@@ -66,7 +66,7 @@ FIXTURE_SETUP(full_cgroup)
 /* Leave nothing behind, as this may be a machine that goes on. */
 FIXTURE_TEARDOWN(full_cgroup)
 {
-	const char *groups[] = { "opener", "heir", "outer/inner", "outer" };
+	static const char * const groups[] = { "opener", "heir", "outer/inner", "outer" };
 	char path[64];
 	size_t i;
 
