@@ -8,10 +8,10 @@
  * Timers that cannot be cancelled any more are in the ring, and skipped there by their ids.
  * Handles of events that have been taken are in a list, from which a stop removes them.
  *
- * In a loop that another process may adopt, an event carries the data of its handle, and stays
- * in the ring until all callbacks of its turn have returned: a process that is killed before
- * that leaves it to the next one, which may have a later version: this never changes. Such a loop
- * arms timers before it cancels stopped ones, so that none is missing at any time.
+ * In a loop that another process may adopt, an event carries the data of its handle. It stays in
+ * the ring until all callbacks of its turn have returned, and so goes to the next process if this
+ * one is killed before. Timers are armed before stopped ones are cancelled: none is ever missing.
+ * Later versions keep to this, as the next process may have one.
  */
 #include <fcntl.h>
 #include <poll.h>
