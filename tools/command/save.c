@@ -102,14 +102,16 @@ static int64_t saturated_sum(uint64_t time_ns, int64_t offset_ns)
 
 /*
  * Convert a deadline to the wall clock. Return it in nanoseconds since 1970; 0 for anything before.
- * Errors of @now make it later, never earlier. The end of time stays the end of time.
+ * Errors of @now make it later, never earlier. The end of time stays the end of time; 0 stays 0.
  */
-uint64_t to_wall(const struct moment *now, uint64_t deadline_ns)
+uint64_t to_wall(const struct moment *now, uint64_t deadline_ns, uint64_t interval_ns)
 {
 	int64_t wall_ns = saturated_sum(deadline_ns, (int64_t)(now->wall_ns - now->before_ns));
 
 	if (deadline_ns >= TWHEEL_TIME_MAX_NS)
 		return TWHEEL_TIME_MAX_NS;
+	if (!deadline_ns && !interval_ns)
+		return 0;
 	return wall_ns > 0 ? (uint64_t)wall_ns : 0;
 }
 
@@ -163,8 +165,8 @@ static uint64_t write_timers(FILE *file, int fd, const struct twheel_info *info)
 	while ((n = twheel_list_timers(fd, &cursor, timers, BATCH)) > 0 && !ferror(file)) {
 		for (i = 0; i < n; i++)
 			fprintf(file, TIMER, (uintmax_t)timers[i].data,
-				timers[i].deadline_ns || timers[i].interval_ns ?
-				(uintmax_t)to_wall(&now, timers[i].deadline_ns) : 0,
+				(uintmax_t)to_wall(&now, timers[i].deadline_ns,
+						   timers[i].interval_ns),
 				(uintmax_t)timers[i].interval_ns);
 		count += (uint64_t)n;
 		show_progress("saved", count);

@@ -131,7 +131,7 @@ struct moment {
 	uint64_t after_ns;
 };
 
-uint64_t to_wall(const struct moment *now, uint64_t deadline_ns);
+uint64_t to_wall(const struct moment *now, uint64_t deadline_ns, uint64_t interval_ns);
 uint64_t to_wheel(const struct moment *now, uint64_t wall_ns, uint64_t interval_ns);
 
 /* `twheel top`: the wheels of the machine, as /proc/PID/fdinfo shows them */

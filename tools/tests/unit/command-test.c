@@ -230,8 +230,9 @@ static void test_deadlines(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(walls); i++)
-		tap_result(to_wall(walls[i].now, walls[i].deadline_ns) == walls[i].wall_ns,
+		tap_result(to_wall(walls[i].now, walls[i].deadline_ns, 1) == walls[i].wall_ns,
 			   "deadline on the wall clock, case %zu", i);
+	tap_result(!to_wall(&boot, 0, 0), "deadline on the wall clock, 0 without a period");
 	for (i = 0; i < ARRAY_SIZE(wheels); i++)
 		tap_result(to_wheel(wheels[i].now, wheels[i].wall_ns, wheels[i].interval_ns) ==
 			   wheels[i].deadline_ns, "deadline on the wheel's clock, case %zu", i);
