@@ -71,6 +71,7 @@ static void stop_the_third_time(struct twheel_loop *loop, struct twheel_handle *
 static void run_inside(struct twheel_loop *loop, struct twheel_handle *timer)
 {
 	CHECK(twheel_loop_count(loop) && !twheel_loop_run(loop));
+	CHECK(!twheel_again(&timers[1], 10 * MSEC));
 	timer->callback = count_call;
 }
 
@@ -79,7 +80,7 @@ TEST(a_stop_ends_the_innermost_run)
 	timer.callback = run_inside;
 	timers[0].callback = stop_the_third_time;
 	CHECK(!twheel_start(loop, &timer, 0) && !twheel_repeat(loop, &timers[0], MSEC, MSEC));
-	CHECK(!twheel_unref(&timers[0]) && !twheel_start(loop, &timers[1], 100 * MSEC));
+	CHECK(!twheel_unref(&timers[0]) && !twheel_start(loop, &timers[1], HOUR));
 	CHECK(!twheel_loop_run(loop) && called > 3 && !twheel_is_running(&timers[1]));
 	CHECK(timer.callback == count_call && twheel_is_running(&timers[0]));
 	/* A stop before the run ends it at once. */
