@@ -5,7 +5,7 @@
  *	cc -O2 survivor.c -o survivor $(pkg-config --cflags --libs libtwheel libsystemd)
  *
  * In its unit: FileDescriptorStoreMax=1, NotifyAccess=main and Restart=always. It runs a
- * hundred jobs, one every 50 ms, and prints a line for each, however often it is killed.
+ * hundred jobs, one every 200 ms, and prints a line for each, however often it is killed.
  */
 #include <err.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <libtwheel.h>
 
 #define JOBS	100
-#define EVERY	(50 * TWHEEL_MSEC)
+#define EVERY	(200 * TWHEEL_MSEC)
 
 static struct twheel_handle job[JOBS];
 
