@@ -396,16 +396,24 @@ static inline unsigned long long fdinfo_field(int fd, const char *field)
 	return proc_value(path, field, value, sizeof(value)) ? strtoull(value, NULL, 0) : ~0ULL;
 }
 
-/* How often a task has gone to sleep, if it is sleeping now; or -1. */
+/*
+ * How often a task has gone to sleep, if it is sleeping now; or -1. The state in its status says so
+ * while it still runs; its syscall says "running" until it has left the CPU.
+ */
 static inline long sleeps_of(pid_t tid)
 {
-	char path[32], state[32], sleeps[32];
+	char path[32], sleeps[32];
+	bool runs;
+	FILE *file;
 
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	file = fopen(path, "r");
+	runs = !file || fgetc(file) == 'r';
+	if (file)
+		fclose(file);
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (!proc_value(path, "State", state, sizeof(state)) || !strchr("SD", *state) ||
-	    !proc_value(path, "voluntary_ctxt_switches", sleeps, sizeof(sleeps)))
-		return -1;
-	return strtol(sleeps, NULL, 10);
+	return !runs && proc_value(path, "voluntary_ctxt_switches", sleeps, sizeof(sleeps)) ?
+		strtol(sleeps, NULL, 10) : -1;
 }
 
 /* The same when it has slept for a while; or -1 if it does not go to sleep. */
