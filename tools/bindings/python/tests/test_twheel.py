@@ -155,7 +155,8 @@ class Timers(Base):
             if number % 10007 == 0:
                 self.loop.wait(0)
         self.assertLess(len(gc.get_objects()) - objects, 1000)
-        self.wait_for(0.2)
+        while called != expected and self.loop.wait(10):
+            pass
         self.assertEqual(called, expected)
 
     def test_wait_sleeps(self):
@@ -469,8 +470,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
                         (twheel.timeout, twheel.timeout.again)):
                 seen = []
                 task = asyncio.create_task(run(*how, seen, *scenario))
-                asyncio.get_running_loop().call_later(1, task.cancel)
-                await asyncio.wait([task])
+                await asyncio.wait([task], timeout=60)
                 error = asyncio.CancelledError() if task.cancelled() else task.exception()
                 outcomes.append((repr(error), seen, task.cancelling()))
             with self.subTest(scenario):
@@ -480,13 +480,12 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
     async def test_the_time_of_an_event_loop_is_that_of_its_wheel(self):
         loop = asyncio.get_running_loop()
         ahead = time.clock_gettime(time.CLOCK_REALTIME) - time.monotonic()
-        old = loop.call_later(0.1, self.called.append, 1)
+        began = time.monotonic()
+        loop.call_later(0.1, lambda: self.called.append(time.monotonic() - began))
         wheel = twheel.install(clock=time.CLOCK_REALTIME)
         self.assertAlmostEqual(loop.time(), time.time(), delta=5)
-        began = time.monotonic()
         async with asyncio.timeout(10):
             await asyncio.sleep(0.02)
-        self.assertEqual(self.called, []) # one from before is not early
         with self.assertRaises(TimeoutError):
             async with asyncio.timeout(0.02):
                 await asyncio.sleep(10)
@@ -499,8 +498,8 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         handle.cancel()
         await asyncio.sleep(0.1)
         self.assertGreaterEqual(time.monotonic() - began, 0.16)
-        self.assertEqual(self.called, [1])
-        old = loop.call_later(60, nothing)
+        self.assertEqual([late >= 0.1 for late in self.called], [True]) # one from before
+        loop.call_later(60, nothing)
         wheel.close()
         self.assertAlmostEqual(loop.time(), time.monotonic(), delta=5)
         self.assertGreater(ahead, 1e6)
