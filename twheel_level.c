@@ -217,7 +217,7 @@ EXPORT_SYMBOL_GPL(twheel_levels_for);
  * @w: the wheel
  * @deadline: the deadline
  *
- * Return: the smallest number of levels with which twheel_add() succeeds.
+ * Return: a number of levels with which twheel_add() succeeds: the smallest, unless timers are due.
  */
 u8 twheel_levels_until(const struct twheel *w, u64 deadline)
 {
