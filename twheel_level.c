@@ -217,7 +217,8 @@ EXPORT_SYMBOL_GPL(twheel_levels_for);
  * @w: the wheel
  * @deadline: the deadline
  *
- * Return: a number of levels with which twheel_add() succeeds: the smallest, unless timers are due.
+ * Return: a number of levels with which twheel_add() succeeds: the smallest, unless levels are
+ * ahead of the clock, in a bucket that has been opened.
  */
 u8 twheel_levels_until(const struct twheel *w, u64 deadline)
 {

@@ -183,18 +183,19 @@ static void install_level(struct input *in)
 }
 
 /*
- * If levels are missing, adding must first fail, and change nothing. While timers are due, levels
- * may be in their bucket, ahead of the clock, and cover more.
+ * If levels are missing, adding must first fail, and change nothing. If a bucket has been opened that
+ * is ahead of the clock, all levels up to its own are there, too, and cover more.
  */
 static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
 	struct model *m = &in->model;
 	struct twheel *w = &m->wheel;
+	bool ahead = w->nr_levels && w->level[0]->next_edge > w->time + w->tick;
 
 	t->timer.deadline = deadline;
 	while (!model_covers(w, deadline)) {
 		MODEL_CHECK(m, w->nr_levels < twheel_levels_for(w, deadline - w->time));
-		MODEL_CHECK(m, m->more || !twheel_add(w, &t->timer));
+		MODEL_CHECK(m, ahead || !twheel_add(w, &t->timer));
 		install_level(in);
 	}
 }
