@@ -182,10 +182,7 @@ static void install_level(struct input *in)
 	twheel_level_install(w, level);
 }
 
-/*
- * If levels are missing, adding must first fail, and change nothing. If a bucket has been opened that
- * is ahead of the clock, all levels up to its own are there, too, and cover more.
- */
+/* Adding fails first if levels are missing; unless some are ahead of the clock, in an open bucket. */
 static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
 	struct model *m = &in->model;
