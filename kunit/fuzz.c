@@ -182,7 +182,7 @@ static void install_level(struct input *in)
 	twheel_level_install(w, level);
 }
 
-/* Adding fails first if levels are missing; unless some are ahead of the clock, in an open bucket. */
+/* Without its levels, an add fails first, unless some are ahead of the clock in an open bucket. */
 static void make_levels(struct input *in, struct model_timer *t, u64 deadline)
 {
 	struct model *m = &in->model;
