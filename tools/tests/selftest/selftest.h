@@ -12,6 +12,7 @@
 #ifndef _TWHEEL_SELFTEST_H
 #define _TWHEEL_SELFTEST_H
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -398,21 +399,21 @@ static inline unsigned long long fdinfo_field(int fd, const char *field)
 
 /*
  * How often a task has gone to sleep, if it is sleeping now; or -1. The state in its status says so
- * while it still runs; its syscall says "running" until it has left the CPU.
+ * while it still runs; its syscall has no number until it has left the CPU, nor when it has ended.
  */
 static inline long sleeps_of(pid_t tid)
 {
 	char path[32], sleeps[32];
-	bool runs;
+	bool in_call;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	file = fopen(path, "r");
-	runs = !file || fgetc(file) == 'r';
+	in_call = file && isdigit(fgetc(file));
 	if (file)
 		fclose(file);
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	return !runs && proc_value(path, "voluntary_ctxt_switches", sleeps, sizeof(sleeps)) ?
+	return in_call && proc_value(path, "voluntary_ctxt_switches", sleeps, sizeof(sleeps)) ?
 		strtol(sleeps, NULL, 10) : -1;
 }
 
