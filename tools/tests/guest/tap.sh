@@ -46,7 +46,7 @@ ok()
 
 diagnose()
 {
-	[ -z "$said" ] || echo "# $said"
+	[ -z "$said" ] || echo "$said" | sed 's/^/# /'
 }
 
 # finish: prints how many tests there are, and exits.
