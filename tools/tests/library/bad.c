@@ -83,6 +83,7 @@ TEST(times_out_of_range_are_einval)
 	CHECK_FAILS(twheel_again(&timer, TWHEEL_TIME_MAX_NS + 2), EINVAL);
 	CHECK_FAILS(twheel_again(&timer, -1), EINVAL);
 	CHECK_FAILS(twheel_set_interval(&timer, TWHEEL_TIME_MAX_NS + 1), EINVAL);
+	CHECK(!twheel_set_interval(&timer, TWHEEL_TIME_MAX_NS));
 	CHECK(!twheel_loop_flush(loop));
 	CHECK(!twheel_loop_dispatch(loop));
 	CHECK(twheel_stop(&timer) == 1);

@@ -112,6 +112,7 @@ static void check_started_again(bool room, bool by_descriptor)
 		CHECK(twheel_loop_fd(loop) >= 0);
 	CHECK(!twheel_start(loop, &timers[0], room ? HOUR : 100 * MSEC));
 	CHECK(!twheel_start(loop, &timers[1], 10 * MSEC));
+	CHECK(!twheel_loop_flush(loop) && messages == 1);
 	for (called = 0; called < 2 - room; ) {
 		if (by_descriptor)
 			CHECK(becomes_readable() && twheel_loop_dispatch(loop) >= 0);
