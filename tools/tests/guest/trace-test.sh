@@ -82,7 +82,7 @@ told()
 	grep "^${1%\*}" /tmp/events >/tmp/patterns
 	cp /tmp/operations /tmp/in
 	trace "$1" twheel run
-	said=$(echo "$said" | grep -v cascade | awk '!/deliver/ || !seen[$0]++')
+	said=$(echo "$said" | awk '!/cascade/ && (!/deliver/ || !seen[$0]++)')
 	traced
 }
 
