@@ -189,7 +189,8 @@ USER_TEST(a_timeout_shows_its_error)
 
 	for (called = 0; called < 2; called++, config.unarmed = start_again) {
 		new_loop_of(config);
-		CHECK(!twheel_start(loop, &timers[0], HOUR) && !twheel_start(loop, &timers[1], HOUR));
+		CHECK(!twheel_start(loop, &timers[0], HOUR));
+		CHECK(!twheel_start(loop, &timers[1], HOUR));
 		CHECK(twheel_loop_timeout(loop) == 100 * MSEC && errno == (called ? 0 : ENOSPC));
 		CHECK(twheel_stop(&timers[1]) == 1);
 		CHECK(twheel_loop_timeout(loop) > (int64_t)MINUTE && !errno);
